@@ -142,7 +142,7 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
 
         x->order = order;
         memset(x->spents, 0, x->n_hosts * sizeof(Spent));
-        threads_run(x->threads, act, x, x->n_hosts);
+        threads_deal(x->threads, act, x, x->n_hosts);
         rolled_nsec = profile ? clock_boottime() : 0;
         for (uint32_t a = 0; a < order->n_actors; a++) {
                 const Order take = order_of(x, ORDER_TAKE, a);

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One word goes up at each phase, one goes down as threads finish. A waiting thread looks for some
- * microseconds and then sleeps on the word; the writer wakes it only if it said that it sleeps. Both
- * pairs are sequentially consistent, so no wake-up is lost. */
+/* Tasks that nobody has begun are a number that goes down: a thread that takes one has the task of that
+ * number. The caller takes tasks too, so it waits for a thread only if that one is in the middle of a
+ * task, and never for a thread that has no core.
+ *
+ * Even that wait may be long: where other programs want the cores, a thread may lose its own in the
+ * middle of a task, for some milliseconds. And a thread that looks for tasks takes time from others, the
+ * caller among them. So the caller keeps a balance. Each task that another thread did adds the time that
+ * the caller would have needed for it; taken off are waiting, waking, and what others had of the core of a
+ * thread that looked for tasks. When the balance is below 0, help was no help: the caller works alone for
+ * FORBEARANCE times the loss, and then tries again. This bounds what threads can lose to a few hundredths
+ * of the time of one thread.
+ *
+ * Between two phases a thread looks for some microseconds whether there is a task, and lets others have
+ * its core if they want it; then it sleeps on a word that goes up with each phase. The writer of a word
+ * wakes a sleeper only if there is one. Both pairs are sequentially consistent, so no wake-up is lost. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -9,6 +21,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,73 +31,161 @@
 #include "lib/cleanup.h"
 #include "lib/futex.h"
 
-enum { SPINS = 2000 };
+enum {
+        SPIN_NSEC = 100000,        /* longer than what the caller does alone between two phases */
+        FREE_NSEC = 50000,         /* yielding takes less, on a core that no other program wants */
+        CREDIT_NSEC = 300000,      /* what a new try may lose: threads have to wake up first */
+        CREDIT_MAX_NSEC = 5000000, /* what good times may have saved up for worse ones */
+        FORBEARANCE = 50,
+};
 
 typedef struct Thread {
         Threads *threads;
         uint32_t index;
         pthread_t id;
-        uint64_t cpu_nsec; /* of the last phase */
+        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* its own tasks of a phase wait for it */
+        /* CPU time of the tasks index, index + n, ... of the phase, whatever thread did them */
+        _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;
 
 struct Threads {
         _Atomic uint32_t phase __attribute__((aligned(64)));
         _Atomic uint32_t n_sleeping;
-        _Atomic uint32_t n_busy __attribute__((aligned(64)));
+        _Atomic uint32_t n_open __attribute__((aligned(64))); /* tasks that any thread may begin */
+        _Atomic uint32_t n_undone;                            /* tasks that are not done */
         _Atomic uint32_t caller_sleeps;
+        _Atomic bool ends;
+        _Atomic uint64_t displaced_nsec; /* others had the core of a thread that looked for tasks */
 
         ThreadWork work __attribute__((aligned(64)));
         void *arg;
         uint32_t n_tasks;
-        bool ends;
 
         uint32_t n, n_started;
-        uint64_t start_nsec, waited_nsec, excess_nsec;
+        bool has_cores; /* more than one */
+        int64_t balance_nsec;
+        uint64_t alone_until_nsec;
+        uint64_t start_nsec, phases_nsec, within_nsec;
         Thread *members;
 };
 
 DEFINE_CLEANUP(Threads *, threads_free)
 
-static void word_wait(_Atomic uint32_t *word, uint32_t while_value, _Atomic uint32_t *sleepers) {
-        for (unsigned i = 0; i < SPINS; i++) {
-                if (atomic_load_explicit(word, memory_order_acquire) != while_value)
-                        return;
-                spin_pause();
-        }
-
+static void word_sleep(_Atomic uint32_t *word, uint32_t while_value, _Atomic uint32_t *sleepers) {
         atomic_fetch_add(sleepers, 1);
         while (atomic_load(word) == while_value)
                 (void) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_value, NULL, NULL, 0);
         atomic_fetch_sub(sleepers, 1);
 }
 
-static void word_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers) {
-        if (atomic_load(sleepers) > 0)
-                (void) syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+/* Whether there was a sleeper. */
+static bool word_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers) {
+        if (atomic_load(sleepers) == 0)
+                return false;
+        (void) syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        return true;
 }
 
-static void thread_work(Threads *threads, uint32_t index) {
-        for (uint32_t i = index; i < threads->n_tasks; i += threads->n)
-                threads->work(threads->arg, i, index);
+static bool word_changes(_Atomic uint32_t *word, uint32_t from) {
+        for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
+                if (atomic_load_explicit(word, memory_order_acquire) != from)
+                        return true;
+                spin_pause();
+        }
+        return false;
+}
+
+/* A thread that helps. While it has no task, it lets others have the core: those who want it would take it
+ * later, in the middle of a task. */
+static void phase_wait(Threads *threads, uint32_t seen) {
+        uint64_t begun_nsec = now_nsec(), before_nsec, after_nsec;
+
+        do {
+                if (word_changes(&threads->phase, seen))
+                        return;
+                before_nsec = now_nsec();
+                (void) sched_yield();
+                after_nsec = now_nsec();
+                if (after_nsec - before_nsec > FREE_NSEC)
+                        atomic_fetch_add(&threads->displaced_nsec, after_nsec - before_nsec);
+        } while (after_nsec - begun_nsec < SPIN_NSEC);
+        word_sleep(&threads->phase, seen, &threads->n_sleeping);
+}
+
+/* The caller; returns how long it waited. */
+static uint64_t undone_wait(Threads *threads) {
+        uint64_t begun_nsec;
+        uint32_t n = atomic_load(&threads->n_undone);
+
+        if (n == 0)
+                return 0;
+        begun_nsec = now_nsec();
+        while ((n = atomic_load(&threads->n_undone)) > 0)
+                if (!word_changes(&threads->n_undone, n) && now_nsec() - begun_nsec > SPIN_NSEC)
+                        word_sleep(&threads->n_undone, n, &threads->caller_sleeps);
+        return now_nsec() - begun_nsec;
+}
+
+static void undone_less(Threads *threads, uint32_t n) {
+        if (n > 0 && atomic_fetch_sub(&threads->n_undone, n) == n)
+                (void) word_wake(&threads->n_undone, &threads->caller_sleeps);
+}
+
+/* Returns the time at the task's end, which began at start_nsec. */
+static uint64_t task_do(Threads *threads, uint32_t task, uint32_t thread, uint64_t start_nsec) {
+        uint64_t end_nsec;
+
+        threads->work(threads->arg, task, thread);
+        end_nsec = thread_cpu_nsec();
+        atomic_fetch_add_explicit(&threads->members[task % threads->n].cpu_nsec, end_nsec - start_nsec,
+                        memory_order_relaxed);
+        return end_nsec;
+}
+
+static bool task_take(Threads *threads, uint32_t *ret) {
+        uint32_t n = atomic_load(&threads->n_open);
+
+        while (n > 0)
+                if (atomic_compare_exchange_weak(&threads->n_open, &n, n - 1)) {
+                        *ret = n - 1;
+                        return true;
+                }
+        return false;
+}
+
+/* Returns how many tasks it did. What the phase is about may be read once a task was taken, and not
+ * before: until all are done it stays as it is. */
+static uint32_t tasks_take(Threads *threads, uint32_t thread) {
+        uint32_t task, n = 0;
+        uint64_t at_nsec = 0;
+
+        for (; task_take(threads, &task); n++)
+                at_nsec = task_do(threads, task, thread, n == 0 ? thread_cpu_nsec() : at_nsec);
+        return n;
+}
+
+static uint32_t tasks_dealt(Threads *threads, uint32_t thread) {
+        uint64_t at_nsec = thread_cpu_nsec();
+        uint32_t n = 0;
+
+        for (uint32_t i = thread; i < threads->n_tasks; i += threads->n, n++)
+                at_nsec = task_do(threads, i, thread, at_nsec);
+        return n;
 }
 
 static void *thread_main(void *arg) {
         Thread *thread = arg;
         Threads *threads = thread->threads;
 
-        for (uint32_t phase = 0;; phase++) {
-                uint64_t start_nsec;
-
-                word_wait(&threads->phase, phase, &threads->n_sleeping);
-                if (threads->ends)
+        for (uint32_t seen = 0;;) {
+                phase_wait(threads, seen);
+                seen = atomic_load(&threads->phase);
+                if (atomic_load(&threads->ends))
                         return NULL;
 
-                start_nsec = thread_cpu_nsec();
-                thread_work(threads, thread->index);
-                thread->cpu_nsec = thread_cpu_nsec() - start_nsec;
-
-                if (atomic_fetch_sub(&threads->n_busy, 1) == 1)
-                        word_wake(&threads->n_busy, &threads->caller_sleeps);
+                if (atomic_exchange(&thread->is_dealt, 0))
+                        undone_less(threads, tasks_dealt(threads, thread->index));
+                undone_less(threads, tasks_take(threads, thread->index));
         }
 }
 
@@ -92,15 +193,22 @@ Threads *threads_free(Threads *threads) {
         if (!threads)
                 return NULL;
 
-        threads->ends = true;
+        atomic_store(&threads->ends, true);
         atomic_fetch_add(&threads->phase, 1);
-        word_wake(&threads->phase, &threads->n_sleeping);
+        (void) word_wake(&threads->phase, &threads->n_sleeping);
         for (uint32_t i = 0; i < threads->n_started; i++)
-                (void) pthread_join(threads->members[i].id, NULL);
+                (void) pthread_join(threads->members[i + 1].id, NULL);
 
         free(threads->members);
         free(threads);
         return NULL;
+}
+
+/* A host with more CPUs than cpu_set_t has room for has more than one. */
+static bool has_cores(void) {
+        cpu_set_t set;
+
+        return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
 int threads_new(uint32_t n, Threads **ret) {
@@ -112,18 +220,17 @@ int threads_new(uint32_t n, Threads **ret) {
         threads = aligned_alloc(64, sizeof(*threads));
         if (!threads)
                 return -ENOMEM;
-        *threads = (Threads){ .n = n };
+        *threads = (Threads){ .n = n, .balance_nsec = CREDIT_NSEC, .has_cores = has_cores() };
 
         threads->members = aligned_alloc(64, n * sizeof(Thread));
         if (!threads->members)
                 return -ENOMEM;
 
-        for (uint32_t i = 0; i + 1 < n; i++) {
-                Thread *thread = &threads->members[i];
-                int r;
+        for (uint32_t i = 0; i < n; i++)
+                threads->members[i] = (Thread){ .threads = threads, .index = i };
+        for (uint32_t i = 1; i < n; i++) {
+                int r = pthread_create(&threads->members[i].id, NULL, thread_main, &threads->members[i]);
 
-                *thread = (Thread){ .threads = threads, .index = i + 1 };
-                r = pthread_create(&thread->id, NULL, thread_main, thread);
                 if (r != 0)
                         return -r;
                 threads->n_started++;
@@ -137,53 +244,133 @@ uint32_t threads_count(const Threads *threads) {
         return threads->n;
 }
 
-/* Returns how much longer than the caller the slowest thread worked. The caller's time plus this is the
- * time of the phase. */
-static uint64_t phase_excess_nsec(const Threads *threads, uint64_t own_nsec) {
-        uint64_t slowest_nsec = own_nsec;
-
-        for (uint32_t i = 0; i < threads->n_started; i++)
-                if (threads->members[i].cpu_nsec > slowest_nsec)
-                        slowest_nsec = threads->members[i].cpu_nsec;
-        return slowest_nsec - own_nsec;
+static bool is_alone(const Threads *threads) {
+        return !threads->has_cores ||
+               (threads->alone_until_nsec > 0 && now_nsec() < threads->alone_until_nsec);
 }
 
-void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
-        uint64_t start_nsec, done_nsec;
-        uint32_t busy;
+/* Others did n_helped tasks, each of which would have taken the caller task_nsec. */
+static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec, uint64_t lost_nsec) {
+        int64_t balance_nsec =
+                        threads->balance_nsec + (int64_t) (n_helped * task_nsec) - (int64_t) lost_nsec;
 
+        if (balance_nsec >= 0) {
+                threads->balance_nsec = balance_nsec < CREDIT_MAX_NSEC ? balance_nsec : CREDIT_MAX_NSEC;
+                return;
+        }
+        threads->alone_until_nsec = now_nsec() + FORBEARANCE * (uint64_t) (CREDIT_NSEC - balance_nsec);
+        threads->balance_nsec = CREDIT_NSEC;
+}
+
+/* Returns how long it took to wake sleepers. */
+static uint64_t phase_open(Threads *threads, uint32_t n_open) {
+        uint64_t begun_nsec;
+
+        atomic_store(&threads->n_undone, threads->n_tasks);
+        atomic_store(&threads->n_open, n_open);
+        atomic_fetch_add(&threads->phase, 1);
+        if (atomic_load(&threads->n_sleeping) == 0)
+                return 0;
+
+        begun_nsec = now_nsec();
+        (void) word_wake(&threads->phase, &threads->n_sleeping);
+        return now_nsec() - begun_nsec;
+}
+
+/* If each thread does its own tasks, the phase takes as long as the slowest one. */
+static void phase_meter(Threads *threads, uint64_t start_nsec) {
+        uint64_t slowest_nsec = 0;
+
+        for (uint32_t i = 0; i < threads->n; i++) {
+                uint64_t nsec = atomic_load_explicit(&threads->members[i].cpu_nsec, memory_order_relaxed);
+
+                slowest_nsec = nsec > slowest_nsec ? nsec : slowest_nsec;
+        }
+        threads->phases_nsec += slowest_nsec;
+        threads->within_nsec += thread_cpu_nsec() - start_nsec;
+}
+
+static void work_together(Threads *threads) {
+        uint64_t start_nsec = thread_cpu_nsec(), lost_nsec = phase_open(threads, threads->n_tasks - 1),
+                 end_nsec;
+        uint32_t n = threads->n_tasks, n_own = 1;
+
+        /* The last task is the caller's, before another thread can take all. */
+        end_nsec = task_do(threads, n - 1, 0, start_nsec);
+        for (uint32_t task; task_take(threads, &task); n_own++)
+                end_nsec = task_do(threads, task, 0, end_nsec);
+        undone_less(threads, n_own);
+        lost_nsec += undone_wait(threads);
+        if (atomic_load_explicit(&threads->displaced_nsec, memory_order_relaxed) > 0)
+                lost_nsec += atomic_exchange(&threads->displaced_nsec, 0);
+        balance_move(threads, n - n_own, (end_nsec - start_nsec) / n_own, lost_nsec);
+        phase_meter(threads, start_nsec);
+}
+
+/* Tasks of a phase are alike, and the clock is a system call: each is taken to last as long as the
+ * mean. */
+static void work_alone(Threads *threads) {
+        uint64_t start_nsec = thread_cpu_nsec(), nsec;
+        uint32_t n = threads->n_tasks;
+
+        for (uint32_t i = 0; i < n; i++)
+                threads->work(threads->arg, i, 0);
+        nsec = thread_cpu_nsec() - start_nsec;
+        threads->within_nsec += nsec;
+        threads->phases_nsec += nsec * ((n + threads->n - 1) / threads->n) / n;
+}
+
+static void work_dealt(Threads *threads) {
+        uint64_t start_nsec = thread_cpu_nsec();
+
+        /* A thread without a task might come when the next phase has begun. */
+        for (uint32_t i = 1; i < threads->n && i < threads->n_tasks; i++)
+                atomic_store(&threads->members[i].is_dealt, 1);
+        (void) phase_open(threads, 0);
+        undone_less(threads, tasks_dealt(threads, 0));
+        (void) undone_wait(threads);
+        phase_meter(threads, start_nsec);
+}
+
+/* Whether that was all: a phase of one thread. */
+static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
         assert(threads);
         assert(work);
-
-        threads->work = work;
-        threads->arg = arg;
-        threads->n_tasks = n_tasks;
 
         if (threads->n == 1 || n_tasks <= 1) {
                 for (uint32_t i = 0; i < n_tasks; i++)
                         work(arg, i, 0);
-                return;
+                return true;
         }
 
-        start_nsec = thread_cpu_nsec();
-        atomic_store(&threads->n_busy, threads->n - 1);
-        atomic_fetch_add(&threads->phase, 1);
-        word_wake(&threads->phase, &threads->n_sleeping);
+        threads->work = work;
+        threads->arg = arg;
+        threads->n_tasks = n_tasks;
+        for (uint32_t i = 0; i < threads->n; i++)
+                atomic_store_explicit(&threads->members[i].cpu_nsec, 0, memory_order_relaxed);
+        return false;
+}
 
-        thread_work(threads, 0);
+void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
+        if (phase_begin(threads, work, arg, n_tasks))
+                return;
+        if (is_alone(threads))
+                work_alone(threads);
+        else
+                work_together(threads);
+}
 
-        done_nsec = thread_cpu_nsec();
-        while ((busy = atomic_load(&threads->n_busy)) > 0)
-                word_wait(&threads->n_busy, busy, &threads->caller_sleeps);
-        threads->excess_nsec += phase_excess_nsec(threads, done_nsec - start_nsec);
-        threads->waited_nsec += thread_cpu_nsec() - done_nsec;
+void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
+        if (!phase_begin(threads, work, arg, n_tasks))
+                work_dealt(threads);
 }
 
 void threads_meter(Threads *threads) {
+        threads->has_cores = threads->n > 1 && has_cores();
         threads->start_nsec = thread_cpu_nsec();
-        threads->waited_nsec = threads->excess_nsec = 0;
+        threads->phases_nsec = threads->within_nsec = 0;
 }
 
 uint64_t threads_metered_nsec(Threads *threads) {
-        return thread_cpu_nsec() - threads->start_nsec - threads->waited_nsec + threads->excess_nsec;
+        return thread_cpu_nsec() - threads->start_nsec - threads->within_nsec + threads->phases_nsec;
 }

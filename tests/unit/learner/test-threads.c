@@ -52,30 +52,58 @@ static void count(void *arg, uint32_t task, uint32_t thread) {
         c->by[task] = thread;
 }
 
+typedef void (*Run)(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
+
+static void expect_each_done_once(uint32_t n, Run run, bool dealt) {
+        Threads *threads;
+        Count c = {};
+
+        g_assert_cmpint(threads_new(n, &threads), ==, 0);
+        g_assert_cmpuint(threads_count(threads), ==, n);
+        for (unsigned phase = 0; phase < 3000; phase++) {
+                unsigned n_tasks = phase % (TASKS + 1);
+
+                /* Longer than threads look before they sleep, now and then. */
+                if (phase % 500 == 0)
+                        g_usleep(2000);
+                run(threads, count, &c, n_tasks);
+                for (unsigned i = 0; i < n_tasks; i++)
+                        if (dealt && n_tasks > 1)
+                                g_assert_cmpuint(c.by[i], ==, i % n);
+                        else
+                                g_assert_cmpuint(c.by[i], <, n);
+        }
+        for (unsigned i = 0; i < TASKS; i++) {
+                unsigned expected = 0;
+
+                for (unsigned phase = 0; phase < 3000; phase++)
+                        expected += phase % (TASKS + 1) > i;
+                g_assert_cmpuint(c.done[i], ==, expected);
+        }
+        threads_free(threads);
+}
+
 static void test_tasks(void) {
         for (uint32_t n = 1; n <= 4; n++) {
-                Threads *threads;
-                Count c = {};
-
-                g_assert_cmpint(threads_new(n, &threads), ==, 0);
-                g_assert_cmpuint(threads_count(threads), ==, n);
-                for (unsigned phase = 0; phase < 3000; phase++) {
-                        /* Longer than threads look before they sleep, now and then. */
-                        if (phase % 500 == 0)
-                                g_usleep(2000);
-                        threads_run(threads, count, &c, phase % (TASKS + 1));
-                        for (unsigned i = 0; i < phase % (TASKS + 1); i++)
-                                g_assert_cmpuint(c.by[i], ==, phase % (TASKS + 1) == 1 ? 0 : i % n);
-                }
-                for (unsigned i = 0; i < TASKS; i++) {
-                        unsigned expected = 0;
-
-                        for (unsigned phase = 0; phase < 3000; phase++)
-                                expected += phase % (TASKS + 1) > i;
-                        g_assert_cmpuint(c.done[i], ==, expected);
-                }
-                threads_free(threads);
+                expect_each_done_once(n, threads_run, false);
+                expect_each_done_once(n, threads_deal, true);
         }
+}
+
+/* Phases of both kinds by turns: a thread that comes late to one does nothing of it in the next. */
+static void test_mixed(void) {
+        Threads *threads;
+        Count c = {};
+
+        g_assert_cmpint(threads_new(3, &threads), ==, 0);
+        for (unsigned phase = 0; phase < 20000; phase++) {
+                Run run = phase % 3 == 0 ? threads_deal : threads_run;
+
+                run(threads, count, &c, 5);
+        }
+        for (unsigned i = 0; i < 5; i++)
+                g_assert_cmpuint(c.done[i], ==, 20000);
+        threads_free(threads);
 }
 
 static void burn(void *arg, uint32_t task, uint32_t thread) {
@@ -88,24 +116,61 @@ static void burn(void *arg, uint32_t task, uint32_t thread) {
                         3000000L * (task + 1));
 }
 
-/* Tasks of 3, 6 and 9 ms on three threads: the phase took 9, whatever the caller waited. */
+/* Tasks of 3, 6 and 9 ms on three threads: the phase took 9, whatever the caller waited, and whatever
+ * thread did them. */
 static void test_meter(void) {
         Threads *threads;
         uint64_t metered;
 
         g_assert_cmpint(threads_new(3, &threads), ==, 0);
         threads_meter(threads);
-        threads_run(threads, burn, NULL, 3);
+        threads_deal(threads, burn, NULL, 3);
         metered = threads_metered_nsec(threads);
         g_assert_cmpuint(metered, >=, 9000000);
         g_assert_cmpuint(metered, <, 12000000);
         threads_free(threads);
 }
 
+typedef struct Fleet {
+        _Atomic bool taken; /* by another thread than the caller */
+        _Atomic uint32_t n_by_other;
+} Fleet;
+
+/* The other thread loses its core in the middle of each task. */
+static void stall(void *arg, uint32_t task, uint32_t thread) {
+        Fleet *fleet = arg;
+        gint64 until = g_get_monotonic_time() + 2000;
+
+        if (thread > 0) {
+                fleet->taken = true;
+                fleet->n_by_other++;
+                g_usleep(20000);
+                return;
+        }
+        /* So that the other comes in time, whatever core it has. */
+        while (!fleet->taken && g_get_monotonic_time() < until)
+                g_usleep(50);
+        fleet->taken = false;
+}
+
+/* Help that costs more than it brings is not asked for again until long after. */
+static void test_alone(void) {
+        Fleet fleet = {};
+        Threads *threads;
+
+        g_assert_cmpint(threads_new(2, &threads), ==, 0);
+        for (unsigned phase = 0; phase < 200; phase++)
+                threads_run(threads, stall, &fleet, 2);
+        g_assert_cmpuint(fleet.n_by_other, <=, 3);
+        threads_free(threads);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/threads/tasks", test_tasks);
+        g_test_add_func("/threads/mixed", test_mixed);
         g_test_add_func("/threads/meter", test_meter);
+        g_test_add_func("/threads/alone", test_alone);
         g_test_add_data_func("/threads/equal/small-minibatches", "MinibatchSize=50", test_equal);
         g_test_add_data_func("/threads/equal/full-batch",
                         "Updates=full-batch\nMinibatchSize=128\nNormalizeObservations=yes", test_equal);
