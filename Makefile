@@ -111,7 +111,7 @@ $(B)/o/%.o: %.c
 $(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
 $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 # Kernels: constant trip counts and independent accumulators are worth unrolling; the results stay as written.
-KERNELS := lib/kernel.c learner/curvature/hessian.c learner/kernel/convolution.c $(wildcard learner/kernel/kernels*.c)
+KERNELS := lib/kernel.c learner/curvature/hessian.c learner/kernel/convolution.c learner/tape/tape.c $(wildcard learner/kernel/kernels*.c)
 $(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))

@@ -253,7 +253,7 @@ static void learn_publish(Learner *l, const Order *order) {
                 return;
 
         begun_nsec = spent_begin(l->runtime->spent);
-        curvature_measure(l->curvature, l->algorithm->second);
+        curvature_measure(l->curvature, l->algorithm->loss);
         spent_end(l->runtime->spent, PROFILE_curvature, begun_nsec);
 }
 

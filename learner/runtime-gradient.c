@@ -19,22 +19,6 @@ static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
 enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
 
-enum {
-        COLUMN_WEIGHT,
-        COLUMN_ADVANTAGE,
-        COLUMN_TARGET,
-        COLUMN_OLD_LOG_PROBABILITY,
-        COLUMN_OLD_VALUE,
-        COLUMN_BEHAVIOUR,
-        COLUMN_LOG_PROBABILITY,
-        COLUMN_ENTROPY,
-        COLUMN_D_LOG_PROBABILITY,
-        COLUMN_D_ENTROPY,
-        COLUMN_SCRATCH,
-        COLUMN_VALUE, /* of the choice, where the network has one for each */
-        COLUMN_D_VALUE,
-};
-
 /* The rows of the batch that a shard takes; the rest of its rows are zeros. */
 typedef struct Gathered {
         const uint32_t *order; /* NULL: first, first + 1, ... */
@@ -127,12 +111,12 @@ static void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g
                 [COLUMN_TARGET] = b->target,
                 [COLUMN_OLD_LOG_PROBABILITY] = b->log_probability,
                 [COLUMN_OLD_VALUE] = b->value,
-                [COLUMN_BEHAVIOUR] = b->behaviour_log_probability,
+                [COLUMN_BEHAVIOUR_LOG_PROBABILITY] = b->behaviour_log_probability,
         };
 
         for (uint32_t i = 0; i < g->stride; i++)
-                bench->columns[COLUMN_WEIGHT][i] = i < g->n ? weight : 0.0f;
-        for (unsigned c = COLUMN_ADVANTAGE; c <= COLUMN_BEHAVIOUR; c++) {
+                bench->weight[i] = i < g->n ? weight : 0.0f;
+        for (unsigned c = 0; c < _COLUMN_MAX; c++) {
                 for (uint32_t i = 0; i < g->n; i++)
                         bench->columns[c][i] = from[c][gathered_row(g, i)];
                 for (uint32_t i = g->n; i < g->stride; i++)
@@ -141,20 +125,19 @@ static void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g
 }
 
 static float *bench_value(const Runtime *rt, Bench *bench) {
-        return rt->layer_value == UINT32_MAX ? bench->columns[COLUMN_VALUE]
+        return rt->layer_value == UINT32_MAX ? bench->terms[TERM_VALUE]
                                              : bench->pass->output[rt->layer_value];
 }
 
 static float *bench_d_value(const Runtime *rt, Bench *bench) {
-        return rt->layer_value == UINT32_MAX ? bench->columns[COLUMN_D_VALUE]
+        return rt->layer_value == UINT32_MAX ? bench->d_terms[TERM_VALUE]
                                              : bench->pass->d_output[rt->layer_value];
 }
 
 /* The forward pass; then probability, entropy and value of the actions that were taken. */
 static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         Pass *pass = bench->pass;
-        float *log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
-              *entropy = bench->columns[COLUMN_ENTROPY];
+        float *log_probability = bench->terms[TERM_LOG_PROBABILITY], *entropy = bench->terms[TERM_ENTROPY];
 
         pass_forward(pass, parameters);
         switch ((ActKind) rt->network->act) {
@@ -169,7 +152,7 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
                 break;
         case ACT_EPSILON_GREEDY:
                 values_of(pass->output[rt->layer_action], bench->choices, rt->network->n_action,
-                                pass->stride, bench->columns[COLUMN_VALUE]);
+                                pass->stride, bench->terms[TERM_VALUE]);
                 memset(log_probability, 0, pass->stride * sizeof(float));
                 memset(entropy, 0, pass->stride * sizeof(float));
                 break;
@@ -181,13 +164,13 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
 static void bench_backward(
                 Runtime *rt, Bench *bench, const float *parameters, bool accumulate, float *gradient) {
         Pass *pass = bench->pass;
-        const float *d_log_probability = bench->columns[COLUMN_D_LOG_PROBABILITY];
-        const float *d_entropy = bench->columns[COLUMN_D_ENTROPY];
+        const float *d_log_probability = bench->d_terms[TERM_LOG_PROBABILITY];
+        const float *d_entropy = bench->d_terms[TERM_ENTROPY];
 
         switch ((ActKind) rt->network->act) {
         case ACT_CATEGORICAL:
                 kernel_categorical_backward(pass->output[rt->layer_action], bench->choices,
-                                bench->columns[COLUMN_ENTROPY], d_log_probability, d_entropy,
+                                bench->terms[TERM_ENTROPY], d_log_probability, d_entropy,
                                 rt->network->n_action, pass->stride, pass->d_output[rt->layer_action]);
                 break;
         case ACT_GAUSSIAN:
@@ -197,7 +180,7 @@ static void bench_backward(
                                 pass->d_output[rt->layer_log_sd]);
                 break;
         case ACT_EPSILON_GREEDY:
-                values_of_backward(bench->choices, bench->columns[COLUMN_D_VALUE], rt->network->n_action,
+                values_of_backward(bench->choices, bench->d_terms[TERM_VALUE], rt->network->n_action,
                                 pass->stride, pass->d_output[rt->layer_action]);
                 break;
         case ACT_DETERMINISTIC:
@@ -230,7 +213,7 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
 
         bench_gather(bench, b, &g);
         bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
-        memcpy(rt->work.log_probabilities + g.first, bench->columns[COLUMN_LOG_PROBABILITY],
+        memcpy(rt->work.log_probabilities + g.first, bench->terms[TERM_LOG_PROBABILITY],
                         g.n * sizeof(float));
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
@@ -318,6 +301,26 @@ void runtime_choose(Runtime *rt, Net net) {
 
 /* Gradients */
 
+static void bench_loss(const Runtime *rt, Bench *bench, uint32_t lane) {
+        TapePlace place = {
+                .stride = rt->work.stride,
+                .weight = bench->weight,
+                .values = bench->nodes[0],
+                .d = bench->d_nodes[0],
+                .sums = rt->lane_sums[lane],
+        };
+
+        for (unsigned c = 0; c < _COLUMN_MAX; c++)
+                place.columns[c] = bench->columns[c];
+        for (unsigned t = 0; t < _TERM_MAX; t++) {
+                place.terms[t] = bench->terms[t];
+                place.d_terms[t] = bench->d_terms[t];
+        }
+        place.terms[TERM_VALUE] = bench_value(rt, bench);
+        place.d_terms[TERM_VALUE] = bench_d_value(rt, bench);
+        tape_execute(&rt->work.tape, &place);
+}
+
 static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accumulate, uint32_t lane) {
         const Work *w = &rt->work;
         const float *parameters = rt->nets[w->net]->parameters;
@@ -331,25 +334,7 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
         bench_gather(bench, rt->batch, &g);
         bench_gather_columns(bench, rt->batch, &g, 1.0f / (float) w->rows.n);
         bench_forward(rt, bench, parameters);
-        w->loss(
-                        &(Shard){
-                                        .stride = w->stride,
-                                        .weight = bench->columns[COLUMN_WEIGHT],
-                                        .advantage = bench->columns[COLUMN_ADVANTAGE],
-                                        .target = bench->columns[COLUMN_TARGET],
-                                        .old_log_probability = bench->columns[COLUMN_OLD_LOG_PROBABILITY],
-                                        .old_value = bench->columns[COLUMN_OLD_VALUE],
-                                        .behaviour_log_probability = bench->columns[COLUMN_BEHAVIOUR],
-                                        .log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
-                                        .entropy = bench->columns[COLUMN_ENTROPY],
-                                        .value = bench_value(rt, bench),
-                                        .d_log_probability = bench->columns[COLUMN_D_LOG_PROBABILITY],
-                                        .d_entropy = bench->columns[COLUMN_D_ENTROPY],
-                                        .d_value = bench_d_value(rt, bench),
-                                        .scratch = bench->columns[COLUMN_SCRATCH],
-                                        .sums = rt->lane_sums[lane],
-                        },
-                        w->arg);
+        bench_loss(rt, bench, lane);
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
@@ -452,8 +437,8 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
 
         w->net = net;
         w->rows = rows;
-        w->loss = loss;
-        w->arg = arg;
+        tape_begin(&w->tape);
+        loss(&w->tape, arg);
         w->stride = rows.n < SHARD_SMALL_BELOW ? SHARD_ROWS_SMALL : SHARD_ROWS_MAX;
         w->n_shards = (rows.n + w->stride - 1) / w->stride;
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;

@@ -29,7 +29,13 @@ enum {
 /* A thread's place. */
 typedef struct Bench {
         Pass *pass;
-        float columns[14][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float columns[_COLUMN_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float weight[SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        /* of the network; its layers have those that are not computed from them */
+        float terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float nodes[TAPE_NODES_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float d_nodes[TAPE_NODES_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *actions; /* [n_action][SHARD_ROWS_MAX] */
 } Bench;
@@ -37,8 +43,7 @@ typedef struct Bench {
 typedef struct Work { /* of the phase in progress */
         Net net;
         Rows rows;
-        Loss loss;
-        const void *arg;
+        Tape tape;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
         uint32_t n_sharers; /* learners that recompute together */

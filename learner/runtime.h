@@ -7,6 +7,7 @@
 
 #include "include/record.h"
 #include "include/settings.h"
+#include "learner/tape/tape.h"
 
 typedef struct Runtime Runtime;
 
@@ -23,38 +24,6 @@ typedef struct Rows {
         const uint32_t *order; /* row numbers */
         uint32_t n;
 } Rows;
-
-/* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 /
- * rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums are means.
- * Where the network estimates the value of each action, `value` is that of the action that was taken, and
- * there is no probability. */
-typedef struct Shard {
-        uint32_t stride;
-        const float *weight;
-        const float *advantage, *target;                /* as the batch has them */
-        const float *old_log_probability, *old_value;   /* before this round's updates */
-        const float *behaviour_log_probability;         /* as the actor acted */
-        const float *log_probability, *entropy, *value; /* now */
-        float *d_log_probability, *d_entropy, *d_value; /* out */
-        float *scratch;                                 /* [stride] */
-        double *sums;                                   /* [SUMS_MAX]: added to */
-} Shard;
-typedef void (*Loss)(const Shard *shard, const void *arg);
-
-/* The same loss for measuring its curvature: one row in double precision, its advantage already
- * normalised; first and second derivatives with respect to the network's outputs for this row. */
-typedef enum LossTerm { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } LossTerm;
-
-typedef struct LossRow {
-        double advantage, target;
-        double old_log_probability, old_value, behaviour_log_probability;
-        double term[_TERM_MAX]; /* now */
-} LossRow;
-
-typedef struct LossJet {
-        double d[_TERM_MAX], dd[_TERM_MAX][_TERM_MAX]; /* dd is symmetric */
-} LossJet;
-typedef void (*LossSecond)(Runtime *runtime, const LossRow *row, LossJet *ret); /* into zeros */
 
 /* Given */
 const JobSettings *runtime_settings(const Runtime *runtime);
@@ -84,8 +53,9 @@ typedef struct AdvantageScale {
 
 AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 
-/* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless
- * that is 0. 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
+/* Mean gradient of a loss that is recorded (learner/tape/tape.h), and its sums. Then one step of Adam, with
+ * the gradient cut to norm_max unless that is 0. 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT:
+ * another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An algorithm is a word of ALGORITHMS and an Algorithm of its name: a throwaway word is all that parser, printer and learner need."""
-import re
+"""An algorithm is a word of ALGORITHMS and an Algorithm of its name: a throwaway word is all that parser, printer and learner need, and one file all that it does."""
+import os, re, subprocess
 
 from throwaway import Tree, read, sources_of, tell
 
@@ -23,6 +23,62 @@ def one_more_is_derived():
     tree.derives(READERS)
 
 
+# A whole algorithm: actor-critic with a loss of its own, which has no gradient written down.
+THROWAWAY = """
+#include "learner/algorithm/algorithm.h"
+
+static void loss(Tape *t, const void *arg) {
+        Node error = tape_subtract(t, tape_term(t, TERM_VALUE), tape_column(t, COLUMN_TARGET));
+        Node policy = tape_multiply(t, tape_column(t, COLUMN_ADVANTAGE), tape_exp(t, tape_term(t, TERM_LOG_PROBABILITY)));
+
+        tape_loss(t, policy, -1.0);
+        tape_loss(t, tape_huber(t, error, 1.0), 0.5);
+        tape_sum(t, 0, policy, -1.0);
+}
+
+static void loss_now(Runtime *runtime, Tape *tape) {
+        loss(tape, NULL);
+}
+
+static int learn(Runtime *runtime) {
+        const JobSettings *s = runtime_settings(runtime);
+        double sum, norm;
+        int r;
+
+        runtime_recompute(runtime, NET_POLICY);
+        runtime_advantage(runtime, s->gamma, s->lambda);
+        r = runtime_gradient(runtime, NET_POLICY, runtime_rows(runtime), loss, NULL, &sum, 1);
+        if (r < 0)
+                return r;
+        return runtime_apply(runtime, NET_POLICY, s->learning_rate, s->max_grad_norm, &norm);
+}
+
+const Algorithm algorithm_THROWAWAY = { .name = "throwaway", .learn = learn, .loss = loss_now };
+"""
+
+
+def one_file_is_an_algorithm():
+    tree, source = Tree(), "learner/algorithm/throwaway.c"
+    tree.edit(TABLE, "#define ALGORITHMS(X)", lambda line: line.rstrip("\n") + ' X(THROWAWAY, "throwaway")\n')
+    os.makedirs(os.path.join(tree.dir.name, os.path.dirname(source)))
+    with open(os.path.join(tree.dir.name, source), "w", encoding="utf-8") as f:
+        f.write(THROWAWAY)
+    out, r = tree.compile(source)
+    assert r.returncode == 0, r.stderr
+    symbols = subprocess.run(["nm", out], capture_output=True, text=True, check=True).stdout.split("\n")
+    used = {line.split()[-1] for line in symbols if " U " in line and "GLOBAL_OFFSET_TABLE" not in line and "stack_chk" not in line}
+    strange = sorted(name for name in used if not re.match(r"(runtime|tape)_", name))
+    assert used and not strange, f"an algorithm needs more than learner/runtime.h and learner/tape/tape.h: {strange}"
+
+
+def no_gradient_is_written_by_hand():
+    """A loss is recorded: no algorithm touches the gradients of what it reads."""
+    for path in sources_of("learner"):
+        if path.startswith("learner/algorithm/"):
+            found = re.findall(r"\bd_terms\b|\bd_log_probability\b|\bd_entropy\b|\bLossJet\b", read(path))
+            assert not found, f"{path} has {found[0]}"
+
+
 def nothing_else_lists_them():
     """One other list in C: the row of each in lib/algorithm-traits.c."""
     for path in sources_of("actorctl", "daemon", "include", "invoker", "learner", "lib"):
@@ -37,4 +93,4 @@ def the_manual_describes_each():
     assert not missing, missing
 
 
-tell(one_more_is_derived, nothing_else_lists_them, the_manual_describes_each)
+tell(one_more_is_derived, one_file_is_an_algorithm, no_gradient_is_written_by_hand, nothing_else_lists_them, the_manual_describes_each)

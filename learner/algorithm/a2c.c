@@ -28,5 +28,5 @@ static int a2c_learn(Runtime *runtime) {
 const Algorithm algorithm_A2C = {
         .name = "a2c",
         .learn = a2c_learn,
-        .second = policy_gradient_second,
+        .loss = policy_gradient_plain,
 };

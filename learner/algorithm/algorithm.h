@@ -13,8 +13,9 @@ typedef struct Algorithm {
         void (*init)(const JobSettings *settings,
                         double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
         int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
-        /* of its loss, as the round ended; NULL: the curvature of the loss is not measured */
-        LossSecond second;
+        /* Records its loss as it was when the round ended, for advantages that are normalised already; NULL:
+         * the curvature of the loss is not measured. */
+        void (*loss)(Runtime *runtime, Tape *tape);
         /* The chance of a random action for the next round's actors; NULL: only the policy's distribution
          * is random. */
         double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps);

@@ -19,25 +19,18 @@ enum {
 /* The default of TargetInterval=, as in CleanRL's DQN for classic control. */
 enum { TARGET_INTERVAL = 500 };
 
-/* Half the squared error up to the bound, and linear beyond it (Huber). */
-static void dqn_loss(const Shard *s, const void *arg) {
-        const float bound = *(const float *) arg;
-        double sum = 0.0;
+static void dqn_loss(Tape *t, const void *arg) {
+        const JobSettings *s = arg;
+        Node error = tape_subtract(t, tape_term(t, TERM_VALUE), tape_column(t, COLUMN_TARGET));
+        Node loss = tape_huber(t, error, s->huber_bound);
 
-        for (uint32_t i = 0; i < s->stride; i++) {
-                float error = s->value[i] - s->target[i], size = fabsf(error);
-
-                s->d_value[i] = s->weight[i] * fminf(fmaxf(error, -bound), bound);
-                sum += (double) (s->weight[i] *
-                                 (size <= bound ? 0.5f * error * error : bound * (size - 0.5f * bound)));
-        }
-        s->sums[0] += sum;
+        tape_loss(t, loss, 1.0);
+        tape_sum(t, 0, loss, 1.0);
 }
 
 static int dqn_step(Runtime *runtime, uint32_t draw, double rate, double *loss, double *norm_sum) {
         const JobSettings *s = runtime_settings(runtime);
         double *n = &runtime_state(runtime)[STATE_STEPS], sum, norm;
-        float bound = (float) s->huber_bound;
         Rows rows;
         int r;
 
@@ -46,7 +39,7 @@ static int dqn_step(Runtime *runtime, uint32_t draw, double rate, double *loss, 
         runtime_recompute(runtime, NET_TARGET);
         runtime_bootstrap(runtime);
 
-        r = runtime_gradient(runtime, NET_POLICY, rows, dqn_loss, &bound, &sum, 1);
+        r = runtime_gradient(runtime, NET_POLICY, rows, dqn_loss, s, &sum, 1);
         if (r < 0)
                 return r;
         r = runtime_apply(runtime, NET_POLICY, rate, s->max_grad_norm, &norm);

@@ -8,15 +8,13 @@
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
-#include "learner/kernel/kernels.h"
-#include "lib/doubles.h"
 
 enum { STATE_STEPS }; /* gradient steps since the target network was updated */
 enum { SUM_POLICY, SUM_VALUE, SUM_ENTROPY, SUM_KL, SUM_CLIPPED, _SUM_MAX };
 
 typedef struct ImpactLoss {
-        float clip, value_weight, entropy_weight;
-        float mean, scale; /* advantages become (a - mean) * scale */
+        double clip, value_weight, entropy_weight;
+        double mean, scale; /* advantages become (a - mean) * scale */
 } ImpactLoss;
 
 typedef struct ImpactTotal { /* over the gradient steps of a round */
@@ -24,67 +22,56 @@ typedef struct ImpactTotal { /* over the gradient steps of a round */
         uint64_t n;
 } ImpactTotal;
 
-/* log 2: of the paper's bound on mu / t */
-static const float LOG_TRUNCATION = 0.693147181f;
+/* Of the paper's bound on mu / t */
+static const double LOG_TRUNCATION = M_LN2;
 
-static void impact_loss(const Shard *s, const void *arg) {
+static void impact_loss(Tape *t, const void *arg) {
         const ImpactLoss *p = arg;
-        double sums[_SUM_MAX] = {};
-
+        Node now = tape_term(t, TERM_LOG_PROBABILITY), target = tape_column(t, COLUMN_OLD_LOG_PROBABILITY);
+        Node behaviour = tape_column(t, COLUMN_BEHAVIOUR_LOG_PROBABILITY);
+        Node a = tape_scale(t, tape_shift(t, tape_column(t, COLUMN_ADVANTAGE), -p->mean), p->scale);
         /* Logarithms are added before exp(): actors may have stored any finite number. */
-        for (uint32_t i = 0; i < s->stride; i++) {
-                float behaviour = s->behaviour_log_probability[i];
+        Node bounded = tape_clamp(t, tape_subtract(t, behaviour, target), -INFINITY, LOG_TRUNCATION);
+        Node ratio = tape_exp(t, tape_add(t, bounded, tape_subtract(t, now, behaviour)));
+        Node held = tape_clip(t, ratio, p->clip);
+        /* The clipped ratio gives the lesser objective only where it is constant. */
+        Node policy = tape_min(t, tape_multiply(t, a, held), tape_multiply(t, a, ratio));
+        Node error = tape_subtract(t, tape_term(t, TERM_VALUE), tape_column(t, COLUMN_TARGET));
+        Node value = tape_half_square(t, error), entropy = tape_term(t, TERM_ENTROPY);
 
-                s->scratch[i] = fminf(behaviour - s->old_log_probability[i], LOG_TRUNCATION) +
-                                (s->log_probability[i] - behaviour);
-        }
-        kernel_exp(s->scratch, s->stride);
+        tape_loss(t, policy, -1.0);
+        tape_loss(t, value, p->value_weight);
+        tape_loss(t, entropy, -p->entropy_weight);
 
-        for (uint32_t i = 0; i < s->stride; i++) {
-                float ratio = s->scratch[i], moved = s->log_probability[i] - s->old_log_probability[i];
-                float a = (s->advantage[i] - p->mean) * p->scale, weight = s->weight[i];
-                float held = fminf(fmaxf(ratio, 1.0f - p->clip), 1.0f + p->clip);
-                /* The clipped ratio gives the lesser objective only where it is constant: there the
-                 * gradient is 0. */
-                bool clipped = a * held < a * ratio;
-                float error = s->value[i] - s->target[i];
-
-                s->d_log_probability[i] = clipped ? 0.0f : -weight * a * ratio;
-                s->d_entropy[i] = -weight * p->entropy_weight;
-                s->d_value[i] = weight * p->value_weight * error;
-
-                sums[SUM_POLICY] -= (double) (weight * a * (clipped ? held : ratio));
-                sums[SUM_VALUE] += (double) (weight * 0.5f * error * error);
-                sums[SUM_ENTROPY] += (double) (weight * s->entropy[i]);
-                sums[SUM_KL] += (double) weight * (double_expm1((double) moved) - (double) moved);
-                sums[SUM_CLIPPED] += held != ratio ? (double) weight : 0.0;
-        }
-
-        for (unsigned k = 0; k < _SUM_MAX; k++)
-                s->sums[k] += sums[k];
+        tape_sum(t, SUM_POLICY, policy, -1.0);
+        tape_sum(t, SUM_VALUE, value, 1.0);
+        tape_sum(t, SUM_ENTROPY, entropy, 1.0);
+        tape_sum(t, SUM_KL, tape_divergence(t, tape_subtract(t, now, target)), 1.0);
+        tape_sum(t, SUM_CLIPPED, tape_differs(t, held, ratio), 1.0);
 }
 
-/* impact_loss() of one row with its second derivatives, which are 0 where the ratio is clipped. */
-static void impact_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
+static ImpactLoss impact_weights(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
-        double clip = runtime_scheduled(runtime, s->clip, s->clip_schedule), a = row->advantage;
-        double behaviour = row->behaviour_log_probability;
-        double ratio = double_exp(fmin(behaviour - row->old_log_probability, (double) LOG_TRUNCATION) +
-                                  (row->term[TERM_LOG_PROBABILITY] - behaviour));
-        double held = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
 
-        ret->d[TERM_LOG_PROBABILITY] = a * held < a * ratio ? 0.0 : -a * ratio;
-        ret->dd[TERM_LOG_PROBABILITY][TERM_LOG_PROBABILITY] = ret->d[TERM_LOG_PROBABILITY];
-        ret->d[TERM_ENTROPY] = -s->entropy_weight;
-        ret->d[TERM_VALUE] = s->value_weight * (row->term[TERM_VALUE] - row->target);
-        ret->dd[TERM_VALUE][TERM_VALUE] = s->value_weight;
+        return (ImpactLoss){
+                .clip = runtime_scheduled(runtime, s->clip, s->clip_schedule),
+                .value_weight = s->value_weight,
+                .entropy_weight = s->entropy_weight,
+                .scale = 1.0,
+        };
+}
+
+static void impact_plain(Runtime *runtime, Tape *tape) {
+        ImpactLoss loss = impact_weights(runtime);
+
+        impact_loss(tape, &loss);
 }
 
 static void impact_normalise(Runtime *runtime, Rows rows, ImpactLoss *loss) {
         AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
 
-        loss->mean = (float) advantage.mean;
-        loss->scale = (float) advantage.scale;
+        loss->mean = advantage.mean;
+        loss->scale = advantage.scale;
 }
 
 /* The noise scale of the round's own data; the buffer's batches come after them. */
@@ -148,11 +135,7 @@ static void impact_report(Runtime *runtime, const ImpactTotal *total, double rat
 static int impact_learn(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
         double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
-        ImpactLoss loss = {
-                .clip = (float) runtime_scheduled(runtime, s->clip, s->clip_schedule),
-                .value_weight = (float) s->value_weight,
-                .entropy_weight = (float) s->entropy_weight,
-        };
+        ImpactLoss loss = impact_weights(runtime);
         ImpactTotal total = {};
         int r;
 
@@ -176,5 +159,5 @@ static int impact_learn(Runtime *runtime) {
 const Algorithm algorithm_IMPACT = {
         .name = "impact",
         .learn = impact_learn,
-        .second = impact_second,
+        .loss = impact_plain,
 };

@@ -35,5 +35,5 @@ static int impala_learn(Runtime *runtime) {
 const Algorithm algorithm_IMPALA = {
         .name = "impala",
         .learn = impala_learn,
-        .second = policy_gradient_second,
+        .loss = policy_gradient_plain,
 };

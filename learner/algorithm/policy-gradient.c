@@ -1,46 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This file has the gradients with respect to the network's outputs; runtime_gradient() goes on from
- * there. */
+/* The loss of actor-critic methods without a surrogate, and a gradient step on it. */
 #include "learner/algorithm/policy-gradient.h"
 
 #include <math.h>
-#include <stddef.h>
 
 enum { SUM_POLICY, SUM_VALUE, SUM_ENTROPY, _SUM_MAX };
 
 typedef struct PolicyGradientLoss {
-        float value_weight, entropy_weight;
-        float mean, scale; /* advantages become (a - mean) * scale */
+        double value_weight, entropy_weight;
+        double mean, scale; /* advantages become (a - mean) * scale */
 } PolicyGradientLoss;
 
-static void policy_gradient_loss(const Shard *s, const void *arg) {
+static void policy_gradient_loss(Tape *t, const void *arg) {
         const PolicyGradientLoss *p = arg;
-        double sums[_SUM_MAX] = {};
+        Node advantage = tape_scale(t, tape_shift(t, tape_column(t, COLUMN_ADVANTAGE), -p->mean), p->scale);
+        Node policy = tape_multiply(t, advantage, tape_term(t, TERM_LOG_PROBABILITY));
+        Node error = tape_subtract(t, tape_term(t, TERM_VALUE), tape_column(t, COLUMN_TARGET));
+        Node value = tape_half_square(t, error), entropy = tape_term(t, TERM_ENTROPY);
 
-        for (uint32_t i = 0; i < s->stride; i++) {
-                float a = (s->advantage[i] - p->mean) * p->scale, weight = s->weight[i];
-                float error = s->value[i] - s->target[i];
+        tape_loss(t, policy, -1.0);
+        tape_loss(t, value, p->value_weight);
+        tape_loss(t, entropy, -p->entropy_weight);
 
-                s->d_log_probability[i] = -weight * a;
-                s->d_entropy[i] = -weight * p->entropy_weight;
-                s->d_value[i] = weight * p->value_weight * error;
-
-                sums[SUM_POLICY] -= (double) (weight * a * s->log_probability[i]);
-                sums[SUM_VALUE] += (double) (weight * 0.5f * error * error);
-                sums[SUM_ENTROPY] += (double) (weight * s->entropy[i]);
-        }
-
-        for (unsigned k = 0; k < _SUM_MAX; k++)
-                s->sums[k] += sums[k];
+        tape_sum(t, SUM_POLICY, policy, -1.0);
+        tape_sum(t, SUM_VALUE, value, 1.0);
+        tape_sum(t, SUM_ENTROPY, entropy, 1.0);
 }
 
-void policy_gradient_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
+void policy_gradient_plain(Runtime *runtime, Tape *tape) {
         const JobSettings *s = runtime_settings(runtime);
 
-        ret->d[TERM_LOG_PROBABILITY] = -row->advantage;
-        ret->d[TERM_ENTROPY] = -s->entropy_weight;
-        ret->d[TERM_VALUE] = s->value_weight * (row->term[TERM_VALUE] - row->target);
-        ret->dd[TERM_VALUE][TERM_VALUE] = s->value_weight;
+        policy_gradient_loss(tape, &(PolicyGradientLoss){
+                                                   .value_weight = s->value_weight,
+                                                   .entropy_weight = s->entropy_weight,
+                                                   .scale = 1.0,
+                                   });
 }
 
 static PolicyGradientLoss policy_gradient_weights(Runtime *runtime, Rows rows) {
@@ -48,10 +42,10 @@ static PolicyGradientLoss policy_gradient_weights(Runtime *runtime, Rows rows) {
         AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
 
         return (PolicyGradientLoss){
-                .value_weight = (float) s->value_weight,
-                .entropy_weight = (float) s->entropy_weight,
-                .mean = (float) advantage.mean,
-                .scale = (float) advantage.scale,
+                .value_weight = s->value_weight,
+                .entropy_weight = s->entropy_weight,
+                .mean = advantage.mean,
+                .scale = advantage.scale,
         };
 }
 

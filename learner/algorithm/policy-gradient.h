@@ -14,8 +14,8 @@ typedef struct PolicyGradientTotal { /* over the gradient steps of a round */
  * statistics to `total`. 0, or -ERANGE. */
 int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradientTotal *total);
 
-/* The same loss to second order. */
-void policy_gradient_second(Runtime *runtime, const LossRow *row, LossJet *ret);
+/* Records the same loss for advantages that are normalised already. */
+void policy_gradient_plain(Runtime *runtime, Tape *tape);
 /* Writes the noise scale of its gradient into the round's statistics, if the job asks for it. */
 void policy_gradient_noise(Runtime *runtime);
 

@@ -9,102 +9,73 @@
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
-#include "learner/kernel/kernels.h"
-#include "lib/doubles.h"
 
 enum { STATE_KL_WEIGHT };
 enum { SUM_POLICY, SUM_VALUE, SUM_ENTROPY, SUM_KL, SUM_CLIPPED, _SUM_MAX };
 
 typedef struct PpoLoss {
-        float clip, value_clip, value_weight, entropy_weight, kl_weight;
-        float mean, scale; /* advantages become (a - mean) * scale */
+        double clip, value_clip, value_weight, entropy_weight, kl_weight;
+        double mean, scale; /* advantages become (a - mean) * scale */
 } PpoLoss;
 
 /* Half the squared error of the value; or, if greater, that of the value clipped to within value_clip of
- * the old one. */
-static float value_loss(const PpoLoss *p, float value, float old, float target, float *ret_d) {
-        float error = value - target, moved = value - old, held;
+ * the old one. Within the clip both errors are equal; rounding must not make one of them greater. */
+static Node value_loss(Tape *t, const PpoLoss *p) {
+        Node value = tape_term(t, TERM_VALUE), old = tape_column(t, COLUMN_OLD_VALUE);
+        Node target = tape_column(t, COLUMN_TARGET);
+        Node loss = tape_half_square(t, tape_subtract(t, value, target)), moved, kept, kept_loss;
 
-        /* Within the clip both errors are equal; rounding must not make one of them greater. */
-        if (fabsf(moved) > p->value_clip) {
-                held = old + copysignf(p->value_clip, moved) - target;
-                if (held * held > error * error) {
-                        *ret_d = 0.0f;
-                        return 0.5f * held * held;
-                }
-        }
-
-        *ret_d = error;
-        return 0.5f * error * error;
+        if (p->value_clip == INFINITY)
+                return loss;
+        moved = tape_subtract(t, value, old);
+        kept = tape_add(t, old, tape_clamp(t, moved, -p->value_clip, p->value_clip));
+        kept_loss = tape_half_square(t, tape_subtract(t, kept, target));
+        return tape_where(t, tape_exceeds(t, tape_abs(t, moved), p->value_clip),
+                        tape_max(t, kept_loss, loss), loss);
 }
 
-static void ppo_loss(const Shard *s, const void *arg) {
+/* Weights come last in the gradient of the probability: policies of earlier releases were made so. */
+static void ppo_loss(Tape *t, const void *arg) {
         const PpoLoss *p = arg;
-        double sums[_SUM_MAX] = {};
+        Node a = tape_scale(t, tape_shift(t, tape_column(t, COLUMN_ADVANTAGE), -p->mean), p->scale);
+        Node log_ratio = tape_subtract(t, tape_term_late(t, TERM_LOG_PROBABILITY),
+                        tape_column(t, COLUMN_OLD_LOG_PROBABILITY));
+        Node ratio = tape_exp(t, log_ratio), held = tape_clip(t, ratio, p->clip);
+        /* The clipped ratio gives the lesser objective only where it is constant. */
+        Node policy = tape_min(t, tape_multiply(t, a, held), tape_multiply(t, a, ratio));
+        Node kl = tape_divergence_by_exp(t, ratio);
+        Node value = value_loss(t, p), entropy = tape_term(t, TERM_ENTROPY);
 
-        for (uint32_t i = 0; i < s->stride; i++)
-                s->scratch[i] = s->log_probability[i] - s->old_log_probability[i];
-        kernel_exp(s->scratch, s->stride);
+        tape_loss(t, policy, -1.0);
+        tape_loss(t, value, p->value_weight);
+        tape_loss(t, entropy, -p->entropy_weight);
+        if (p->kl_weight > 0.0)
+                tape_loss(t, kl, p->kl_weight);
 
-        for (uint32_t i = 0; i < s->stride; i++) {
-                float ratio = s->scratch[i], log_ratio = s->log_probability[i] - s->old_log_probability[i];
-                float a = (s->advantage[i] - p->mean) * p->scale, weight = s->weight[i];
-                float held = fminf(fmaxf(ratio, 1.0f - p->clip), 1.0f + p->clip);
-                /* The clipped ratio gives the lesser objective only where it is constant: there the
-                 * gradient is 0. */
-                bool clipped = a * held < a * ratio;
-                float d_value, loss = value_loss(p, s->value[i], s->old_value[i], s->target[i], &d_value);
-
-                s->d_log_probability[i] =
-                                weight * ((clipped ? 0.0f : -a * ratio) + p->kl_weight * (ratio - 1.0f));
-                s->d_entropy[i] = -weight * p->entropy_weight;
-                s->d_value[i] = weight * p->value_weight * d_value;
-
-                sums[SUM_POLICY] -= (double) (weight * a * (clipped ? held : ratio));
-                sums[SUM_VALUE] += (double) (weight * loss);
-                sums[SUM_ENTROPY] += (double) (weight * s->entropy[i]);
-                sums[SUM_KL] += (double) (weight * (ratio - 1.0f - log_ratio));
-                sums[SUM_CLIPPED] += held != ratio ? (double) weight : 0.0;
-        }
-
-        for (unsigned k = 0; k < _SUM_MAX; k++)
-                s->sums[k] += sums[k];
+        tape_sum(t, SUM_POLICY, policy, -1.0);
+        tape_sum(t, SUM_VALUE, value, 1.0);
+        tape_sum(t, SUM_ENTROPY, entropy, 1.0);
+        tape_sum(t, SUM_KL, kl, 1.0);
+        tape_sum(t, SUM_CLIPPED, tape_differs(t, held, ratio), 1.0);
 }
 
 static PpoLoss ppo_weights(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
 
         return (PpoLoss){
-                .clip = (float) runtime_scheduled(runtime, s->clip, s->clip_schedule),
-                .value_clip = settings_present(s, SETTING_Learner_ValueClip) ? (float) s->value_clip
-                                                                             : INFINITY,
-                .value_weight = (float) s->value_weight,
-                .entropy_weight = (float) s->entropy_weight,
-                .kl_weight = (float) runtime_state(runtime)[STATE_KL_WEIGHT],
-                .scale = 1.0f,
+                .clip = runtime_scheduled(runtime, s->clip, s->clip_schedule),
+                .value_clip = settings_present(s, SETTING_Learner_ValueClip) ? s->value_clip : INFINITY,
+                .value_weight = s->value_weight,
+                .entropy_weight = s->entropy_weight,
+                .kl_weight = runtime_state(runtime)[STATE_KL_WEIGHT],
+                .scale = 1.0,
         };
 }
 
-/* ppo_loss() of one row with its second derivatives, which are 0 where something is clipped. */
-static void ppo_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
-        PpoLoss p = ppo_weights(runtime);
-        double ratio = double_exp(row->term[TERM_LOG_PROBABILITY] - row->old_log_probability),
-               a = row->advantage;
-        double held = fmin(fmax(ratio, 1.0 - (double) p.clip), 1.0 + (double) p.clip);
-        double surrogate = a * held < a * ratio ? 0.0 : -a * ratio, kl_weight = (double) p.kl_weight;
-        double value = row->term[TERM_VALUE], moved = value - row->old_value;
+static void ppo_plain(Runtime *runtime, Tape *tape) {
+        PpoLoss loss = ppo_weights(runtime);
 
-        ret->d[TERM_LOG_PROBABILITY] = surrogate + kl_weight * (ratio - 1.0);
-        ret->dd[TERM_LOG_PROBABILITY][TERM_LOG_PROBABILITY] = surrogate + kl_weight * ratio;
-        ret->d[TERM_ENTROPY] = -(double) p.entropy_weight;
-        if (fabs(moved) > (double) p.value_clip) {
-                double kept = row->old_value + copysign((double) p.value_clip, moved);
-
-                if (fabs(kept - row->target) > fabs(value - row->target))
-                        return;
-        }
-        ret->d[TERM_VALUE] = (double) p.value_weight * (value - row->target);
-        ret->dd[TERM_VALUE][TERM_VALUE] = (double) p.value_weight;
+        ppo_loss(tape, &loss);
 }
 
 typedef struct PpoSums { /* over the round's gradient steps */
@@ -115,8 +86,8 @@ typedef struct PpoSums { /* over the round's gradient steps */
 static void ppo_normalise(Runtime *runtime, Rows rows, PpoLoss *loss) {
         AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
 
-        loss->mean = (float) advantage.mean;
-        loss->scale = (float) advantage.scale;
+        loss->mean = advantage.mean;
+        loss->scale = advantage.scale;
 }
 
 /* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight=
@@ -216,5 +187,5 @@ const Algorithm algorithm_PPO = {
         .name = "ppo",
         .init = ppo_init,
         .learn = ppo_learn,
-        .second = ppo_second,
+        .loss = ppo_plain,
 };

@@ -114,17 +114,18 @@ static void product(void *arg, const double *vector, double *ret) {
         c->n_products++;
 }
 
-static void objective_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
-        ret->d[TERM_LOG_PROBABILITY] = row->advantage;
+static void objective(Runtime *runtime, Tape *t) {
+        tape_loss(t, tape_multiply(t, tape_column(t, COLUMN_ADVANTAGE), tape_term(t, TERM_LOG_PROBABILITY)),
+                        1.0);
 }
 
 /* 0, or -ERANGE. */
-static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double *ret_min, double *ret_max) {
+static int extremes(Curvature *c, Rows rows, void (*loss)(Runtime *runtime, Tape *tape), bool value,
+                double *ret_min, double *ret_max) {
         Runtime *rt = c->runtime;
         AdvantageScale advantage = runtime_advantage_scale(rt, rows);
         HessianOf of = {
-                .runtime = rt,
-                .loss = loss,
+                .loss = &c->tape,
                 .value = value,
                 .parameters = rt->nets[NET_POLICY]->parameters,
                 .batch = rt->batch,
@@ -134,6 +135,8 @@ static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double
         };
         int r;
 
+        tape_begin(&c->tape);
+        loss(rt, &c->tape);
         hessian_load(c->hessian, &of);
         c->lanczos->n = c->hessian->n_wanted;
         start_draw(c);
@@ -141,17 +144,17 @@ static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double
         return r < 0 ? r : 0;
 }
 
-void curvature_measure(Curvature *c, LossSecond loss) {
+void curvature_measure(Curvature *c, void (*loss)(Runtime *runtime, Tape *tape)) {
         uint32_t what = settings_curvature(c->runtime->settings);
-        bool objective = what == CURVATURE_OBJECTIVE || what == CURVATURE_BOTH;
+        bool bent = what == CURVATURE_OBJECTIVE || what == CURVATURE_BOTH;
         bool whole = loss && (what == CURVATURE_LOSS || what == CURVATURE_BOTH);
         Statistics *statistics = c->runtime->statistics;
         Rows rows = rows_draw(c->runtime);
         double min, max;
 
         c->n_products = 0;
-        if (objective)
-                if (extremes(c, rows, objective_second, false, &min, &max) == 0) {
+        if (bent)
+                if (extremes(c, rows, objective, false, &min, &max) == 0) {
                         statistics->curvature_min = min;
                         statistics->curvature_max = max;
                         statistics->curvature_ratio = curvature_ratio(min, max);
@@ -160,6 +163,6 @@ void curvature_measure(Curvature *c, LossSecond loss) {
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
         /* Products that came to nothing were paid for, too. */
-        if (objective || whole)
+        if (bent || whole)
                 statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

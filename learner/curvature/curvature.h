@@ -12,6 +12,7 @@ typedef struct Curvature {
         Runtime *runtime;
         Hessian *hessian;
         Lanczos *lanczos;
+        Tape tape;
         uint64_t n_products; /* with Hessians, in the newest round */
 } Curvature;
 
@@ -19,9 +20,9 @@ typedef struct Curvature {
 int curvature_new(Runtime *runtime, Curvature **ret);
 Curvature *curvature_free(Curvature *curvature);
 
-/* After a round was learned from. loss: the algorithm's; NULL: it has not told its second derivatives.
+/* After a round was learned from. loss: the algorithm's (learner/algorithm/algorithm.h), or NULL.
  * Fills the round's statistics; what could not be measured stays NaN. */
-void curvature_measure(Curvature *curvature, LossSecond loss);
+void curvature_measure(Curvature *curvature, void (*loss)(Runtime *runtime, Tape *tape));
 
 /* The ratio of "Nitro: Boosting Distributed Reinforcement Learning with Serverless Computing" (Yu et al.
  * 2024), equation 2, of the objective's Hessian: -max / min. NaN unless it is bent both ways. */

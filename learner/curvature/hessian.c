@@ -194,32 +194,36 @@ static void shard_forward(const Hessian *h, uint32_t shard) {
         }
 }
 
-static void shard_jets(const Hessian *h, uint32_t shard) {
+static LossRow row_of(const Hessian *h, size_t row) {
         const Batch *b = h->batch;
+
+        return (LossRow){
+                .columns = {
+                        [COLUMN_ADVANTAGE] = ((double) b->advantage[row] - h->mean) * h->scale,
+                        [COLUMN_TARGET] = (double) b->target[row],
+                        [COLUMN_OLD_LOG_PROBABILITY] = (double) b->log_probability[row],
+                        [COLUMN_OLD_VALUE] = (double) b->value[row],
+                        [COLUMN_BEHAVIOUR_LOG_PROBABILITY] = (double) b->behaviour_log_probability[row],
+                },
+        };
+}
+
+static void shard_jets(const Hessian *h, uint32_t shard) {
         double terms[_TERM_MAX][ROWS], weight = 1.0 / h->rows.n;
 
         head_terms(h, shard, terms);
         for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t i = shard * ROWS + r;
                 LossJet *jet = &h->jets[i];
-                size_t row;
+                LossRow of;
 
                 *jet = (LossJet){};
                 if (i >= h->rows.n)
                         continue;
-                row = h->rows.order[i];
-                h->loss(h->runtime,
-                                &(LossRow){
-                                                .advantage = ((double) b->advantage[row] - h->mean) *
-                                                             h->scale,
-                                                .target = (double) b->target[row],
-                                                .old_log_probability = (double) b->log_probability[row],
-                                                .old_value = (double) b->value[row],
-                                                .behaviour_log_probability =
-                                                                (double) b->behaviour_log_probability[row],
-                                                .term = { terms[0][r], terms[1][r], terms[2][r] },
-                                },
-                                jet);
+                of = row_of(h, h->rows.order[i]);
+                for (unsigned t = 0; t < _TERM_MAX; t++)
+                        of.terms[t] = terms[t][r];
+                tape_jet(h->loss, &of, jet);
                 for (unsigned t = 0; t < _TERM_MAX; t++) {
                         jet->d[t] *= weight;
                         for (unsigned u = 0; u < _TERM_MAX; u++)
@@ -284,7 +288,6 @@ void hessian_load(Hessian *h, const HessianOf *of) {
         assert(h);
         assert(of->rows.n > 0);
 
-        h->runtime = of->runtime;
         h->loss = of->loss;
         h->batch = of->batch;
         h->rows = of->rows;

@@ -33,8 +33,7 @@ typedef struct Hessian {
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* What is loaded */
-        Runtime *runtime;
-        LossSecond loss;
+        const Tape *loss;
         const Batch *batch;
         Rows rows;
         double mean, scale; /* advantages become (a - mean) * scale */
@@ -62,8 +61,7 @@ int hessian_new(const Network *network, Threads *threads, uint32_t rows_max, Hes
 Hessian *hessian_free(Hessian *hessian);
 
 typedef struct HessianOf {
-        Runtime *runtime; /* for the loss alone */
-        LossSecond loss;
+        const Tape *loss;
         /* whether it depends on values; if not, the layers that only make values have no part in it */
         bool value;
         const float *parameters;

@@ -41,7 +41,7 @@ static double curvature_msec(Bed *bed, uint32_t what) {
 
         bed->settings.curvature = what;
         threads_meter(threads);
-        curvature_measure(bed->learner->curvature, bed->learner->algorithm->second);
+        curvature_measure(bed->learner->curvature, bed->learner->algorithm->loss);
         bed->settings.curvature = CURVATURE_NONE;
         return (double) threads_metered_nsec(threads) * 1e-6;
 }

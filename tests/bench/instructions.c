@@ -78,13 +78,10 @@ HOT(recompute)(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
 }
 
-/* Of a loss that costs nothing, as losses are their algorithms' own. */
-static void loss(const Shard *shard, const void *arg) {
-        for (uint32_t i = 0; i < shard->stride; i++) {
-                shard->d_log_probability[i] = shard->weight[i];
-                shard->d_entropy[i] = 0.0f;
-                shard->d_value[i] = shard->weight[i];
-        }
+/* Of a loss that costs next to nothing, as losses are their algorithms' own. */
+static void loss(Tape *t, const void *arg) {
+        tape_loss(t, tape_term(t, TERM_LOG_PROBABILITY), 1.0);
+        tape_loss(t, tape_term(t, TERM_VALUE), 1.0);
 }
 
 HOT(minibatch)(Runtime *runtime) {

@@ -202,16 +202,14 @@ static void test_drawn(void) {
 }
 
 /* PPO's loss before anything has changed: the mean of advantages, and half the squared error. */
-static void plain_loss(const Shard *s, const void *arg) {
-        const AdvantageScale *advantage = arg;
+static void plain_loss(Tape *t, const void *arg) {
+        const AdvantageScale *scale = arg;
+        Node advantage = tape_scale(
+                        t, tape_shift(t, tape_column(t, COLUMN_ADVANTAGE), -scale->mean), scale->scale);
+        Node error = tape_subtract(t, tape_term(t, TERM_VALUE), tape_column(t, COLUMN_TARGET));
 
-        for (uint32_t i = 0; i < s->stride; i++) {
-                s->d_log_probability[i] =
-                                -s->weight[i] *
-                                (float) (((double) s->advantage[i] - advantage->mean) * advantage->scale);
-                s->d_entropy[i] = 0;
-                s->d_value[i] = s->weight[i] * 0.5f * (s->value[i] - s->target[i]);
-        }
+        tape_loss(t, tape_multiply(t, advantage, tape_term(t, TERM_LOG_PROBABILITY)), -1);
+        tape_loss(t, tape_half_square(t, error), 0.5);
 }
 
 static double gradient_square(Bed *bed, Rows rows, const AdvantageScale *advantage) {

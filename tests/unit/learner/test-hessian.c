@@ -252,8 +252,9 @@ static Answer learn(Bed *bed, const Case *c) {
         return bed_learn(bed, 0, 2);
 }
 
-static void objective_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
-        ret->d[TERM_LOG_PROBABILITY] = row->advantage;
+static void objective_record(Runtime *runtime, Tape *t) {
+        tape_loss(t, tape_multiply(t, tape_column(t, COLUMN_ADVANTAGE), tape_term(t, TERM_LOG_PROBABILITY)),
+                        1);
 }
 
 /* Products with vectors of all kinds. Returns the explicit Hessian. */
@@ -263,9 +264,9 @@ static double *check_products(const Bed *bed, bool objective) {
         g_autofree Dual *parameters = g_new0(Dual, n);
         g_autofree double *v = g_new0(double, n), *product = g_new0(double, n);
         double advantages[42], *h = g_new0(double, (size_t) n *n);
+        Tape tape;
         HessianOf what = {
-                .runtime = rt,
-                .loss = objective ? objective_second : bed->learner->algorithm->second,
+                .loss = &tape,
                 .value = !objective,
                 .parameters = rt->nets[NET_POLICY]->parameters,
                 .batch = rt->batch,
@@ -273,6 +274,8 @@ static double *check_products(const Bed *bed, bool objective) {
         };
         Hessian *hessian;
 
+        tape_begin(&tape);
+        (objective ? objective_record : bed->learner->algorithm->loss)(rt, &tape);
         advantages_read(bed, &what.mean, &what.scale, advantages);
         for (uint32_t i = 0; i < n; i++)
                 parameters[i].f = (double) what.parameters[i];

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Both ways along a tape, as a template for lib/each-width.h. Each number is one operation of its own row:
+ * no sum runs across rows, so that a width changes nothing. No include guard, on purpose. */
+
+/* A line for each operation. */
+/* clang-format off */
+
+#define EACH_ROW for (uint32_t i = 0; i < n; i++)
+
+KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *place) {
+        uint32_t n = place->stride;
+
+        for (Node k = 0; k < tape->n_nodes; k++) {
+                const TapeNode *node = &tape->nodes[k];
+                const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
+                const float *condition = value_of(tape, place, node->c);
+                const float number = node->number, other = node->other;
+                float *restrict y = place->values + (size_t) k * n;
+
+                switch ((TapeOp) node->op) {
+                case TAPE_COLUMN:
+                case TAPE_TERM: break;
+                case TAPE_SHIFT: EACH_ROW y[i] = a[i] + number; break;
+                case TAPE_SCALE: EACH_ROW y[i] = a[i] * number; break;
+                case TAPE_CLAMP: EACH_ROW y[i] = held(a[i], number, other); break;
+                case TAPE_ABS: EACH_ROW y[i] = fabsf(a[i]); break;
+                case TAPE_EXP: EACH_ROW y[i] = elementary_exp(a[i]); break;
+                case TAPE_HALF_SQUARE: EACH_ROW y[i] = 0.5f * a[i] * a[i]; break;
+                case TAPE_HUBER: EACH_ROW y[i] = huber(a[i], number); break;
+                case TAPE_DIVERGENCE: divergence(a, n, y); break;
+                case TAPE_DIVERGENCE_BY_EXP: EACH_ROW y[i] = b[i] - 1.0f - a[i]; break;
+                case TAPE_ADD: EACH_ROW y[i] = a[i] + b[i]; break;
+                case TAPE_SUBTRACT: EACH_ROW y[i] = a[i] - b[i]; break;
+                case TAPE_MULTIPLY: EACH_ROW y[i] = a[i] * b[i]; break;
+                case TAPE_MIN: EACH_ROW y[i] = a[i] < b[i] ? a[i] : b[i]; break;
+                case TAPE_MAX: EACH_ROW y[i] = a[i] > b[i] ? a[i] : b[i]; break;
+                case TAPE_EXCEEDS: EACH_ROW y[i] = a[i] > number ? 1.0f : 0.0f; break;
+                case TAPE_DIFFERS: EACH_ROW y[i] = a[i] != b[i] ? 1.0f : 0.0f; break;
+                case TAPE_WHERE: EACH_ROW y[i] = condition[i] > 0.0f ? a[i] : b[i]; break;
+                case _TAPE_OP_MAX: break;
+                }
+        }
+}
+
+/* The gradient of what node k reads first. Each loop adds: other nodes may read the same. */
+KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePlace *place, Node k) {
+        const TapeNode *node = &tape->nodes[k];
+        const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
+        const float *condition = value_of(tape, place, node->c);
+        const float *y = place->values + (size_t) k * place->stride;
+        const float *d = place->d + (size_t) k * place->stride;
+        const float number = node->number, other = node->other;
+        float *restrict ret = d_of(tape, place, node->a);
+        uint32_t n = place->stride;
+
+        switch ((TapeOp) node->op) {
+        case TAPE_ADD:
+        case TAPE_SUBTRACT:
+        case TAPE_SHIFT: EACH_ROW ret[i] += d[i]; break;
+        case TAPE_SCALE: EACH_ROW ret[i] += d[i] * number; break;
+        case TAPE_CLAMP: EACH_ROW ret[i] += a[i] < number || a[i] > other ? 0.0f : d[i]; break;
+        case TAPE_ABS: EACH_ROW ret[i] += a[i] < 0.0f ? -d[i] : d[i]; break;
+        case TAPE_EXP: EACH_ROW ret[i] += d[i] != 0.0f ? d[i] * y[i] : 0.0f; break;
+        case TAPE_HALF_SQUARE: EACH_ROW ret[i] += d[i] * a[i]; break;
+        case TAPE_HUBER: EACH_ROW ret[i] += d[i] * held(a[i], -number, number); break;
+        case TAPE_DIVERGENCE: divergence_backward(a, d, n, ret); break;
+        case TAPE_DIVERGENCE_BY_EXP: EACH_ROW ret[i] += d[i] * (b[i] - 1.0f); break;
+        case TAPE_MULTIPLY: EACH_ROW ret[i] += d[i] * b[i]; break;
+        case TAPE_MIN: EACH_ROW ret[i] += a[i] < b[i] ? d[i] : 0.0f; break;
+        case TAPE_MAX: EACH_ROW ret[i] += a[i] > b[i] ? d[i] : 0.0f; break;
+        case TAPE_WHERE: EACH_ROW ret[i] += condition[i] > 0.0f ? d[i] : 0.0f; break;
+        case TAPE_COLUMN:
+        case TAPE_TERM:
+        case TAPE_EXCEEDS:
+        case TAPE_DIFFERS:
+        case _TAPE_OP_MAX: break;
+        }
+}
+
+/* And of what it reads second. */
+KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePlace *place, Node k) {
+        const TapeNode *node = &tape->nodes[k];
+        const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
+        const float *condition = value_of(tape, place, node->c);
+        const float *d = place->d + (size_t) k * place->stride;
+        float *restrict ret = d_of(tape, place, node->b);
+        uint32_t n = place->stride;
+
+        switch ((TapeOp) node->op) {
+        case TAPE_ADD: EACH_ROW ret[i] += d[i]; break;
+        case TAPE_SUBTRACT: EACH_ROW ret[i] -= d[i]; break;
+        case TAPE_MULTIPLY: EACH_ROW ret[i] += d[i] * a[i]; break;
+        case TAPE_MIN: EACH_ROW ret[i] += a[i] < b[i] ? 0.0f : d[i]; break;
+        case TAPE_MAX: EACH_ROW ret[i] += a[i] > b[i] ? 0.0f : d[i]; break;
+        case TAPE_WHERE: EACH_ROW ret[i] += condition[i] > 0.0f ? 0.0f : d[i]; break;
+        case TAPE_COLUMN:
+        case TAPE_TERM:
+        case TAPE_SHIFT:
+        case TAPE_SCALE:
+        case TAPE_CLAMP:
+        case TAPE_ABS:
+        case TAPE_EXP:
+        case TAPE_HALF_SQUARE:
+        case TAPE_HUBER:
+        case TAPE_DIVERGENCE:
+        case TAPE_DIVERGENCE_BY_EXP:
+        case TAPE_EXCEEDS:
+        case TAPE_DIFFERS:
+        case _TAPE_OP_MAX: break;
+        }
+}
+
+KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *place) {
+        uint32_t n = place->stride;
+
+        memset(place->d, 0, (size_t) tape->n_nodes * n * sizeof(float));
+        for (unsigned t = 0; t < _TERM_MAX; t++)
+                if (place->d_terms[t])
+                        memset(place->d_terms[t], 0, n * sizeof(float));
+
+        for (uint32_t k = 0; k < tape->n_losses; k++) {
+                const TapeLoss *loss = &tape->losses[k];
+                const float coefficient = loss->coefficient, *weight = place->weight;
+                float *restrict d = d_of(tape, place, loss->node);
+
+                if (tape->nodes[loss->node].late)
+                        EACH_ROW d[i] += coefficient;
+                else
+                        EACH_ROW d[i] += coefficient * weight[i];
+        }
+
+        for (Node k = tape->n_nodes; k-- > 0;) {
+                const TapeNode *node = &tape->nodes[k];
+
+                if (!node->moves)
+                        continue;
+                if (node->op == TAPE_TERM) {
+                        float *restrict d = place->d_terms[node->of];
+
+                        if (node->late)
+                                EACH_ROW d[i] *= place->weight[i];
+                        continue;
+                }
+                if (tape->nodes[node->a].moves)
+                        KERNEL(backward_first)(tape, place, k);
+                if (tape->nodes[node->b].moves)
+                        KERNEL(backward_second)(tape, place, k);
+        }
+}
+
+static const Kernels KERNEL(table) = { .forward = KERNEL(forward), .backward = KERNEL(backward) };
+#undef EACH_ROW
+/* clang-format on */

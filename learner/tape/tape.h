@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A loss is written once, as a function that records operations on columns: one number for each row of a
+ * shard. What was recorded is then executed forwards, and backwards for the gradient (reverse mode), shard
+ * by shard; and row by row in double precision for first and second derivatives (learner/curvature/). An
+ * operation runs over a whole column, so that reading the tape costs next to nothing.
+ *
+ * Recording is cheap beside any minibatch. So a loss is recorded anew for each gradient, with the numbers
+ * of the moment (a clip that has a schedule, the mean of the advantages) as constants, and leaves out what
+ * they make useless.
+ *
+ * Where an operation has a corner, its gradient is that of the side that was taken; a bound that holds a
+ * number has gradient 0. A gradient of 0 goes no further: it stays 0 even if exp() has overflowed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+        TAPE_NODES_MAX = 64,
+        TAPE_OUTPUTS_MAX = 8,
+};
+
+/* What a row of the batch has. */
+typedef enum Column {
+        COLUMN_ADVANTAGE,
+        COLUMN_TARGET,
+        COLUMN_OLD_LOG_PROBABILITY, /* before this round's updates */
+        COLUMN_OLD_VALUE,
+        COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor acted */
+        _COLUMN_MAX,
+} Column;
+
+/* What the network says of a row now. Where it estimates the value of each action, TERM_VALUE is that of
+ * the action that was taken, and there is no probability. */
+typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } Term;
+
+typedef enum TapeOp {
+        TAPE_COLUMN,
+        TAPE_TERM,
+        TAPE_SHIFT,
+        TAPE_SCALE,
+        TAPE_CLAMP,
+        TAPE_ABS,
+        TAPE_EXP,
+        TAPE_HALF_SQUARE,
+        TAPE_HUBER,
+        TAPE_DIVERGENCE,
+        TAPE_DIVERGENCE_BY_EXP,
+        TAPE_ADD,
+        TAPE_SUBTRACT,
+        TAPE_MULTIPLY,
+        TAPE_MIN,
+        TAPE_MAX,
+        TAPE_EXCEEDS,
+        TAPE_DIFFERS,
+        TAPE_WHERE,
+        _TAPE_OP_MAX,
+} TapeOp;
+
+typedef uint32_t Node; /* a column's place on the tape */
+
+typedef struct TapeNode {
+        uint32_t op;
+        uint32_t of;         /* Column or Term */
+        Node a, b, c;        /* what it reads: nodes before it */
+        float number, other; /* constants, rounded for jets too: it is the same loss */
+        bool moves;          /* it depends on a term, so it has a gradient */
+        bool late;           /* and gets the row's weight there: tape_term_late() */
+} TapeNode;
+
+typedef struct TapeLoss {
+        Node node;
+        float coefficient;
+} TapeLoss;
+
+typedef struct TapeSum {
+        Node node;
+        unsigned number;
+        float coefficient;
+} TapeSum;
+
+typedef struct Tape {
+        uint32_t n_nodes, n_losses, n_sums;
+        TapeNode nodes[TAPE_NODES_MAX];
+        TapeLoss losses[TAPE_OUTPUTS_MAX];
+        TapeSum sums[TAPE_OUTPUTS_MAX];
+} Tape;
+
+/* Recording: learner/tape/record.c. The tape has room for any loss in sight; one that is longer is a
+ * mistake of its author, who is told by an assertion. */
+typedef void (*Loss)(Tape *tape, const void *arg);
+
+void tape_begin(Tape *tape);
+Node tape_column(Tape *tape, Column column);
+Node tape_term(Tape *tape, Term term);
+/* The same; but the row's weight multiplies the gradient where it arrives here, and not where it leaves the
+ * loss. Both are the same number but for rounding. A loss reads terms of one kind alone. */
+Node tape_term_late(Tape *tape, Term term);
+
+Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */
+Node tape_scale(Tape *tape, Node x, double by);                  /* x * by */
+Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= most; may be infinite */
+/* Within [1 - clip, 1 + clip], for ratios of probabilities. */
+Node tape_clip(Tape *tape, Node ratio, double clip);
+Node tape_abs(Tape *tape, Node x);
+Node tape_exp(Tape *tape, Node x);
+Node tape_half_square(Tape *tape, Node x); /* x * x / 2 */
+/* Half the square up to the bound, and linear beyond it. */
+Node tape_huber(Tape *tape, Node x, double bound);
+/* exp(x) - 1 - x, which is never negative: exactly, however small x is; */
+Node tape_divergence(Tape *tape, Node x);
+/* or from exp(x) = tape_exp(x), which is less exact and takes no other exp(). Its gradient arrives at x,
+ * not at the exponential. */
+Node tape_divergence_by_exp(Tape *tape, Node exponential);
+Node tape_add(Tape *tape, Node a, Node b);
+Node tape_subtract(Tape *tape, Node a, Node b); /* a - b */
+Node tape_multiply(Tape *tape, Node a, Node b);
+Node tape_min(Tape *tape, Node a, Node b);           /* b, with its gradient, where they are equal */
+Node tape_max(Tape *tape, Node a, Node b);           /* the same */
+Node tape_exceeds(Tape *tape, Node x, double bound); /* x > bound: 1 or 0, without gradient */
+Node tape_differs(Tape *tape, Node a, Node b);       /* a != b: 1 or 0, without gradient */
+Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 or 0 */
+
+/* Adds coefficient * the mean of x over the minibatch's rows to the loss. */
+void tape_loss(Tape *tape, Node x, double coefficient);
+/* And to the sum with this number, which is a statistic: it has no gradient. */
+void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
+
+/* Executing: learner/tape/tape.c. Columns of `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.
+ * `weight` is 1 / rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums
+ * are means. */
+typedef struct TapePlace {
+        uint32_t stride;
+        const float *weight;
+        const float *columns[_COLUMN_MAX];
+        const float *terms[_TERM_MAX];
+        float *d_terms[_TERM_MAX]; /* out; NULL: there is no such term */
+        float *values, *d;         /* [TAPE_NODES_MAX][stride], aligned to 64 */
+        double *sums;              /* added to */
+} TapePlace;
+
+/* Gradients of the loss with respect to the terms, and the sums. */
+void tape_execute(const Tape *tape, const TapePlace *place);
+
+/* One row in double precision: learner/tape/jet.c */
+typedef struct LossRow {
+        double columns[_COLUMN_MAX], terms[_TERM_MAX];
+} LossRow;
+
+typedef struct LossJet {
+        double value;
+        double d[_TERM_MAX], dd[_TERM_MAX][_TERM_MAX]; /* dd is symmetric */
+} LossJet;
+
+/* The loss of the row, and its derivatives with respect to the terms. */
+void tape_jet(const Tape *tape, const LossRow *row, LossJet *ret);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Each operation: what is executed in columns against the same in double precision, and that one against
+ * finite differences of itself. */
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "learner/kernel/kernels.h"
+#include "learner/tape/tape.h"
+#include "lib/width.h"
+
+enum { ROWS = SHARD_ROWS_MAX, REAL = 50, SUMS = 2 };
+
+typedef struct Case {
+        const char *name;
+        void (*record)(Tape *t, Node x, Node y, Node c);
+} Case;
+
+static void shift(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_multiply(t, tape_shift(t, x, 0.75), y), 1);
+}
+static void scale(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_scale(t, tape_multiply(t, x, x), -0.75), 2);
+}
+static void clamp(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_half_square(t, tape_clamp(t, x, -0.25, 0.5)), 1);
+}
+static void clip(Tape *t, Node x, Node y, Node c) {
+        Node ratio = tape_exp(t, x);
+
+        tape_loss(t, tape_min(t, tape_multiply(t, c, tape_clip(t, ratio, 0.2)), tape_multiply(t, c, ratio)),
+                        -1);
+}
+static void absolute(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_multiply(t, tape_abs(t, x), y), 1);
+}
+static void exponential(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_exp(t, tape_subtract(t, x, tape_multiply(t, y, c))), 1);
+}
+static void half_square(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_half_square(t, tape_subtract(t, x, y)), 0.5);
+}
+static void huber(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_huber(t, tape_subtract(t, x, y), 0.5), 1);
+}
+static void divergence(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_divergence(t, tape_multiply(t, x, y)), 1);
+}
+static void divergence_by_exp(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_divergence_by_exp(t, tape_exp(t, tape_add(t, x, y))), 1);
+}
+static void minimum(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_min(t, tape_multiply(t, x, y), tape_half_square(t, x)), 1);
+}
+static void maximum(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_max(t, tape_multiply(t, x, y), tape_multiply(t, y, c)), 1);
+}
+static void where(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_where(t, tape_exceeds(t, c, 0.1), tape_exp(t, x), tape_multiply(t, x, y)), 1);
+}
+/* A node that several read, and a loss of several parts. */
+static void several(Tape *t, Node x, Node y, Node c) {
+        Node e = tape_exp(t, x), product = tape_multiply(t, e, y);
+
+        tape_loss(t, tape_multiply(t, product, e), 0.5);
+        tape_loss(t, product, -0.25);
+        tape_loss(t, tape_half_square(t, tape_add(t, x, c)), 2);
+}
+
+static const Case cases[] = {
+        { "shift", shift },
+        { "scale", scale },
+        { "clamp", clamp },
+        { "clip", clip },
+        { "abs", absolute },
+        { "exp", exponential },
+        { "half-square", half_square },
+        { "huber", huber },
+        { "divergence", divergence },
+        { "divergence-by-exp", divergence_by_exp },
+        { "min", minimum },
+        { "max", maximum },
+        { "where", where },
+        { "several", several },
+};
+
+typedef struct Bench {
+        float weight[ROWS] __attribute__((aligned(64)));
+        float columns[_COLUMN_MAX][ROWS] __attribute__((aligned(64)));
+        float terms[_TERM_MAX][ROWS] __attribute__((aligned(64)));
+        float d_terms[_TERM_MAX][ROWS] __attribute__((aligned(64)));
+        float values[TAPE_NODES_MAX][ROWS] __attribute__((aligned(64)));
+        float d[TAPE_NODES_MAX][ROWS] __attribute__((aligned(64)));
+        double sums[SUMS];
+} Bench;
+
+/* The last rows only fill the shard up. */
+static void bench_fill(Bench *bench) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+
+        memset(bench, 0, sizeof(*bench));
+        for (unsigned i = 0; i < REAL; i++) {
+                bench->weight[i] = 1.0f / REAL;
+                for (unsigned c = 0; c < _COLUMN_MAX; c++)
+                        bench->columns[c][i] = (float) g_rand_double_range(rand, -1, 1);
+                for (unsigned k = 0; k < _TERM_MAX; k++)
+                        bench->terms[k][i] = (float) g_rand_double_range(rand, -1, 1);
+        }
+        memset(bench->d_terms, 0xff, sizeof(bench->d_terms));
+        memset(bench->d, 0xff, sizeof(bench->d));
+}
+
+static void bench_execute(Bench *bench, const Tape *tape, uint32_t stride) {
+        TapePlace place = {
+                .stride = stride,
+                .weight = bench->weight,
+                .values = bench->values[0],
+                .d = bench->d[0],
+                .sums = bench->sums,
+        };
+
+        for (unsigned c = 0; c < _COLUMN_MAX; c++)
+                place.columns[c] = bench->columns[c];
+        for (unsigned k = 0; k < _TERM_MAX; k++) {
+                place.terms[k] = bench->terms[k];
+                place.d_terms[k] = bench->d_terms[k];
+        }
+        tape_execute(tape, &place);
+}
+
+static LossRow bench_row(const Bench *bench, unsigned i) {
+        LossRow row;
+
+        for (unsigned c = 0; c < _COLUMN_MAX; c++)
+                row.columns[c] = (double) bench->columns[c][i];
+        for (unsigned k = 0; k < _TERM_MAX; k++)
+                row.terms[k] = (double) bench->terms[k][i];
+        return row;
+}
+
+static void record(Tape *tape, const Case *of, bool late) {
+        Node (*term)(Tape *, Term) = late ? tape_term_late : tape_term;
+        Node x, y;
+
+        tape_begin(tape);
+        x = term(tape, TERM_LOG_PROBABILITY);
+        y = term(tape, TERM_VALUE);
+        of->record(tape, x, y, tape_column(tape, COLUMN_ADVANTAGE));
+        for (uint32_t k = 0; k < tape->n_losses; k++)
+                tape_sum(tape, 1, tape->losses[k].node, tape->losses[k].coefficient);
+}
+
+/* Derivatives of the row against central differences of the order below. */
+static void differences(const Tape *tape, LossRow row) {
+        const double h = 1e-5;
+        LossJet here;
+
+        tape_jet(tape, &row, &here);
+        for (unsigned k = 0; k < _TERM_MAX; k++) {
+                double kept = row.terms[k];
+                LossJet up, down;
+
+                row.terms[k] = kept + h;
+                tape_jet(tape, &row, &up);
+                row.terms[k] = kept - h;
+                tape_jet(tape, &row, &down);
+                row.terms[k] = kept;
+                g_assert_cmpfloat_with_epsilon(here.d[k], (up.value - down.value) / (2 * h), 1e-8);
+                for (unsigned l = 0; l < _TERM_MAX; l++)
+                        g_assert_cmpfloat_with_epsilon(here.dd[k][l], (up.d[l] - down.d[l]) / (2 * h), 1e-8);
+        }
+}
+
+static void test_operation(const void *arg) {
+        double loss = 0, greatest = 0;
+        Bench bench;
+        Tape tape;
+
+        record(&tape, arg, false);
+        bench_fill(&bench);
+        bench_execute(&bench, &tape, ROWS);
+
+        for (unsigned i = 0; i < ROWS; i++) {
+                LossRow row = bench_row(&bench, i);
+                LossJet jet;
+
+                tape_jet(&tape, &row, &jet);
+                loss += (double) bench.weight[i] * jet.value;
+                for (unsigned k = 0; k < _TERM_MAX; k++) {
+                        double expected = (double) bench.weight[i] * jet.d[k];
+
+                        g_assert_cmpfloat_with_epsilon((double) bench.d_terms[k][i], expected, 1e-7);
+                        greatest = fmax(greatest, fabs(expected));
+                }
+                if (i < REAL)
+                        differences(&tape, row);
+        }
+        g_assert_cmpfloat(greatest, >, 1e-3);
+        g_assert_cmpfloat_with_epsilon(bench.sums[1], loss, 1e-6);
+        g_assert_cmpfloat(bench.sums[0], ==, 0);
+}
+
+/* The weight at the end is the same but for rounding, and exactly what it says. */
+static void test_late(const void *arg) {
+        Bench early, late, unweighted;
+        Tape tape;
+
+        bench_fill(&early);
+        record(&tape, arg, false);
+        bench_execute(&early, &tape, ROWS);
+        bench_fill(&late);
+        record(&tape, arg, true);
+        bench_execute(&late, &tape, ROWS);
+        bench_fill(&unweighted);
+        for (unsigned i = 0; i < ROWS; i++)
+                unweighted.weight[i] = 1;
+        bench_execute(&unweighted, &tape, ROWS);
+
+        for (unsigned k = 0; k < _TERM_MAX; k++)
+                for (unsigned i = 0; i < ROWS; i++) {
+                        g_assert_cmpfloat_with_epsilon(late.d_terms[k][i], early.d_terms[k][i], 1e-7f);
+                        g_assert_cmpfloat(late.d_terms[k][i], ==, unweighted.d_terms[k][i] * late.weight[i]);
+                }
+}
+
+/* Each width of vectors that this CPU has, and each stride: the same bits. */
+static void test_widths(const void *arg) {
+        Bench first, other;
+        Tape tape;
+
+        record(&tape, arg, false);
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                bench_fill(&other);
+                bench_execute(&other, &tape, ROWS);
+                if (width == 0)
+                        first = other;
+                g_assert_cmpmem(first.d_terms, sizeof(first.d_terms), other.d_terms, sizeof(other.d_terms));
+                g_assert_true(first.sums[1] == other.sums[1]);
+
+                bench_fill(&other);
+                bench_execute(&other, &tape, 32);
+                for (unsigned k = 0; k < _TERM_MAX; k++)
+                        g_assert_cmpmem(first.d_terms[k], 32 * sizeof(float), other.d_terms[k],
+                                        32 * sizeof(float));
+        }
+}
+
+/* A ratio that has overflowed is clipped like any other that is too great. */
+static void test_overflow(void) {
+        Bench bench;
+        Tape tape;
+
+        tape_begin(&tape);
+        clip(&tape, tape_term(&tape, TERM_LOG_PROBABILITY), 0, tape_column(&tape, COLUMN_ADVANTAGE));
+        bench_fill(&bench);
+        bench.terms[TERM_LOG_PROBABILITY][0] = 1000;
+        bench.columns[COLUMN_ADVANTAGE][0] = 1;
+        bench_execute(&bench, &tape, ROWS);
+        g_assert_cmpfloat(bench.d_terms[TERM_LOG_PROBABILITY][0], ==, 0);
+}
+
+/* Where both are equal, the second one is taken. */
+static void test_ties(void) {
+        Bench bench;
+        Tape tape;
+
+        tape_begin(&tape);
+        tape_loss(&tape,
+                        tape_min(&tape, tape_term(&tape, TERM_LOG_PROBABILITY),
+                                        tape_term(&tape, TERM_VALUE)),
+                        1);
+        tape_loss(&tape,
+                        tape_max(&tape, tape_term(&tape, TERM_LOG_PROBABILITY),
+                                        tape_term(&tape, TERM_VALUE)),
+                        1);
+        bench_fill(&bench);
+        bench.terms[TERM_LOG_PROBABILITY][0] = bench.terms[TERM_VALUE][0] = 0.5f;
+        bench_execute(&bench, &tape, ROWS);
+        g_assert_cmpfloat(bench.d_terms[TERM_LOG_PROBABILITY][0], ==, 0);
+        g_assert_cmpfloat(bench.d_terms[TERM_VALUE][0], ==, 2 * bench.weight[0]);
+}
+
+/* Near 0 a difference of two floats would be all rounding. */
+static void test_small_divergence(void) {
+        Bench bench;
+        Tape tape;
+
+        tape_begin(&tape);
+        tape_sum(&tape, 0, tape_divergence(&tape, tape_column(&tape, COLUMN_ADVANTAGE)), 1);
+        bench_fill(&bench);
+        for (unsigned i = 0; i < ROWS; i++)
+                bench.columns[COLUMN_ADVANTAGE][i] = 1e-5f;
+        bench_execute(&bench, &tape, ROWS);
+        g_assert_cmpfloat(fabs(bench.sums[0] / 5e-11 - 1), <, 1e-4);
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+
+        for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *operation = g_strdup_printf("/tape/operation/%s", cases[i].name);
+                g_autofree char *late = g_strdup_printf("/tape/late/%s", cases[i].name);
+                g_autofree char *widths = g_strdup_printf("/tape/widths/%s", cases[i].name);
+
+                g_test_add_data_func(operation, &cases[i], test_operation);
+                g_test_add_data_func(late, &cases[i], test_late);
+                g_test_add_data_func(widths, &cases[i], test_widths);
+        }
+        g_test_add_func("/tape/overflow", test_overflow);
+        g_test_add_func("/tape/ties", test_ties);
+        g_test_add_func("/tape/small-divergence", test_small_divergence);
+        return g_test_run();
+}
