@@ -405,6 +405,7 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
  * had its order already. */
 static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received) {
         uint64_t end = clock_boottime() + ANSWER_NSEC;
+        unsigned n_before;
         size_t n;
         int r;
 
@@ -418,8 +419,10 @@ static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received)
                         return -ECHILD;
                 if (r != -ETIMEDOUT || clock_boottime() >= end)
                         return r;
+                /* The order woke one keeper only. If that one was killed, the others still sleep. */
+                n_before = keepers->n;
                 reap(keepers);
-                if (count_ready(keepers) == 0)
+                if (count_ready(keepers) == 0 || keepers->n < n_before)
                         (void) start(keepers, keepers->orders[0], false, NULL);
         }
 }

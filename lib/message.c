@@ -58,10 +58,13 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
 
         assert(fds_max <= MESSAGE_FDS_MAX);
 
-        r = wait_readable(fd, timeout_msec);
-        if (r < 0)
-                return r;
-        n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        /* Of processes that wait in recvmsg() a record wakes one; of those that wait in poll() it wakes all. */
+        if (timeout_msec >= 0) {
+                r = wait_readable(fd, timeout_msec);
+                if (r < 0)
+                        return r;
+        }
+        n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | (timeout_msec >= 0 ? MSG_DONTWAIT : 0));
         if (n < 0)
                 return -errno;
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -185,6 +186,61 @@ static pid_t only_child(void) {
         if (!g_file_get_contents("/proc/thread-self/children", &text, NULL, NULL))
                 return 0;
         return (pid_t) g_ascii_strtoll(text, NULL, 10);
+}
+
+/* How often each keeper has slept and was woken. */
+static size_t count_wakes(gint64 wakes[], size_t max) {
+        g_autofree char *text = NULL;
+        g_auto(GStrv) pids = NULL;
+        size_t n = 0;
+
+        if (!g_file_get_contents("/proc/thread-self/children", &text, NULL, NULL))
+                return 0;
+        pids = g_strsplit(g_strstrip(text), " ", -1);
+        for (; n < max && pids[n]; n++) {
+                g_autofree char *path = g_strdup_printf("/proc/%s/status", pids[n]), *status = NULL;
+                const char *line;
+
+                g_assert_true(g_file_get_contents(path, &status, NULL, NULL));
+                line = strstr(status, "\nvoluntary_ctxt_switches:");
+                g_assert_nonnull(line);
+                wakes[n] = g_ascii_strtoll(strchr(line, ':') + 1, NULL, 10);
+        }
+        return n;
+}
+
+#define MANY 16u
+
+/* An order wakes one keeper, not all that wait: under a flood they would do little else. */
+static void test_wakes_one(void) {
+        gint64 before[MANY], again[MANY], after[MANY];
+        Received held[MANY];
+        size_t n, n_woken = 0;
+        Fixture f;
+
+        open_fixture(&f);
+        for (size_t i = 0; i < MANY; i++)
+                held[i] = one(&f, 1000);
+        for (size_t i = 0; i < MANY; i++)
+                close_tokens(held + i);
+        n = count_wakes(again, MANY);
+        do { /* until all of them wait for orders */
+                memcpy(before, again, sizeof(before));
+                g_usleep(SOON_USEC);
+                (void) count_wakes(again, MANY);
+        } while (memcmp(before, again, n * sizeof(*before)) != 0);
+        if (n == MANY) {
+                held[0] = one(&f, 1000);
+                g_usleep(SOON_USEC);
+                g_assert_cmpuint(count_wakes(after, MANY), ==, MANY);
+                for (size_t i = 0; i < MANY; i++)
+                        n_woken += after[i] != before[i];
+                g_assert_cmpuint(n_woken, ==, 1);
+                close_tokens(held);
+        } else
+                g_test_skip("this kernel does not list a process's children");
+        rest(&f);
+        close_fixture(&f);
 }
 
 /* The order that a keeper left when it was killed is carried out by the next one. */
@@ -395,6 +451,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/keeper/many", test_many);
         g_test_add_func("/keeper/again", test_again);
         g_test_add_func("/keeper/limit", test_limit);
+        g_test_add_func("/keeper/wakes-one", test_wakes_one);
         g_test_add_func("/keeper/killed", test_killed);
         g_test_add_func("/keeper/killed-late", test_killed_late);
         g_test_add_func("/keeper/hangs-at-start", test_hangs_at_start);
