@@ -181,6 +181,11 @@ def bars_of_auto_are_current():
     assert r.returncode == 0, r.stderr
 
 
+def published_tables_are_those_of_their_cells():
+    r = subprocess.run(["tests/experiments/tables.py", "--check"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+
+
 def readme_shows_the_cells():
     r = subprocess.run(["tests/experiments/readme.py", "--check"], capture_output=True, text=True)
     assert r.returncode == 0, r.stderr
@@ -216,7 +221,8 @@ def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              environments_are_introduced, learning_tables_are_current, bars_of_auto_are_current, readme_shows_the_cells, reliability_names_tests_that_exist,
+              environments_are_introduced, learning_tables_are_current, bars_of_auto_are_current, published_tables_are_those_of_their_cells,
+              readme_shows_the_cells, reliability_names_tests_that_exist,
               architecture_locates_every_room]
     failed = 0
     print(f"1..{len(checks)}")

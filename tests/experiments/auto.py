@@ -24,6 +24,8 @@ ALL_SHEETS = SHEETS + HELD_OUT_SHEETS
 DECIDED_BY = ["daemon/scheduler", "daemon/bill"]
 RUN_COLUMNS = ["task", "arm", "state", "sheet", "time_price", "seed", "reached", "emulated_s", "env_steps", "rounds", "actors", "numbers", "policy",
                *("full_" + sheet for sheet in ALL_SHEETS)]
+RUN_KEYS = ["task", "arm", "sheet", "time_price", "seed"]
+PRICE_KEYS = ["task", "sheet"]
 PRICE_COLUMNS = ["task", "sheet", "currency", "learner_second", "actor_second"]
 NEVER = math.inf
 MARGIN = 1.10
@@ -130,8 +132,14 @@ def read_cells(directory):
     return cells
 
 
+def kept(rows, new, keys):
+    """The new rows, and those of before that none of them replaces."""
+    found = {tuple(str(row[key]) for key in keys): row for row in (*rows, *new)}
+    return list(found.values())
+
+
 def collect(results, state):
-    """Of auto the cells of one state, so that no table mixes two."""
+    """Of auto the cells of one state, so that no table mixes two. Rows whose cells were made elsewhere stay."""
     runs, prices = [], {}
     for task in ALL_TASKS:
         for cell in read_cells(os.path.join(results, f"{task}.constants")):
@@ -141,14 +149,15 @@ def collect(results, state):
             runs.append(run_row(task, state, cell, cell["levels"]["sheet"], cell["levels"]["time"]))
         for cell in read_cells(os.path.join(results, f"{task}.servers.{state}")):
             runs.append(dict(run_row(task, state, cell, cell["levels"]["sheet"], ""), arm="server"))
-    return runs, list(prices.values())
+    before = [row for row in read_csv(RUNS) if row["state"] in ("", state)]
+    return kept(before, runs, RUN_KEYS), kept(read_csv(PRICES), prices.values(), PRICE_KEYS)
 
 
 def write_csv(path, columns, rows, keys):
     with open(path, "w", encoding="utf-8", newline="") as f:
         out = csv.DictWriter(f, columns, lineterminator="\n")
         out.writeheader()
-        out.writerows(sorted(rows, key=lambda row: [row[key] for key in keys]))
+        out.writerows(sorted(rows, key=lambda row: [int(row[key]) if key == "seed" else row[key] for key in keys]))
 
 
 def read_csv(path):
@@ -367,8 +376,8 @@ def main():
         run(args, [*TASKS, *HELD_OUT_TASKS], held_out_sheets)
     if args.what == "table":
         runs, prices = collect(args.results, args.state or state_of_auto())
-        write_csv(RUNS, RUN_COLUMNS, runs, ["task", "arm", "sheet", "time_price", "seed"])
-        write_csv(PRICES, PRICE_COLUMNS, prices, ["task", "sheet"])
+        write_csv(RUNS, RUN_COLUMNS, runs, RUN_KEYS)
+        write_csv(PRICES, PRICE_COLUMNS, prices, PRICE_KEYS)
     if args.what in ("table", "check"):
         with open(PAGE, encoding="utf-8") as f:
             old = f.read()

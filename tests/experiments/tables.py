@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tables of docs/experiments from the cells of an experiment, in one form for all of examples/experiments.
+
+tables.py NAME RESULTS            print the tables of examples/experiments/NAME.exp; RESULTS: what `actorctl experiment` wrote for it
+tables.py NAME RESULTS --publish  its cells become docs/experiments/NAME.csv, and its tables go into the page, between their two marks
+tables.py --check                 write nothing, but fail if a published table is not that of its cells
+
+A row is an arm under one level of each factor. Each metric of Metric= has its interquartile mean over seeds and a 95 % interval (bootstrap
+over seeds), and beside the arm of Baseline= a ratio, if the metric is money or time, or a paired difference, if it is a return. --against=ARM
+adds the paired differences of one arm to every other one. A seed that missed the target counts with what it took until its end."""
+import argparse, csv, math, os, sys
+from intervals import interquartile_mean, interval, mean
+from learning import ROOT
+
+EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
+DOCS = os.path.join(ROOT, "docs", "experiments")
+# Which page shows the table of which cells.
+PUBLISHED = {"m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md"}
+# Columns of cells.csv that do not follow from the job file and the seed.
+OF_THE_HOST = {"wall_s"}
+HEADINGS = {"evaluation_last": "last evaluation", "evaluation_last5": "last five evaluations", "evaluation_area": "area of evaluations",
+            "return_last": "last return", "return_last5": "last five returns", "return_area": "area of returns", "cost": "cost, thousandths",
+            "cost_paper": "paper total, thousandths", "time": "emulated s", "cost_to_target": "cost, thousandths", "time_to_target": "emulated s"}
+# What a seed that missed its target took until its end.
+UNTIL_END = {"cost_to_target": "cost", "time_to_target": "time"}
+MONEY = {"cost", "cost_paper", "cost_to_target"}
+RATIOS = MONEY | {"time", "time_to_target"}
+
+
+class Experiment:
+    """What the tables need of a .exp file: sections in their order, and four keys."""
+
+    def __init__(self, name):
+        self.name, self.sections, self.keys = name, [], {}
+        with open(os.path.join(EXPERIMENTS, name + ".exp"), encoding="utf-8") as f:
+            for line in map(str.strip, f):
+                if line.startswith("["):
+                    self.sections.append(line.strip("[]").split(" "))
+                elif self.sections == [["Experiment"]] and "=" in line and not line.startswith("#"):
+                    key, value = line.split("=", 1)
+                    self.keys[key] = value
+
+    def named(self, kind):
+        return [words[1] for words in self.sections if words[0] == kind]
+
+    @property
+    def metrics(self):
+        """Until a target, what it took: returns are those of the target then."""
+        named = [word for word in self.keys["Metric"].split() if word in HEADINGS]
+        return [word for word in named if word in RATIOS] if any(word in UNTIL_END for word in named) else named
+
+
+def value(cell, metric):
+    """NaN: there is none, in any seed."""
+    text = cell[metric] or cell[UNTIL_END.get(metric, metric)]
+    return float(text) * (1000 if metric in MONEY else 1) if text else math.nan
+
+
+def values(rows, metric):
+    return [value(cell, metric) for cell in rows]
+
+
+def number(x):
+    if not math.isfinite(x):
+        return "–"
+    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.1f}" if abs(x) >= 100 else f"{x:.2f}" if abs(x) >= 1 else f"{x:.3f}"
+
+
+def spread(pair):
+    return f"{number(pair[0])} to {number(pair[1])}"
+
+
+def difference(own, other, metric):
+    """By seeds that both have: (of the interquartile means, its interval)."""
+    others = {cell["seed"]: cell for cell in other}
+    pairs = [(value(cell, metric), value(others[cell["seed"]], metric)) for cell in own if cell["seed"] in others]
+
+    def of(drawn):
+        return interquartile_mean([a for a, _ in drawn]) - interquartile_mean([b for _, b in drawn])
+
+    return of(pairs), interval(pairs, of)
+
+
+def groups(experiment, cells):
+    """[(levels, {arm: cells})], in the order of the file."""
+    found, order = {}, experiment.named("Arm")
+    for cell in cells:
+        found.setdefault(tuple(cell[factor] for factor in experiment.named("Factor")), {}).setdefault(cell["arm"], []).append(cell)
+    return [(levels, {arm: arms[arm] for arm in order if arm in arms}) for levels, arms in found.items()]
+
+
+def columns(own, baseline, metric):
+    shown = values(own, metric)
+    fields = [number(interquartile_mean(shown)), spread(interval(shown, interquartile_mean)) if len(shown) > 1 else ""]
+    if baseline is None:
+        return fields
+    if own is baseline:
+        return [*fields, "1" if metric in RATIOS else ""]
+    if metric in RATIOS:
+        return [*fields, f"{interquartile_mean(shown) / interquartile_mean(values(baseline, metric)):.2f}"]
+    middle, pair = difference(own, baseline, metric)
+    return [*fields, f"{number(middle)} ({spread(pair)})"]
+
+
+def line(fields):
+    return f"| {' | '.join(fields)} |"
+
+
+def table(experiment, cells):
+    to_target = any(metric in UNTIL_END for metric in experiment.metrics)
+    baseline = experiment.keys.get("Baseline")
+    head = [*experiment.named("Factor"), "arm", "seeds", *(["reach the target"] if to_target else []), "mean actors"]
+    for metric in experiment.metrics:
+        head += [HEADINGS[metric], "95 %", *([f"/ {baseline}" if metric in RATIOS else f"less {baseline}"] if baseline else [])]
+    lines = [line(head), f"|{'---|' * (len(experiment.named('Factor')) + 1)}{'--:|' * (len(head) - len(experiment.named('Factor')) - 1)}"]
+    for levels, arms in groups(experiment, cells):
+        for arm, own in arms.items():
+            reached = [str(sum(bool(cell[metric]) for cell in own)) for metric in experiment.metrics if metric in UNTIL_END][:1]
+            actors = mean([float(cell["actor_rounds"]) / float(cell["rounds"]) for cell in own])
+            shown = [field for metric in experiment.metrics for field in columns(own, arms.get(baseline), metric)]
+            lines.append(line([*levels, arm, str(len(own)), *reached, f"{actors:.1f}", *shown]))
+    return "\n".join(lines)
+
+
+def against(experiment, cells, arm):
+    """One arm's paired differences to every other one."""
+    others = [other for other in experiment.named("Arm") if other != arm]
+    head = [*experiment.named("Factor"), "metric", *(f"{arm} − {other}" for other in others)]
+    lines = [line(head), f"|{'---|' * (len(head) - len(others))}{'--:|' * len(others)}"]
+    for levels, arms in groups(experiment, cells):
+        for metric in experiment.metrics:
+            found = [difference(arms[arm], arms[other], metric) for other in others]
+            lines.append(line([*levels, HEADINGS[metric], *(f"{number(middle)} ({spread(pair)})" for middle, pair in found)]))
+    return "\n".join(lines)
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def write(path, cells):
+    with open(path, "w", encoding="utf-8", newline="") as f:
+        out = csv.DictWriter(f, [column for column in cells[0] if column not in OF_THE_HOST], extrasaction="ignore", lineterminator="\n")
+        out.writeheader()
+        out.writerows(cells)
+
+
+def with_table(page, name, text):
+    first, last = f"<!-- table {name} -->\n", f"<!-- end of table {name} -->"
+    before, rest = page.split(first, 1)
+    return f"{before}{first}{text}\n{last}{rest.split(last, 1)[1]}"
+
+
+def publish(name, write_it):
+    """False: the page has another table."""
+    path = os.path.join(DOCS, PUBLISHED[name])
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    new = with_table(old, name, table(Experiment(name), read(os.path.join(DOCS, name + ".csv"))))
+    if write_it:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(new)
+    return new == old
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("results", nargs="?")
+    parser.add_argument("--against", metavar="ARM")
+    parser.add_argument("--publish", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+
+    if args.check:
+        wrong = [name for name in PUBLISHED if not publish(name, False)]
+        sys.exit(f"docs/experiments: tables that are not those of their cells: {', '.join(wrong)}" if wrong else 0)
+    if not args.name or not args.results:
+        parser.error("name an experiment and its results")
+    if not os.path.exists(os.path.join(EXPERIMENTS, args.name + ".exp")):
+        parser.error(f"there is no examples/experiments/{args.name}.exp")
+    if not os.path.exists(os.path.join(args.results, "cells.csv")):
+        parser.error(f"{args.results} has no cells.csv: run actorctl experiment first")
+    experiment, cells = Experiment(args.name), read(os.path.join(args.results, "cells.csv"))
+    if args.against and args.against not in experiment.named("Arm"):
+        parser.error(f"{args.name}.exp has no [Arm {args.against}]")
+    if args.publish and args.name not in PUBLISHED:
+        parser.error(f"no page shows {args.name}: name one in PUBLISHED")
+    if args.publish:
+        write(os.path.join(DOCS, args.name + ".csv"), cells)
+        publish(args.name, True)
+    print(table(experiment, cells))
+    if args.against:
+        print("\n" + against(experiment, cells, args.against))
+
+
+if __name__ == "__main__":
+    main()
