@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "invoker/meter.h"
 #include "lib/boottime.h"
@@ -140,7 +141,10 @@ int profile_write(const Profile *profile, int directory_fd) {
         if (!profile->on || sums->n_rounds == 0)
                 return 0;
 
-        fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        /* The file of an earlier life may belong to another user id, since under another daemon a job has other
+         * ids: it is never written over, but replaced. */
+        (void) unlinkat(directory_fd, PROFILE_NAME, 0);
+        fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)
                 return -errno;
         profile_divide(sums, nsec);

@@ -120,6 +120,26 @@ static void test_write(void) {
         g_rmdir(directory);
 }
 
+/* What an earlier life wrote under another user id cannot be opened: it is replaced. A link stands for it here,
+ * since root can open any file. */
+static void test_leftover(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-XXXXXX", NULL);
+        g_autofree char *path = g_build_filename(directory, PROFILE_NAME, NULL);
+        int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        Profile profile = { .on = true };
+
+        g_assert_cmpint(symlinkat("nowhere", fd, PROFILE_NAME), ==, 0);
+        profile_begin(&profile);
+        profile_round(&profile);
+        g_assert_cmpint(profile_write(&profile, fd), ==, 0);
+        g_assert_false(g_file_test(path, G_FILE_TEST_IS_SYMLINK));
+        g_assert_true(g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL));
+        close(fd);
+        g_unlink(path);
+        g_rmdir(directory);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/profile/divide", test_divide);
@@ -127,5 +147,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/profile/hostile", test_hostile);
         g_test_add_func("/profile/off", test_off);
         g_test_add_func("/profile/write", test_write);
+        g_test_add_func("/profile/leftover", test_leftover);
         return g_test_run();
 }
