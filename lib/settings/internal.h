@@ -25,6 +25,9 @@ void reader_complain(SettingsReader *reader, const char *section, const char *ke
 /* Stores one value. 0; or -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
 int setting_parse(Setting i, const char *value, JobSettings *settings, char **ret_reason);
 
+/* The value with each of its numbers rounded to a whole one; g_free(). */
+char *setting_round(const char *value);
+
 /* " (did you mean X?)" or "": g_free(). */
 char *did_you_mean(const char *word, const char *const *words);
 

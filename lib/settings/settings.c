@@ -304,6 +304,14 @@ static char *given_value(const SettingsReader *reader, const char *section, cons
         return g_steal_pointer(&value);
 }
 
+/* An earlier program rounded a fraction of a whole number; now it is refused. A job that was accepted then
+ * must go on with the number that it had. */
+static bool parse_rounded(Setting i, const char *value, JobSettings *settings) {
+        g_autofree char *rounded = setting_round(value), *reason = NULL;
+
+        return setting_parse(i, rounded, settings, &reason) >= 0;
+}
+
 static void read_setting(SettingsReader *reader, Setting i, JobSettings *settings) {
         const SettingRow *row = setting_row(i);
         g_autofree char *value = given_value(reader, row->section, row->key), *reason = NULL;
@@ -316,7 +324,8 @@ static void read_setting(SettingsReader *reader, Setting i, JobSettings *setting
         }
         if (!value)
                 return;
-        if (setting_parse(i, value, settings, &reason) < 0)
+        if (setting_parse(i, value, settings, &reason) < 0 &&
+                        !(reader->stored && parse_rounded(i, value, settings)))
                 reader_complain(reader, row->section, row->key, value, "%s", reason);
         else
                 settings->present[i / 64] |= 1ull << (i % 64);

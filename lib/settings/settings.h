@@ -20,7 +20,7 @@ typedef struct SettingOverride {
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
 /* The same for a text that was accepted before, perhaps by an earlier program: a key may stand twice, and
- * its last value counts. */
+ * its last value counts; a fraction of a whole number is rounded. */
 int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, JobSettings *ret, char **ret_message);
 

@@ -120,6 +120,25 @@ static int scale_round(unsigned __int128 mantissa, int exponent, uint64_t *ret) 
         return 0;
 }
 
+char *setting_round(const char *value) {
+        GString *text = g_string_new(NULL);
+        unsigned __int128 mantissa;
+        uint64_t n;
+        int exponent;
+
+        for (const char *p = value; *p;) {
+                const char *end = p;
+
+                if (decimal_parse(&end, &mantissa, &exponent) >= 0 &&
+                                scale_round(mantissa, exponent, &n) >= 0) {
+                        g_string_append_printf(text, "%" G_GUINT64_FORMAT, n);
+                        p = end;
+                } else
+                        g_string_append_c(text, *p++);
+        }
+        return g_string_free(text, FALSE);
+}
+
 /* Whether mantissa * 10^exponent has no fraction. */
 static bool is_whole(unsigned __int128 mantissa, int exponent) {
         for (; exponent < 0 && mantissa > 0; exponent++) {

@@ -53,6 +53,30 @@ static void test_stored(void) {
         g_assert_nonnull(strstr(message, "did you mean Seed?"));
 }
 
+/* Earlier programs rounded them: 0.4 to nothing, which is refused as it was then. */
+static void test_stored_fractions(void) {
+        static const char text[] = CARTPOLE "Seed=1.5\nStopSteps=1000.4\n[Scaling]\nActors=2.7\n"
+                                            "[Learner]\nHiddenLayers=64 32.5\nGamma=0.95\n";
+        const SettingOverride nothing = { "Scaling.Actors", "0.4" }, word = { "Job.Seed", "1.5k" };
+        g_autofree char *message = NULL;
+        JobSettings settings;
+
+        g_assert_cmpint(settings_parse_stored(text, "x.conf", NULL, 0, &settings, &message), ==, 0);
+        g_assert_cmpuint(settings.seed, ==, 2);
+        g_assert_cmpuint(settings.stop_steps, ==, 1000);
+        g_assert_cmpuint(settings.n_actors, ==, 3);
+        g_assert_cmpuint(settings.hidden_layers.n, ==, 2);
+        g_assert_cmpuint(settings.hidden_layers.values[1], ==, 33);
+        g_assert_cmpfloat(settings.gamma, ==, 0.95);
+        g_assert_cmpint(settings_parse_stored(text, "x.conf", &nothing, 1, &settings, &message), ==,
+                        -EINVAL);
+        g_clear_pointer(&message, g_free);
+        g_assert_cmpint(settings_parse_stored(text, "x.conf", &word, 1, &settings, &message), ==, -EINVAL);
+        g_assert_nonnull(strstr(message, "Seed=1.5k: not a whole number"));
+        g_clear_pointer(&message, g_free);
+        g_assert_cmpint(settings_parse(text, "x.conf", NULL, 0, NULL, &settings, &message), ==, -EINVAL);
+}
+
 static void test_locate(void) {
         const char *text = "# c\n[Job]\nSeed=1\n [Learner] \n Gamma = 1\n[Job]\nSeed = 2";
 
@@ -66,6 +90,7 @@ int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/repeated/refused", test_repeated);
         g_test_add_func("/repeated/stored", test_stored);
+        g_test_add_func("/repeated/stored-fractions", test_stored_fractions);
         g_test_add_func("/repeated/locate", test_locate);
         return g_test_run();
 }
