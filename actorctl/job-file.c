@@ -19,6 +19,7 @@
 #include "lib/cleanup.h"
 #include "lib/directory.h"
 #include "lib/environments.h"
+#include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
 
 static ExitStatus read_text(const char *file, char **ret) {
@@ -540,28 +541,11 @@ static int compose(const JobFile *job_file, const Connection *connection, sd_bus
         return 0;
 }
 
-/* Why actors would find none of their CPUs; NULL: they find one, or the kernel names none. */
-static char *cpus_reason(const setting_cpuset *allowed) {
-        g_autofree char *online = NULL;
-        setting_cpuset host;
-
-        if (!g_file_get_contents("/sys/devices/system/cpu/online", &online, NULL, NULL) ||
-                        settings_parse_cpus(g_strstrip(online), &host) < 0)
-                return NULL;
-        for (size_t i = 0; i < ELEMENTSOF(host.words); i++)
-                if (allowed->words[i] & host.words[i])
-                        return NULL;
-        return g_strdup_printf("this host has CPUs %s", online);
-}
-
 /* Only submission asks for this: a job file may be meant for another host. */
 static ExitStatus check_cpus(const JobFile *job_file) {
-        g_autofree char *reason = NULL;
+        g_autofree char *reason = cpus_reason(&job_file->settings);
         char value[SETTING_TEXT_MAX];
 
-        if (!settings_present(&job_file->settings, SETTING_Actor_AllowedCPUs))
-                return STATUS_OK;
-        reason = cpus_reason(&job_file->settings.allowed_cpus);
         if (!reason)
                 return STATUS_OK;
         setting_print(&job_file->settings, SETTING_Actor_AllowedCPUs, value);

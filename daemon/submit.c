@@ -21,6 +21,7 @@
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/limits.h"
+#include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
 #include "lib/settings/settings.h"
 #include "lib/sheets.h"
@@ -165,6 +166,21 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         "the widest, with the same result.",
                         s->file_name, settings_locate(s->text, "Learner", "KernelClass"),
                         choice_kernel_class_to_string(class), width_words_present());
+}
+
+/* actorctl has asked before, and can name the line of an experiment; other callers have not. */
+static int check_cpus(const Submission *s, sd_bus_error *error) {
+        g_autofree char *reason = cpus_reason(&s->settings);
+        char value[SETTING_TEXT_MAX];
+
+        if (!reason)
+                return 0;
+        setting_print(&s->settings, SETTING_Actor_AllowedCPUs, value);
+        if (is_overridden(s, "Actor.AllowedCPUs"))
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "--set Actor.AllowedCPUs=%s: %s",
+                                value, reason);
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Actor] AllowedCPUs=%s: %s",
+                        s->file_name, settings_locate(s->text, "Actor", "AllowedCPUs"), value, reason);
 }
 
 static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_bus_error *error) {
@@ -323,6 +339,9 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         if (r < 0)
                 return r;
         r = check_width(s, error);
+        if (r < 0)
+                return r;
+        r = check_cpus(s, error);
         return r < 0 ? r : check_limits(manager, uid, s, error);
 }
 

@@ -121,6 +121,20 @@ def refusals():
         assert "aws-lambda-x86" in json.dumps(names)
 
 
+@story("CPUs that the host lacks are refused over D-Bus, too, in the text and in an override")
+def cpus():
+    with open("/sys/devices/system/cpu/online") as f:
+        online = f.read().strip()
+    if int(re.split("[,-]", online)[-1]) >= 1000:
+        raise Skip("this host has more than 1000 CPUs")
+    with Bus() as bus:
+        said = refused(bus, text=JOB_TEXT + "\n[Actor]\nAllowedCPUs=1000-1023\n")
+        assert re.search(rf"test.conf:\d+: \[Actor\] AllowedCPUs=1000-1023: this host has CPUs {online}", said), said
+        said = refused(bus, overrides=[("Actor.AllowedCPUs", "1000")])
+        assert f"--set Actor.AllowedCPUs=1000: this host has CPUs {online}" in said, said
+        equal(bus.jobs(), [], "jobs")
+
+
 @story("errors have versioned names")
 def error_names():
     with Bus() as bus:
