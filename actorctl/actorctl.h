@@ -24,7 +24,7 @@ typedef enum JsonMode { JSON_OFF, JSON_SHORT, JSON_PRETTY } JsonMode;
 typedef struct Options {
         bool help, version;
         JsonMode json;
-        bool no_pager, no_legend, quiet;
+        bool no_pager, no_legend, quiet, verbose;
         bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
         bool dot, svg, check, profile;

@@ -8,11 +8,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #include "actorctl/private.h"
 #include "actorctl/run-note.h"
 #include "actorctl/view/display.h"
+#include "actorctl/view/keys.h"
+#include "actorctl/view/screen.h"
+#include "actorctl/view/why.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
@@ -31,7 +36,8 @@ typedef struct Follower {
         uint64_t asked_usec;
         const char *note_file; /* the job file that the run's note names; NULL: there is no note */
         unsigned n_interrupts;
-        bool quiet, limits_said, waiting_said, ended;
+        FollowLimits limits;
+        bool limits_said, waiting_said, ended;
         ExitStatus result;
 } Follower;
 
@@ -54,7 +60,21 @@ void follow_prepare(void) {
         (void) sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Reports each limit that is not enforced, once; --quiet leaves that out, but not that there is no
+static void say_all_limits(char **words) {
+        fprintf(stderr, "actorctl: limits that are not enforced:\n");
+        for (; *words; words++)
+                for (uint32_t i = 0; limit_to_string(i); i++)
+                        if (strcmp(limit_to_string(i), *words) == 0)
+                                fprintf(stderr, "  %s\n", limit_sentence(i));
+}
+
+FollowLimits follow_limits(const Options *options) {
+        if (options->quiet)
+                return LIMITS_NONE;
+        return options->verbose ? LIMITS_ALL : LIMITS_LINE;
+}
+
+/* Reports the limits that are not enforced, once; --quiet leaves that out, but not that there is no
  * sandbox. */
 static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
@@ -63,13 +83,16 @@ static void say_limits(Follower *f) {
         if (g_strcmp0(f->status->sandbox_level, "none") == 0)
                 complain("THIS JOB HAS NO SANDBOX: its environment can do whatever this user can "
                          "(Sandbox=none)");
-        if (f->quiet)
-                return;
-        fprintf(stderr, "actorctl: limits that are not enforced:\n");
-        for (char **word = f->status->limits; *word; word++)
-                for (uint32_t i = 0; limit_to_string(i); i++)
-                        if (strcmp(limit_to_string(i), *word) == 0)
-                                fprintf(stderr, "  %s\n", limit_sentence(i));
+        if (f->limits == LIMITS_LINE) {
+                g_autofree char *words = g_strjoinv(", ", f->status->limits),
+                                *sentence = g_strdup_printf("not enforced here: %s (see --verbose)", words);
+                g_autoptr(GString) lines = g_string_new(NULL);
+
+                text_wrap(lines, "actorctl: ", sentence,
+                                isatty(STDERR_FILENO) ? terminal_columns(STDERR_FILENO) : G_MAXUINT16);
+                fputs(lines->str, stderr);
+        } else if (f->limits == LIMITS_ALL)
+                say_all_limits(f->status->limits);
 }
 
 /* A queued job waits for a quota; a job in any other state waits until its records can be written. */
@@ -160,6 +183,11 @@ static int on_stop_answer(sd_bus_message *m, void *userdata, sd_bus_error *error
         return 0;
 }
 
+static int stop_job(Follower *f) {
+        return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
+                        BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
+}
+
 static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         Follower *f = userdata;
 
@@ -173,8 +201,23 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                                           "and keeps them aside\n"
                                         : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C "
                                           "again leaves at once\n");
-        return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
-                        BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
+        return stop_job(f);
+}
+
+/* q leaves a job that goes on without this program, and stops one that does not. */
+static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Follower *f = userdata;
+        char key;
+
+        if (read(fd, &key, 1) != 1)
+                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        if (key == 'q' && f->interrupt == FOLLOW_LEAVE)
+                end(f, STATUS_OK);
+        if (key == 's' && f->interrupt == FOLLOW_LEAVE)
+                return stop_job(f);
+        if ((key == 's' || key == 'q') && f->interrupt == FOLLOW_STOP && f->n_interrupts == 0)
+                return on_interrupt(NULL, NULL, f);
+        return 0;
 }
 
 static int on_all(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -229,6 +272,20 @@ static int add_matches(Follower *f) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
 }
 
+/* Without a terminal there are no keys, and Ctrl-C is enough. */
+static int add_keys(Follower *f) {
+        int fd;
+
+        if (!f->display || !display_is_live(f->display))
+                return 0;
+        fd = keys_open();
+        if (fd < 0)
+                return 0;
+        display_tell_keys(f->display, f->interrupt == FOLLOW_LEAVE ? "keys: s stops the job, q leaves it"
+                                                                   : "keys: s stops the run");
+        return sd_event_add_io(f->event, NULL, fd, EPOLLIN, on_key, f);
+}
+
 static int add_sources(Follower *f) {
         uint64_t now;
         int r;
@@ -238,6 +295,9 @@ static int add_sources(Follower *f) {
                 if (r < 0)
                         return r;
         }
+        r = add_keys(f);
+        if (r < 0)
+                return r;
         r = sd_event_now(f->event, CLOCK_MONOTONIC, &now);
         if (r < 0)
                 return r;
@@ -275,6 +335,7 @@ static int follow(Follower *f) {
         if (r < 0)
                 return r;
         r = run_until_ended(f);
+        keys_close();
         (void) sd_bus_detach_event(f->connection->bus);
         f->event = sd_event_unref(f->event);
         return r;
@@ -299,13 +360,13 @@ static ExitStatus follow_to_end(Follower *f) {
         return f->result;
 }
 
-ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, bool quiet,
-                Display *display, JobStatus *status) {
+ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
+                FollowLimits limits, Display *display, JobStatus *status) {
         Follower f = {
                 .connection = connection,
                 .path = path,
                 .interrupt = interrupt,
-                .quiet = quiet,
+                .limits = limits,
                 .display = display,
                 .status = status,
         };
@@ -321,7 +382,7 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
         Follower f = {
                 .connection = connection,
                 .interrupt = FOLLOW_STOP,
-                .quiet = options && options->quiet,
+                .limits = options ? follow_limits(options) : LIMITS_NONE,
                 .note_file = note_file,
                 .status = status,
         };
@@ -335,6 +396,12 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
                 display = display_new(stderr, false, connection, *ret_path);
         if (display)
                 display_count_runs(display, job_file->n_runs);
+        if (display && connection->numbered) {
+                g_autofree char *word = run_directory_word(connection->state_directory),
+                                *called = g_strdup_printf("run r%s", word);
+
+                display_call(display, called);
+        }
         f.path = *ret_path;
         f.display = display;
         return follow_to_end(&f);

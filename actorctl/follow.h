@@ -12,14 +12,20 @@ typedef enum FollowInterrupt {
         FOLLOW_LEAVE, /* Ctrl-C leaves the job running */
 } FollowInterrupt;
 
+/* How much is said of limits that are not enforced. */
+typedef enum FollowLimits { LIMITS_NONE, LIMITS_LINE, LIMITS_ALL } FollowLimits;
+
+FollowLimits follow_limits(const Options *options);
+
 /* Blocks Ctrl-C and its like until job_follow() handles them; one that comes earlier is kept. */
 void follow_prepare(void);
 
 /* Returns when the job has ended. STATUS_OK: *status holds its final properties, with the job's own
- * result. STATUS_INTERRUPTED: the user left before the end. STATUS_FAILED: the daemon is gone, with a
- * message. quiet: without the list of limits that are not enforced. display may be NULL. */
-ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, bool quiet,
-                Display *display, JobStatus *status);
+ * result; or, if the user left by the key q, those of a job that goes on. STATUS_INTERRUPTED: the user left
+ * before the end. STATUS_FAILED: the daemon is gone, with a message. display may be NULL; with one, keys of
+ * the terminal are read. */
+ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
+                FollowLimits limits, Display *display, JobStatus *status);
 
 /* Submits a job file and follows the job as job_follow() does, with a display unless --quiet (options
  * NULL: without one); Ctrl-C stops it. *ret_path is set once the daemon has the job. */

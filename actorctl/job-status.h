@@ -71,6 +71,10 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
 /* The same as a few lines of text, with the bill. actors_mean: actors in a round; NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
+/* "1 invocation was repeated; actor 0 was killed by signal 9": what a job that did not fail went on from;
+ * g_free(). NULL: nothing. */
+char *format_recovered(const JobStatus *status);
+bool job_has_failed(const JobStatus *status);
 /* Prints what could not be metered, if anything. */
 void job_unmetered_print(const JobStatus *status);
 /* Prints why a job failed, if it did. */

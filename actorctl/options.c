@@ -161,6 +161,8 @@ static const OptionRow rows[] = {
         { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", FLAG(no_pager) },
         { "no-legend", 0, NULL, LISTING, "no headings, no footer", FLAG(no_legend) },
         { "quiet", 'q', NULL, VERB_ANY, "say less", FLAG(quiet) },
+        { "verbose", 'v', NULL, VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_EVAL,
+                        "explain each limit that is not enforced", FLAG(verbose) },
         { "system", 0, NULL, VERB_ANY, "ask the system's daemon", FLAG(system) },
         { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
 };

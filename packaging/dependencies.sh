@@ -40,6 +40,7 @@ libpam-systemd        that user's manager
 polkitd               authorisation on the system bus
 uidmap                ranges of user ids for ordinary users
 procps                ps and pgrep in tests
+python3-pyte          a terminal that stories about actorctl look at
 sqlite3               reading the ledger from outside
 man-db                checking the manual pages
 binutils              readelf, for what a program links

@@ -150,19 +150,19 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
+        /* The reason stands before a bill that has little to tell. */
+        if (job_environment_failed(status))
+                job_file_complain_environment(job_file, status->fault);
+        else
+                job_result_complain(status);
         print_result(connection, options, job_file, status, bill, actors_mean, profiled ? &profile : NULL);
         if (decisions && options->json == JSON_OFF && !options->quiet)
                 printf("decisions %s\n", decisions);
-        if (job_environment_failed(status)) {
-                job_file_complain_environment(job_file, status->fault);
-                return STATUS_USAGE;
-        }
-        job_result_complain(status);
         if (job_file->settings.profile && !profiled)
                 complain("there is no profile of job %" PRIu64
                          ": none of its rounds was closed by an end that was in order",
                                 status->id);
-        return job_exit_status(status);
+        return job_environment_failed(status) ? STATUS_USAGE : job_exit_status(status);
 }
 
 /* The user left while the job waited for disk space to write its records. Says so, and says where the

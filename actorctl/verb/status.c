@@ -37,8 +37,9 @@ static void print_place(const JobStatus *job) {
         g_autofree char *limits = g_strjoinv(", ", job->limits);
 
         row("sandbox", "%s", job->sandbox_level[0] ? job->sandbox_level : "not started");
+        /* The level says what separates the actors; limits are another matter. */
         if (limits[0])
-                row("not enforced", "%s", limits);
+                row("limits", "%s: not enforced here", limits);
         if (job->unit[0])
                 row("unit", "%s", job->unit);
         if (job->control_group[0])
@@ -72,7 +73,7 @@ static void print_progress(const JobStatus *job) {
 }
 
 static void print_job(const JobStatus *job, const char *called) {
-        g_autofree char *scheduler = format_scheduler(job, NAN);
+        g_autofree char *scheduler = format_scheduler(job, NAN), *recovered = format_recovered(job);
 
         print_line(2, "%s - %s", called, job->description[0] ? job->description : job->environment);
         if (job_has_ended(job))
@@ -81,8 +82,10 @@ static void print_job(const JobStatus *job, const char *called) {
                 row("state", "%s", job->state);
         if (job->waiting[0])
                 row("waiting", "%s", job->waiting);
-        if (job->fault[0])
-                row("fault", "%s", job->fault);
+        if (job_has_failed(job))
+                row("reason", "%s", job->fault[0] ? job->fault : "no reason was recorded");
+        if (recovered)
+                row("recovered", "%s", recovered);
         row("environment", "%s, %s, seed %" G_GUINT64_FORMAT, job->environment, job->algorithm, job->seed);
         if (job->distribution_reason[0])
                 row("distribution", "%s, since %s", job->distribution, job->distribution_reason);

@@ -28,18 +28,20 @@ static ExitStatus wait_for_end(Connection *connection, const char *path, const O
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
-        status = job_follow(connection, path, FOLLOW_LEAVE, options->quiet, display, &job);
+        status = job_follow(connection, path, FOLLOW_LEAVE, follow_limits(options), display, &job);
         if (status != STATUS_OK)
                 return status;
+        if (!job_has_ended(&job))
+                return STATUS_INTERRUPTED;
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
                 return STATUS_FAILED;
+        job_result_complain(&job);
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(&job, bill, NULL);
 
                 json_print(node, options->json);
         } else
                 job_result_print(&job, bill, NAN, options);
-        job_result_complain(&job);
         return job_exit_status(&job);
 }
 

@@ -16,14 +16,14 @@ static ExitStatus watch(Connection *connection, const char *path, const Options 
 
         if (job_status_fetch(job, connection, path) < 0)
                 return STATUS_FAILED;
-        status = job_follow(connection, path, FOLLOW_LEAVE, options->quiet, display, job);
-        if (status != STATUS_OK)
+        status = job_follow(connection, path, FOLLOW_LEAVE, follow_limits(options), display, job);
+        if (status != STATUS_OK || !job_has_ended(job))
                 return status;
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
                 return STATUS_FAILED;
         printf("\n");
-        job_result_print(job, bill, NAN, options);
         job_result_complain(job);
+        job_result_print(job, bill, NAN, options);
         return STATUS_OK;
 }
 

@@ -2,12 +2,13 @@
 /* Shows a job's progress. On a terminal a live display is drawn at most ten times a second and never
  * scrolls; without a terminal a plain line is printed now and then, for log files. */
 #include "actorctl/view/display.h"
+#include "actorctl/view/colour.h"
+#include "actorctl/view/screen.h"
 #include "actorctl/view/streams.h"
 #include "actorctl/view/why.h"
 
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "include/bus.h"
@@ -22,9 +23,17 @@
 #define CURVE_ROWS   8u
 #define WIDE_COLUMNS 100u
 
+/* What ends the job beside its steps; NaN: nothing. */
+typedef struct Ends {
+        bool known;
+        double target, budget;
+} Ends;
+
 struct Display {
         FILE *to;
-        bool live, curve, utf8;
+        char *called, *keys;
+        bool live, curve, utf8, colours;
+        Ends ends;
         Connection *connection;
         const char *path;
         gint64 drawn_usec;
@@ -35,6 +44,7 @@ struct Display {
         uint64_t n_runs;
         gint64 begun_usec, stepped_usec; /* stepped_usec: when the number of steps last changed */
         uint64_t begun, stepped;         /* steps then */
+        double begun_part, part;         /* of all that the job may do, then */
         bool ended, started;
 };
 
@@ -48,6 +58,8 @@ Display *display_new(FILE *to, bool curve, Connection *connection, const char *p
         display->to = to;
         display->live = isatty(terminal_fd(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
         display->curve = curve && display->live;
+        display->colours = display->live && colour_wanted(terminal_fd(to));
+        display->ends = (Ends){ .target = NAN, .budget = NAN };
         display->utf8 = sanitise_locale_is_utf8();
         display->connection = connection;
         display->path = path;
@@ -55,21 +67,33 @@ Display *display_new(FILE *to, bool curve, Connection *connection, const char *p
         return display;
 }
 
+bool display_is_live(const Display *display) {
+        return display->live;
+}
+
 void display_count_runs(Display *display, uint64_t n) {
         display->n_runs = n;
 }
 
+void display_call(Display *display, const char *called) {
+        g_free(display->called);
+        display->called = g_strdup(called);
+}
+
+void display_tell_keys(Display *display, const char *words) {
+        g_free(display->keys);
+        display->keys = g_strdup(words);
+}
+
 Display *display_free(Display *display) {
+        g_free(display->called);
+        g_free(display->keys);
         g_free(display);
         return NULL;
 }
 
-static unsigned screen_columns(const Display *display) {
-        struct winsize size;
-
-        if (ioctl(terminal_fd(display->to), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
-                return 80;
-        return MIN(size.ws_col, 200u);
+static unsigned display_columns(const Display *display) {
+        return MIN(terminal_columns(terminal_fd(display->to)), 200u);
 }
 
 /* Steps per second over the last second or more, measured at changes of the count: steps arrive a whole
@@ -86,21 +110,68 @@ static void measure_rate(Display *display, const JobStatus *status, gint64 now) 
         }
 }
 
+/* The scheduler's count is told with the most that it may choose. */
 static void append_round(GString *text, const JobStatus *status) {
-        g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", %u actor%s", status->round,
-                        status->n_actors, status->n_actors == 1 ? "" : "s");
+        g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", ", status->round);
+        if (status->n_actors_max > status->n_actors_min)
+                g_string_append_printf(text, "%u of %u actors", status->n_actors, status->n_actors_max);
+        else
+                g_string_append_printf(
+                                text, "%u actor%s", status->n_actors, status->n_actors == 1 ? "" : "s");
+}
+
+static void read_end(Ends *ends, const char *section, const char *key, const char *value) {
+        if (strcmp(key, "Budget") == 0 && strcmp(section, "Job") == 0 && value[0])
+                ends->budget = g_ascii_strtod(value, NULL);
+        /* that of evaluations decides where both are given */
+        if (strcmp(key, "StopReturn") == 0 && value[0] &&
+                        (strcmp(section, "Evaluation") == 0 || !isfinite(ends->target)))
+                ends->target = g_ascii_strtod(value, NULL);
+}
+
+/* Asked once: the settings of a job stay. A caller who may not see them sees no budget. */
+static void fetch_ends(Display *display) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *section, *key, *value;
+        int given;
+
+        if (display->ends.known)
+                return;
+        display->ends.known = true;
+        if (sd_bus_call_method(display->connection->bus, display->connection->destination, display->path,
+                            BUS_INTERFACE_JOB, "GetSettings", NULL, &reply, NULL) < 0 ||
+                        sd_bus_message_enter_container(reply, 'a', "(sssb)") < 0)
+                return;
+        while (sd_bus_message_read(reply, "(sssb)", &section, &key, &value, &given) > 0)
+                read_end(&display->ends, section, key, value);
+}
+
+/* Of all that the job may do: its steps or its budget, whichever it has used more of. One that has reached
+ * its target is complete, however few steps it took. */
+static double fraction_done(const Display *display, const JobStatus *status) {
+        double steps = status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps
+                                              : 0,
+               budget = display->ends.budget > 0 ? status->cost_full / display->ends.budget : 0;
+
+        if (strcmp(status->result, "target-reached") == 0)
+                return 1;
+        return MIN(MAX(steps, isfinite(budget) ? budget : 0), 1);
 }
 
 /* Measured over the whole training: runs differ in length, since their rounds have different numbers of
  * actors. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
+        double part = fraction_done(display, status);
+
         if (display->begun_usec == 0) {
                 display->begun_usec = now;
                 display->begun = display->stepped = status->n_env_steps;
+                display->begun_part = display->part = part;
         }
         if (status->n_env_steps != display->stepped) {
                 display->stepped = status->n_env_steps;
                 display->stepped_usec = now;
+                display->part = part;
         }
 }
 
@@ -113,23 +184,30 @@ static void append_time(GString *text, double sec) {
                 g_string_append_printf(text, "%.1f h", sec / 3600);
 }
 
+/* Until the steps or the budget are used up; a target may be reached before. NaN: not known yet. */
+static double seconds_left(const Display *display, const JobStatus *status, gint64 now) {
+        double each, left;
+
+        if (display->part <= display->begun_part || job_has_ended(status))
+                return NAN;
+        each = (double) (display->stepped_usec - display->begun_usec) /
+               (display->part - display->begun_part);
+        left = each * (1 - display->part) - (double) (now - display->stepped_usec);
+        return MAX(left, 0) / 1e6;
+}
+
 /* In a scheduler's training, a step is a round of the inner job, and an episode is a run of it. */
 static char *describe_training(const Display *display, const JobStatus *status) {
         GString *text = g_string_new(NULL);
         gint64 now = g_get_monotonic_time();
+        double left = seconds_left(display, status, now);
         char number[32], money[48];
 
         g_string_append_printf(text, "%s runs", format_count(status->n_episodes, number));
         g_string_append_printf(text, " (of %s at least), ", format_count(display->n_runs, number));
-        if (display->stepped > display->begun && display->stepped <= status->stop_steps &&
-                        !job_has_ended(status)) {
-                double each = (double) (display->stepped_usec - display->begun_usec) /
-                              (double) (display->stepped - display->begun),
-                       left = each * (double) (status->stop_steps - display->stepped) -
-                              (double) (now - display->stepped_usec);
-
+        if (isfinite(left)) {
                 g_string_append(text, "about ");
-                append_time(text, MAX(left, 0) / 1e6);
+                append_time(text, left);
                 g_string_append(text, " left, ");
         } else {
                 g_string_append(text, "after ");
@@ -144,23 +222,48 @@ static char *describe_training(const Display *display, const JobStatus *status) 
         return g_string_free(text, FALSE);
 }
 
-/* The most important items come first: a narrow screen leaves out the end. */
-static char *describe_job(const Display *display, const JobStatus *status) {
-        GString *text = g_string_new(NULL);
-        char number[32], money[48];
+static void append_return(const Display *display, const JobStatus *status, GString *text) {
+        g_autofree char *target = isfinite(display->ends.target)
+                                                  ? g_strdup_printf(" of %g", display->ends.target)
+                                                  : NULL;
+        const char *of = target ? target : "";
 
-        if (strcmp(status->state, "running") != 0 && !job_has_ended(status))
-                g_string_append_printf(text, "%s, ", status->state);
         if (status->n_evaluation_episodes > 0 && status->round == 0)
                 g_string_append_printf(text, "%" G_GUINT64_FORMAT " episodes played, mean %.1f, ",
                                 status->n_evaluation_episodes, status->evaluation_mean);
         else if (isfinite(status->return_mean))
-                g_string_append_printf(text, "return %.1f, ", status->return_mean);
+                g_string_append_printf(text, "return %.1f%s, ", status->return_mean, of);
         else if (isfinite(status->return_round))
-                g_string_append_printf(text, "return %.1f (of the round), ", status->return_round);
+                g_string_append_printf(text, "round's return %.1f%s, ", status->return_round, of);
         if (status->n_evaluation_episodes > 0 && status->round > 0)
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
-        g_string_append_printf(text, "%s", format_money(status->cost_full, status->currency, money));
+}
+
+/* Beside a budget its size is known, so that a few digits are enough. */
+static void append_cost(const Display *display, const JobStatus *status, GString *text) {
+        char money[48];
+
+        if (isfinite(display->ends.budget))
+                g_string_append_printf(text, "%.6f of %g %s", status->cost_full, display->ends.budget,
+                                status->currency);
+        else
+                g_string_append(text, format_money(status->cost_full, status->currency, money));
+}
+
+/* The most important items come first: a narrow screen leaves out the end. */
+static char *describe_job(const Display *display, const JobStatus *status) {
+        double left = seconds_left(display, status, g_get_monotonic_time());
+        GString *text = g_string_new(NULL);
+        char number[32];
+
+        if (strcmp(status->state, "running") != 0 && !job_has_ended(status))
+                g_string_append_printf(text, "%s, ", status->state);
+        append_return(display, status, text);
+        if (isfinite(left)) {
+                append_time(text, left);
+                g_string_append(text, " left, ");
+        }
+        append_cost(display, status, text);
         if (status->round > 0)
                 g_string_append_printf(text, ", %s steps", format_count(status->n_env_steps, number));
         if (status->round > 0 && isfinite(display->rate))
@@ -174,18 +277,10 @@ static char *describe(const Display *display, const JobStatus *status) {
         return display->n_runs > 0 ? describe_training(display, status) : describe_job(display, status);
 }
 
-/* A job that has reached its target is complete, however few steps it took. */
-static double fraction_done(const JobStatus *status) {
-        if (strcmp(status->result, "target-reached") == 0)
-                return 1;
-        return status->stop_steps > 0 ? MIN((double) status->n_env_steps / (double) status->stop_steps, 1)
-                                      : 0;
-}
-
 /* Leaves out whole items that do not fit: half a number would be a wrong number. */
 static char *fit(const Display *display, const char *line) {
         g_autofree char *valid = g_utf8_make_valid(line, -1);
-        glong room = (glong) screen_columns(display) - 1;
+        glong room = (glong) display_columns(display) - 1;
         char *comma;
 
         while (g_utf8_strlen(valid, -1) > room && (comma = g_strrstr(valid, ", ")))
@@ -193,21 +288,43 @@ static char *fit(const Display *display, const char *line) {
         return g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), room));
 }
 
-/* Prints the bar and the words. */
+/* The bar and the words. */
 static char *status_line(const Display *display, const JobStatus *status) {
-        unsigned width = screen_columns(display) >= WIDE_COLUMNS ? 20 : 10;
-        g_autofree char *bar = bar_draw(fraction_done(status), width, display->utf8);
+        unsigned width = display_columns(display) >= WIDE_COLUMNS ? 20 : 10;
+        double done = fraction_done(display, status);
+        g_autofree char *bar = bar_draw(done, width, display->utf8);
         g_autofree char *words = describe(display, status);
-        g_autofree char *line = g_strdup_printf("%s %3.0f%% %s", bar, 100 * fraction_done(status), words);
+        g_autofree char *line = g_strdup_printf("%s %3.0f%% %s", bar, 100 * done, words);
 
         return fit(display, line);
 }
 
+/* Prints that line, and ends it in no way. The bar is as far as the bracket that closes it. */
+static void print_status(const Display *display, const JobStatus *status, const char *line) {
+        const char *words = strchr(line, ']');
+        bool spent = display->ends.budget > 0 && status->cost_full > 0.9 * display->ends.budget;
+
+        if (!display->colours || !words) {
+                fputs(line, display->to);
+                return;
+        }
+        colour_set(display->to, spent ? COLOUR_WARNING : COLOUR_GOOD);
+        fprintf(display->to, "%.*s", (int) (words + 1 - line), line);
+        colour_set(display->to, COLOUR_PLAIN);
+        fputs(words + 1, display->to);
+}
+
+static char *called(const Display *display, const JobStatus *status) {
+        return display->called ? g_strdup(display->called)
+                               : g_strdup_printf("job %" G_GUINT64_FORMAT, status->id);
+}
+
 static char *title_line(const Display *display, const JobStatus *status) {
         g_autoptr(GString) line = g_string_new(NULL);
+        g_autofree char *name = called(display, status);
 
-        g_string_printf(line, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT, status->id,
-                        status->environment, status->algorithm, status->seed);
+        g_string_printf(line, "%s: %s, %s, seed %" G_GUINT64_FORMAT, name, status->environment,
+                        status->algorithm, status->seed);
         if (status->round > 0)
                 append_round(line, status);
         return fit(display, line->str);
@@ -236,7 +353,18 @@ static int fetch_rounds(const Display *display, GArray *xs, GArray *ys) {
         return r;
 }
 
+/* The steps of the first and of the last point, below the two ends of the curve. */
+static void append_axis(GString *block, double from, double to, unsigned columns) {
+        char first[32], last[32];
+        g_autofree char *right = g_strdup_printf("%s steps", format_count((uint64_t) to, last));
+        unsigned left_width = columns - MIN((unsigned) strlen(right), columns - 1);
+
+        g_string_append_printf(block, "%12s%-*s%s\n", "", (int) left_width,
+                        format_count((uint64_t) from, first), right);
+}
+
 static void append_curve(const Display *display, GString *block) {
+        unsigned columns = MIN(display_columns(display) - 14, 100u);
         g_autoptr(GArray) xs = g_array_new(FALSE, FALSE, sizeof(double)),
                           ys = g_array_new(FALSE, FALSE, sizeof(double));
         g_autofree char *curve = NULL;
@@ -253,8 +381,8 @@ static void append_curve(const Display *display, GString *block) {
         }
         if (!isfinite(low))
                 return;
-        curve = curve_draw((double *) xs->data, (double *) ys->data, xs->len,
-                        MIN(screen_columns(display) - 14, 100u), CURVE_ROWS, display->utf8);
+        curve = curve_draw((double *) xs->data, (double *) ys->data, xs->len, columns, CURVE_ROWS,
+                        display->utf8);
         lines = g_strsplit(curve, "\n", -1);
         g_string_append(block, "\n");
         for (unsigned i = 0; i < CURVE_ROWS && lines[i]; i++) {
@@ -263,6 +391,7 @@ static void append_curve(const Display *display, GString *block) {
                 else
                         g_string_append_printf(block, "%12s%s\n", "", lines[i]);
         }
+        append_axis(block, g_array_index(xs, double, 0), g_array_index(xs, double, xs->len - 1), columns);
 }
 
 /* Why the current round has this number of actors, if the scheduler gives reasons. */
@@ -283,14 +412,29 @@ static void append_why(const Display *display, const JobStatus *status, GString 
                 return;
         words = why_words(names, row, true, display->utf8);
         if (words)
-                text_wrap(block, "why ", words, MIN(screen_columns(display) - 1, 120u));
+                text_wrap(block, "why ", words, MIN(display_columns(display) - 1, 120u));
+}
+
+static unsigned count_lines(const char *text) {
+        unsigned n = 0;
+
+        for (const char *p = text; *p; p++)
+                n += *p == '\n';
+        return n;
+}
+
+static void print_faint(const Display *display, const char *text) {
+        if (display->colours)
+                colour_set(display->to, COLOUR_FAINT);
+        fputs(text, display->to);
+        if (display->colours)
+                colour_set(display->to, COLOUR_PLAIN);
 }
 
 static void draw_block(Display *display, const JobStatus *status) {
         g_autoptr(GString) block = g_string_new(NULL);
         g_autofree char *title = title_line(display, status), *line = status_line(display, status);
 
-        g_string_append_printf(block, "%s\n%s\n", title, line);
         append_why(display, status, block);
         append_curve(display, block);
         if (display->n_lines > 0) {
@@ -299,10 +443,22 @@ static void draw_block(Display *display, const JobStatus *status) {
                 stream_write_raw(display->to, up);
         }
         stream_write_raw(display->to, "\033[J");
-        fputs(block->str, display->to);
-        display->n_lines = 0;
-        for (const char *p = block->str; *p; p++)
-                display->n_lines += *p == '\n';
+        if (display->colours)
+                colour_set(display->to, COLOUR_STRONG);
+        fprintf(display->to, "%s", title);
+        if (display->colours)
+                colour_set(display->to, COLOUR_PLAIN);
+        fputs("\n", display->to);
+        print_status(display, status, line);
+        fprintf(display->to, "\n%s", block->str);
+        display->n_lines = 2 + count_lines(block->str);
+        if (display->keys && !display->ended) {
+                g_autofree char *keys = fit(display, display->keys);
+
+                print_faint(display, keys);
+                fputs("\n", display->to);
+                display->n_lines++;
+        }
 }
 
 static void draw(Display *display, const JobStatus *status) {
@@ -313,13 +469,36 @@ static void draw(Display *display, const JobStatus *status) {
         else if (display->live) {
                 line = status_line(display, status);
                 stream_write_raw(display->to, "\r");
-                fputs(line, display->to);
+                print_status(display, status, line);
                 stream_write_raw(display->to, "\033[K");
         } else {
+                g_autofree char *name = called(display, status);
+
                 line = describe(display, status);
-                fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s\n", status->id, line);
+                fprintf(display->to, "%s: %s\n", name, line);
         }
         (void) fflush(display->to);
+}
+
+/* What stands above the lines, once. */
+static void begin_lines(Display *display, const JobStatus *status, gint64 now) {
+        g_autofree char *name = called(display, status), *line = NULL, *fitting = NULL;
+
+        line = g_strdup_printf("%s: %s, %s, seed %" G_GUINT64_FORMAT, name, status->environment,
+                        status->algorithm, status->seed);
+        if (!display->live) {
+                fprintf(display->to, "%s\n", line);
+                display->drawn_usec = now;
+                return;
+        }
+        fitting = fit(display, line);
+        fprintf(display->to, "%s\n", fitting);
+        if (display->keys) {
+                g_autofree char *keys = fit(display, display->keys);
+
+                print_faint(display, keys);
+                fputs("\n", display->to);
+        }
 }
 
 void display_update(Display *display, const JobStatus *status) {
@@ -331,13 +510,11 @@ void display_update(Display *display, const JobStatus *status) {
          * printed first. */
         if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
                 return;
+        fetch_ends(display);
         measure_rate(display, status, now);
         measure_left(display, status, now);
-        if (!display->live && !display->started) {
-                fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT "\n",
-                                status->id, status->environment, status->algorithm, status->seed);
-                display->drawn_usec = now;
-        }
+        if (!display->curve && !display->started)
+                begin_lines(display, status, now);
         display->started = true;
         if (display->drawn_usec != 0 && now - display->drawn_usec < period)
                 return;

@@ -12,9 +12,15 @@ typedef struct Display Display;
 /* curve: a block with a curve of the return; the display asks the daemon for rounds, by connection and
  * path. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
+/* Whether it is drawn on a terminal. */
+bool display_is_live(const Display *display);
 /* For a scheduler's training of at least n runs: shows how many are done, and the time left. 0: another
  * job. */
 void display_count_runs(Display *display, uint64_t n);
+/* What people call the job: "run r7"; by default "job 7". */
+void display_call(Display *display, const char *called);
+/* The keys that the reader may press; a block shows them in its last line, a line once before it. */
+void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
 /* To be called when something may have changed, as often as the caller likes. */
 void display_update(Display *display, const JobStatus *status);

@@ -58,6 +58,7 @@ static void set_limits(JsonObject *object, const JobStatus *status) {
 }
 
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory) {
+        g_autofree char *recovered = format_recovered(status);
         JsonObject *object = json_object_new();
         JsonNode *node = json_node_init_object(json_node_alloc(), object);
 
@@ -65,7 +66,8 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_string_member(object, "state",
                         job_has_ended(status) ? result_state(status->result) : status->state);
         json_object_set_string_member(object, "result", status->result);
-        json_object_set_string_member(object, "fault", status->fault);
+        json_object_set_string_member(object, "fault", job_has_failed(status) ? status->fault : "");
+        json_object_set_member(object, "recovered", json_word(recovered ? recovered : ""));
         json_object_set_string_member(object, "environment", status->environment);
         json_object_set_string_member(object, "algorithm", status->algorithm);
         json_object_set_string_member(object, "distribution", status->distribution);
@@ -158,12 +160,44 @@ char *format_scheduler(const JobStatus *status, double actors_mean) {
                         status->n_actors_min, status->n_actors_max);
 }
 
-static bool has_failed(const JobStatus *status) {
+bool job_has_failed(const JobStatus *status) {
         return strcmp(status->result, "failed") == 0;
 }
 
+char *format_recovered(const JobStatus *status) {
+        uint64_t n = status->n_retried;
+
+        if (!status->fault[0] || job_has_failed(status))
+                return NULL;
+        if (n == 0)
+                return g_strdup(status->fault);
+        return g_strdup_printf("%" G_GUINT64_FORMAT " invocation%s %s repeated; %s%s", n, n == 1 ? "" : "s",
+                        n == 1 ? "was" : "were", n == 1 ? "" : "at last, ", status->fault);
+}
+
+/* The policy that a job begins with may have reached the target already. */
+static bool was_there_before(const JobStatus *status) {
+        return strcmp(status->result, "target-reached") == 0 && status->round == 0;
+}
+
+static void print_title(const JobStatus *status) {
+        char steps[32], episodes[32];
+
+        if (was_there_before(status)) {
+                print_line(2,
+                                "%s: nothing was left to train: the checkpoint that it goes on from has "
+                                "reached StopReturn= already; set it higher, or unset it, to go further",
+                                status->environment);
+                return;
+        }
+        print_line(2, "%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes",
+                        status->environment, status->result, format_count(status->n_env_steps, steps),
+                        status->round, status->round == 1 ? "" : "s",
+                        format_count(status->n_episodes, episodes));
+}
+
 void job_result_complain(const JobStatus *status) {
-        if (has_failed(status))
+        if (job_has_failed(status))
                 complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
 }
 
@@ -179,16 +213,13 @@ void job_unmetered_print(const JobStatus *status) {
 
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options) {
-        g_autofree char *scheduler = format_scheduler(status, actors_mean);
-        char steps[32], episodes[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
+        g_autofree char *scheduler = format_scheduler(status, actors_mean),
+                        *recovered = format_recovered(status);
+        char steps[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
 
-        print_line(2, "%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes",
-                        status->environment, status->result, format_count(status->n_env_steps, steps),
-                        status->round, status->round == 1 ? "" : "s",
-                        format_count(status->n_episodes, episodes));
-        /* The reason of a failure is printed at the end, as an error. */
-        if (status->fault[0] && !has_failed(status))
-                print_line(14, "reason        %s", status->fault);
+        print_title(status);
+        if (recovered)
+                print_line(14, "recovered     %s", recovered);
         print_line(14, "scheduler     %s", scheduler);
         if (status->distribution_reason[0]) {
                 g_autofree char *text = g_strdup_printf(
@@ -200,7 +231,7 @@ void job_result_print(
                 print_line(14, "return        %.2f (mean of the last 100 episodes)", status->return_mean);
         if (status->n_evaluation_episodes > 0)
                 print_line(14, "evaluation    %s", format_evaluation(status, evaluation));
-        if (status->target_reached)
+        if (status->target_reached && !was_there_before(status))
                 print_line(14, "target        reached at %s steps, after %s",
                                 format_count(status->target_env_steps, steps),
                                 format_duration(status->target_wall_nsec, wall));
@@ -209,6 +240,8 @@ void job_result_print(
                         format_duration(status->emulated_nsec, emulated));
         if (status->policy_sha256[0])
                 printf("policy sha256 %s\n", status->policy_sha256);
+        if (bill->lines->len == 0 && job_has_failed(status))
+                return;
         printf("\n");
         job_bill_print(bill, options);
         job_unmetered_print(status);

@@ -10,18 +10,23 @@
 #define COLUMNS_LEAST 20u
 #define COLUMNS_USUAL 80u
 
+unsigned terminal_columns(int fd) {
+        struct winsize size;
+
+        if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+                return COLUMNS_USUAL;
+        return MAX(size.ws_col, COLUMNS_LEAST);
+}
+
 static unsigned measure(void) {
         const char *said = g_getenv("COLUMNS");
         guint64 columns = said ? g_ascii_strtoull(said, NULL, 10) : 0;
-        struct winsize size;
 
         if (!isatty(STDOUT_FILENO))
                 return 0;
         if (columns >= COLUMNS_LEAST && columns <= G_MAXUINT16)
                 return (unsigned) columns;
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-                return COLUMNS_USUAL;
-        return MAX(size.ws_col, COLUMNS_LEAST);
+        return terminal_columns(STDOUT_FILENO);
 }
 
 unsigned screen_columns(void) {

@@ -5,3 +5,6 @@
 /* The columns of the terminal that standard output goes to, also through our pager: COLUMNS= where it is
  * set. 0: it goes to no terminal, and a line may be as long as it is. */
 unsigned screen_columns(void);
+
+/* The width of this terminal, 80 where it does not say; whatever COLUMNS= says. */
+unsigned terminal_columns(int fd);

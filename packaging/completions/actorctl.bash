@@ -69,17 +69,18 @@ _actorctl() {
             return ;;
         -*)
             case $verb in
-                run) words='--set --seed --from --profile --json' ;;
-                submit) words='--set --seed --from --wait --json' ;;
+                run) words='--set --seed --from --profile --verbose --json' ;;
+                submit) words='--set --seed --from --wait --verbose --json' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
-                eval) words='--set --seed --episodes --gif --video --frames --json' ;;
+                eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
                 export) words='--format --output' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --from --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
+                watch) words='--verbose' ;;
                 runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;

@@ -163,8 +163,11 @@ def next_command():
 def limits():
     few = ("Job.StopSteps=512", "Job.StopReturn=")
     r = run("cartpole", *few)
-    words = len(r.limits_not_enforced)
-    equal(len(re.findall(r"(?m)^  \S.*$", r.err.partition("not enforced:")[2])), words, f"sentences for {r.limits_not_enforced}: {r.err}")
+    words = r.limits_not_enforced
+    equal([line for line in r.err.splitlines() if "not enforced" in line],
+          [f"actorctl: not enforced here: {', '.join(words)} (see --verbose)"] if words else [], r.err)
+    told = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--verbose", *(w for s in few for w in ("--set", s)))
+    equal(len(re.findall(r"(?m)^  \S.*$", told.err.partition("not enforced:")[2])), len(words), f"sentences for {words}: {told.err}")
     assert "NO SANDBOX" not in r.err, r.err
     r = run("cartpole", *few, "Actor.Sandbox=none")
     equal(r.err.count("NO SANDBOX"), 1, "warnings")

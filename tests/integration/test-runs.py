@@ -83,4 +83,24 @@ def names():
         equal((p.status, p.out), (2, ""), (words, p.err))
 
 
+@story("a fault that a job recovered from is told as that, and not as a failure; a run that has nothing left to train says so")
+def recovered():
+    def kill_actor(p):
+        wait_for("a round", lambda: any(row["state"] == "running" and row["rounds"] > 0 for row in rows().values()))
+        os.kill(descendants(p.pid, "actord-actor")[0], signal.SIGKILL)
+
+    r = run("cartpole", "Job.StopReturn=", "Job.StopSteps=40000", during=kill_actor)
+    equal((r.state, r.fault), ("finished", ""), "the run")
+    assert "killed" in r.recovered, r.recovered
+    # an actor may be killed while it waits
+    assert r.recovered.startswith("1 invocation was repeated; ") == (r.invocations["retried"] == 1), (r.recovered, r.invocations)
+    said = ctl("status", run_name(r)).out
+    assert "recovered: " in said and "killed" in said and "fault:" not in said and "reason:" not in said, said
+    assert "not enforced:" not in said, said
+    done = run("cartpole")
+    again = ctl("run", CARTPOLE, "--from=" + run_name(done))
+    assert again.status == 0 and again.out.startswith("CartPole-v1: nothing was left to train: "), again.out
+    assert "0 rounds" not in again.out, again.out
+
+
 tell()

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Colours of a terminal. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef enum Colour { COLOUR_PLAIN, COLOUR_STRONG, COLOUR_FAINT, COLOUR_GOOD, COLOUR_WARNING } Colour;
+
+/* Whether this descriptor may get colours: it is a terminal, TERM= is not dumb, and NO_COLOR= is unset or
+ * empty (https://no-color.org). */
+bool colour_wanted(int fd);
+/* What is written to the stream from now on has this colour; past the sanitiser. */
+void colour_set(FILE *stream, Colour colour);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "actorctl/view/keys.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct termios before;
+static bool open_now;
+
+void keys_close(void) {
+        if (open_now)
+                (void) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+        open_now = false;
+}
+
+/* A program in the background would be stopped for changing the terminal. */
+int keys_open(void) {
+        static bool registered;
+        struct termios raw;
+
+        if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp())
+                return -ENOTTY;
+        if (tcgetattr(STDIN_FILENO, &before) < 0)
+                return -errno;
+        raw = before;
+        raw.c_lflag &= ~(tcflag_t) (ICANON | ECHO);
+        raw.c_cc[VMIN] = 1;
+        raw.c_cc[VTIME] = 0;
+        if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
+                return -errno;
+        open_now = true;
+        if (!registered)
+                (void) atexit(keys_close);
+        registered = true;
+        return STDIN_FILENO;
+}

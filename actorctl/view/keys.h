@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Single keys of a terminal, without Enter. */
+#pragma once
+
+/* From now on each key can be read at once and is not echoed, nor is Ctrl-C, which stays a signal. The
+ * descriptor; or a negative errno: standard input is no terminal, or another program has it. */
+int keys_open(void);
+/* Gives the terminal back as it was; also at exit. */
+void keys_close(void);

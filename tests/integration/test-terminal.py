@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What stands on a terminal, as an emulator of one shows it: lines that fit, a bar that stays in its place, keys."""
+import fcntl, os, pty, re, select, signal, struct, sys, termios, time
+from bus import *
+from story import CTL, EXAMPLES, PATIENCE, STATE, Skip, environment, equal, story, tell, wait_for
+
+try:
+    import pyte
+except ImportError:
+    pyte = None
+
+WIDE = 400  # of the emulator: a line that the program made too long is then seen as a long line
+
+
+class Terminal:
+    """actorctl on a terminal that it takes for one of `columns`."""
+
+    def __init__(self, *words, columns=80, env=None, **more):
+        if not pyte:
+            raise Skip("python3-pyte is not installed")
+        self.screen, self.seen = pyte.HistoryScreen(WIDE, 60, history=2000), b""
+        self.stream = pyte.ByteStream(self.screen)
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            env = dict(env or environment(), TERM="xterm", LC_ALL="C.UTF-8", ACTORD_PAGER="", **more)
+            env.pop("COLUMNS", None)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            os.execve(CTL, [CTL, *map(str, words)], env)
+
+    def until(self, condition, seconds=30):
+        end = time.monotonic() + seconds * PATIENCE
+        while time.monotonic() < end:
+            if condition(self):
+                return True
+            if not select.select([self.fd], [], [], 0.1)[0]:
+                continue
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:
+                return condition(self)
+            if not data:
+                return condition(self)
+            self.seen += data
+            self.stream.feed(data)
+        return False
+
+    def lines(self):
+        return [line.rstrip() for line in self.screen.display if line.strip()]
+
+    def text(self):
+        return "\n".join(self.lines())
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def status(self):
+        self.until(lambda _: False, 60)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+RUN = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=450", "--set", "Job.StopSteps=40000", "--set", "Job.Budget=0.01USD"]
+
+
+@story("run fits 60, 80 and 120 columns: a bar with the time left, the target and the budget, the run's name, limits in one line")
+def fits():
+    for columns in 60, 80, 120:
+        t = Terminal(*RUN, columns=columns)
+        assert t.until(lambda t: " left" in t.text()), t.text()
+        live = next(line for line in t.lines() if line.startswith("["))
+        equal(t.status(), 0, t.text())
+        # a path or a digest is never cut, so that it can be copied
+        long = [line for line in t.lines() if len(line) > columns and not re.match(r"checkpoint |policy sha256 ", line)]
+        equal(long, [], f"lines beyond {columns} columns")
+        assert re.match(r"\[.{10,20}\] +\d+% (round's )?return [\d.]+ of 450", live), live
+        assert " left" in live and (columns < 80 or re.search(r"0\.\d+ of 0\.01 USD", live)), live
+        assert re.search(r"(?m)^run r\d+: CartPole-v1, ppo, seed 1$", t.text()) and "keys: s stops the run" in t.text(), t.text()
+        assert t.text().count("not enforced") <= 1 and "RLIMIT_AS" not in t.text(), t.text()
+        assert sum(line.startswith("[") for line in t.lines()) == 1, t.text()
+
+
+@story("colours are for terminals, and NO_COLOR= is honoured")
+def colours():
+    t, plain = Terminal(*RUN), Terminal(*RUN, NO_COLOR="1")
+    equal((t.status(), plain.status()), (0, 0), "status")
+    assert b"\033[32m[" in t.seen and b"\033[0m" in t.seen, t.seen[-2000:]
+    assert not re.search(rb"\033\[\d*m", plain.seen), plain.seen[-2000:]
+
+
+@story("Ctrl-C echoes nothing; s stops a run as cleanly; and the terminal is as it was")
+def stops():
+    for key, status in ("\x03", 130), ("s", 130):
+        t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"))
+        before = termios.tcgetattr(t.fd)[3]
+        assert t.until(lambda t: "return" in t.text()), t.text()
+        equal(termios.tcgetattr(t.fd)[3] & (termios.ECHO | termios.ICANON), 0, "while it goes on")
+        t.type(key)
+        assert t.until(lambda t: "checkpoint /" in t.text()), t.text()
+        assert "^C" not in t.text() and "interrupted after" in t.text(), t.text()
+        equal(t.status(), status, t.text())
+
+
+@story("watch draws a curve over an axis of steps, in its place, tells the scheduler's count; q leaves the job, s stops it")
+def watches():
+    with Bus() as bus:
+        job = bus.submit(overrides=[*ENDLESS, ("Scaling.MaxActors", "4"), ("Scaling.Policy", "auto"), ("Job.StopReturn", "")])
+        for columns in 60, 120:
+            t = Terminal("watch", job, "--user", columns=columns, env=bus.env)
+            assert t.until(lambda t: re.search(r"(?m)^ +[\d,]+ +[\d,]+ steps$", t.text())), t.text()
+            t.until(lambda _: False, 0.2)
+            assert all(len(line) <= columns for line in t.lines()), t.text()
+            assert re.search(r"job \d+: .*, round \d+, \d of 4 actors", t.text()), t.text()
+            equal(sum("keys: " in line for line in t.lines()), 1, t.text())
+            t.type("q")
+            equal(t.status(), 0, "q: " + t.text())
+            assert bus.state(job) == "running", "left"
+        t = Terminal("watch", job, "--user", env=bus.env)
+        assert t.until(lambda t: "keys: " in t.text()), t.text()
+        t.type("s")
+        equal(t.status(), 0, "s: " + t.text())
+        equal(bus.ended(job), "interrupted", "stopped")
+        assert "interrupted after" in t.text(), t.text()
+
+
+tell()
