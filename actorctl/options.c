@@ -101,6 +101,15 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
+/* Of a rollout or of jobs: each verb reads its own. */
+static bool take_state(Options *options, const char *value) {
+        g_free(options->state_file);
+        g_free(options->job_state);
+        options->state_file = g_strdup(value);
+        options->job_state = g_strdup(value);
+        return true;
+}
+
 /* clang-format off */
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", FLAG(help) },
@@ -129,7 +138,9 @@ static const OptionRow rows[] = {
                         NUMBER(n_steps, UINT64_C(1) << 40) },
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", TEXT(actions) },
         { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST,
-                        "a rollout begins with it; only jobs in it", TEXT(state_file) },
+                        "a rollout begins with it; as --job-state", OWN(take_state) },
+        { "job-state", 0, "STATE,...", VERB_LIST, "only jobs in these states", TEXT(job_state) },
+        { "sort", 0, "COLUMN", VERB_LIST, "by its values, the largest last", TEXT(sort) },
         { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", FLAG(all) },
         { "owner", 0, "USER", VERB_LIST, "only jobs of this user", TEXT(owner) },
         { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", TEXT(tag) },
@@ -359,6 +370,7 @@ void options_done(Options *options) {
         if (options->sets)
                 g_ptr_array_unref(options->sets);
         options->sets = NULL;
+        g_clear_pointer(&options->state_file, g_free);
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 if (rows[i].kind == OPTION_TEXT)
                         g_clear_pointer((char **) ((uint8_t *) options + rows[i].at), g_free);

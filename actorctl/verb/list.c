@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* list: prints the jobs that the daemon remembers; with options that choose, any jobs of its ledger. */
 #include <errno.h>
+#include <math.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/job-status.h"
+#include "actorctl/view/age.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -12,51 +16,13 @@
 
 #define PAGE_ROWS 500u
 
-/* The columns that both lists share. */
-static void add_cells(Table *table, uint64_t id, uint32_t uid, const char *state, const char *result,
-                const char *environment, const char *description) {
-        table_unsigned(table, id);
-        table_user(table, uid);
-        table_string(table, state);
-        table_string(table, strcmp(state, "ended") == 0 ? result : "");
-        table_string(table, environment);
-        table_string(table, description);
-}
-
-static int read_jobs(sd_bus_message *m, Table *table) {
-        const char *state, *result, *environment, *description, *path;
-        uint64_t id;
-        uint32_t uid;
-        int r;
-
-        r = sd_bus_message_enter_container(m, 'a', "(tusssso)");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_read(m, "(tusssso)", &id, &uid, &state, &result, &environment,
-                                &description, &path)) > 0)
-                add_cells(table, id, uid, state, result, environment, description);
-        return r;
-}
-
-static int remembered(Connection *connection, Table *table) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        int r;
-
-        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
-        if (r < 0)
-                return r;
-        r = read_jobs(reply, table);
-        if (r < 0)
-                complain("the list of jobs cannot be read: %s", g_strerror(-r));
-        return r;
-}
-
-/* A row of ListJobsFiltered. Rows come newest first, so they are kept and printed in reverse. */
+/* A row of ListJobsFiltered, which come newest first. progress: of all that the job may do; NaN: not
+ * known. */
 typedef struct Row {
         uint64_t id, submitted_usec, started_usec, ended_usec, n_rounds, n_env_steps;
         uint32_t uid;
         char *state, *result, *environment, *description, *tag, *currency;
-        double return_mean, cost;
+        double return_mean, cost, progress;
 } Row;
 
 static void row_clear(gpointer p) {
@@ -82,6 +48,7 @@ static int read_rows(sd_bus_message *m, GArray *rows, uint64_t *ret_next) {
                                 &environment, &description, &tag, &row.submitted_usec, &row.started_usec,
                                 &row.ended_usec, &row.n_rounds, &row.n_env_steps, &row.return_mean,
                                 &row.cost, &currency, &path)) > 0) {
+                row.progress = NAN;
                 row.state = g_strdup(state);
                 row.result = g_strdup(result);
                 row.environment = g_strdup(environment);
@@ -152,8 +119,8 @@ static int append_filter(sd_bus_message *m, const Options *options, const uint32
                 if (r < 0)
                         return r;
         }
-        if (options->state_file) {
-                r = append_states(m, options->state_file);
+        if (options->job_state) {
+                r = append_states(m, options->job_state);
                 if (r < 0)
                         return r;
         }
@@ -185,24 +152,9 @@ static int fetch_page(Connection *connection, const Options *options, uint64_t a
         return r;
 }
 
-static void add_row(Table *table, const Row *row) {
-        add_cells(table, row->id, row->uid, row->state, row->result, row->environment, row->description);
-        table_unsigned(table, row->n_env_steps);
-        table_real(table, row->return_mean, "%.2f");
-        table_real(table, row->cost, "%.6f");
-        table_string(table, row->currency);
-        table_string(table, row->tag);
-        table_unsigned(table, row->n_rounds);
-        table_unsigned(table, row->submitted_usec);
-        table_unsigned(table, row->started_usec);
-        table_unsigned(table, row->ended_usec);
-}
+static int fetch_pages(Connection *connection, const Options *options, uint64_t most, GArray *rows) {
+        uint64_t next = 0;
 
-static int chosen(Connection *connection, const Options *options, Table *table) {
-        g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
-        uint64_t next = 0, most = options->n_lines > 0 ? options->n_lines : UINT64_MAX;
-
-        g_array_set_clear_func(rows, row_clear);
         do {
                 uint32_t page = (uint32_t) MIN(most - rows->len, PAGE_ROWS);
                 int r = fetch_page(connection, options, next, page, rows, &next);
@@ -210,43 +162,221 @@ static int chosen(Connection *connection, const Options *options, Table *table) 
                 if (r < 0)
                         return r;
         } while (next > 0 && rows->len < most);
+        return 0;
+}
 
-        table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
+/* How many of the jobs that the daemon remembers have ended. */
+static int count_remembered(Connection *connection, uint64_t *ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *state;
+        uint64_t n = 0;
+        int r;
+
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
+        while (r > 0 && (r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, &state, NULL, NULL, NULL,
+                                         NULL)) > 0)
+                n += strcmp(state, "ended") == 0;
+        if (r < 0) {
+                complain("the list of jobs cannot be read: %s", g_strerror(-r));
+                return r;
+        }
+        *ret = n;
+        return 0;
+}
+
+/* What `actorctl list` shows without options: all that have not ended, and as many of the others as
+ * KeepJobs= says. A job that ends between the two questions is in both answers. */
+static int remembered(Connection *connection, GArray *rows) {
+        Options live = { .job_state = (char *) "queued,starting,running,ending" },
+                ended = { .job_state = (char *) "ended" };
+        uint64_t n_ended;
+        guint n_live;
+        int r;
+
+        r = count_remembered(connection, &n_ended);
+        if (r < 0)
+                return r;
+        r = fetch_pages(connection, &live, UINT64_MAX, rows);
+        n_live = rows->len;
+        if (r >= 0 && n_ended > 0)
+                r = fetch_pages(connection, &ended, n_live + n_ended, rows);
+        if (r < 0)
+                return r;
+        for (guint i = rows->len; i-- > n_live;)
+                for (guint k = 0; k < n_live; k++)
+                        if (g_array_index(rows, Row, k).id == g_array_index(rows, Row, i).id) {
+                                g_array_remove_index(rows, i);
+                                break;
+                        }
+        return 0;
+}
+
+/* A list's row does not say how many steps a job may take; those that have not ended are asked. */
+static void find_progress(Connection *connection, Row *row) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, row->id);
+        uint64_t steps = 0;
+
+        if (strcmp(row->result, "finished") == 0 || strcmp(row->result, "target-reached") == 0)
+                row->progress = 1;
+        if (strcmp(row->state, "ended") != 0 &&
+                        sd_bus_get_property_trivial(connection->bus, connection->destination, path,
+                                        BUS_INTERFACE_JOB, "StopSteps", NULL, 't', &steps) >= 0 &&
+                        steps > 0)
+                row->progress = MIN((double) row->n_env_steps / (double) steps, 1);
+}
+
+static int compare_whole(uint64_t a, uint64_t b) {
+        return (a > b) - (a < b);
+}
+
+/* What is not known comes first, where the least does. */
+static int compare_real(double a, double b) {
+        if (isnan(a) || isnan(b))
+                return isnan(b) - isnan(a);
+        return (a > b) - (a < b);
+}
+
+#define COMPARE(name, how)                                      \
+        static int compare_##name(const Row *a, const Row *b) { \
+                return how;                                     \
+        }
+COMPARE(job, 0)
+COMPARE(user, compare_whole(a->uid, b->uid))
+COMPARE(state, strcmp(a->state, b->state))
+COMPARE(result, strcmp(a->result, b->result))
+COMPARE(environment, strcmp(a->environment, b->environment))
+COMPARE(progress, compare_real(a->progress, b->progress))
+COMPARE(return, compare_real(a->return_mean, b->return_mean))
+COMPARE(steps, compare_whole(a->n_env_steps, b->n_env_steps))
+COMPARE(cost, compare_real(a->cost, b->cost))
+COMPARE(age, compare_whole(b->submitted_usec, a->submitted_usec))
+#undef COMPARE
+
+static const struct {
+        const char *key;
+        int (*compare)(const Row *a, const Row *b);
+} sorts[] = {
+        { "job", compare_job },
+        { "user", compare_user },
+        { "state", compare_state },
+        { "result", compare_result },
+        { "environment", compare_environment },
+        { "progress", compare_progress },
+        { "return", compare_return },
+        { "steps", compare_steps },
+        { "cost", compare_cost },
+        { "age", compare_age },
+};
+
+static int compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
+        const size_t *sort = data;
+        int r = sorts[*sort].compare(a, b);
+
+        return r != 0 ? r : compare_whole(((const Row *) a)->id, ((const Row *) b)->id);
+}
+
+static bool find_sort(const char *key, size_t *ret) {
+        g_autoptr(GString) keys = g_string_new(NULL);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++) {
+                if (!key || strcmp(key, sorts[i].key) == 0) {
+                        *ret = i;
+                        return true;
+                }
+                g_string_append_printf(keys, "%s%s", i > 0 ? ", " : "", sorts[i].key);
+        }
+        complain("--sort=%s: it must be one of %s", key, keys->str);
+        return false;
+}
+
+static JsonNode *json_time(uint64_t usec) {
+        return usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc());
+}
+
+static void add_row(Table *table, const Row *row, uint64_t now_usec) {
+        char count[32], money[48], age[24], percent[16] = "";
+        const char *result = strcmp(row->state, "ended") == 0 ? row->result : "";
+
+        if (isfinite(row->progress))
+                snprintf(percent, sizeof(percent), "%.0f %%", 100 * row->progress);
+        table_unsigned(table, row->id);
+        table_user(table, row->uid);
+        table_shown(table, result[0] ? result : row->state, json_word(row->state));
+        table_shown(table, "", json_word(result));
+        table_string(table, row->environment);
+        table_shown(table, percent, json_real(row->progress));
+        table_real(table, row->return_mean, "%.2f");
+        table_shown(table, format_count(row->n_env_steps, count), json_unsigned(row->n_env_steps));
+        table_shown(table, format_money(row->cost, row->currency, money), json_real(row->cost));
+        table_shown(table, "", json_word(row->currency));
+        table_shown(table, format_age(row->submitted_usec, now_usec, age),
+                        json_unsigned((now_usec - MIN(row->submitted_usec, now_usec)) / 1000000));
+        table_string(table, row->description);
+        table_shown(table, "", json_word(row->tag));
+        table_unsigned(table, row->n_rounds);
+        table_shown(table, "", json_time(row->submitted_usec));
+        table_shown(table, "", json_time(row->started_usec));
+        table_shown(table, "", json_time(row->ended_usec));
+}
+
+static Table *list_table(void) {
+        Table *table = table_new();
+
+        table_column(table, "JOB", "job", COLUMN_NUMBER);
+        table_column(table, "USER", "user", COLUMN_TEXT);
+        table_column(table, "STATE", "state", COLUMN_TEXT);
+        table_column(table, "RESULT", "result", COLUMN_JSON);
+        table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
+        table_column(table, "DONE", "progress", COLUMN_NUMBER);
         table_column(table, "RETURN", "return_mean", COLUMN_NUMBER);
+        table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
         table_column(table, "COST", "cost", COLUMN_NUMBER);
-        table_column(table, "", "currency", COLUMN_TEXT);
+        table_column(table, "CURRENCY", "currency", COLUMN_JSON);
+        table_column(table, "AGE", "age_s", COLUMN_NUMBER);
+        table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
         table_column(table, "TAG", "tag", COLUMN_JSON);
         table_column(table, "ROUNDS", "rounds", COLUMN_JSON);
         table_column(table, "SUBMITTED", "submitted_usec", COLUMN_JSON);
         table_column(table, "STARTED", "started_usec", COLUMN_JSON);
         table_column(table, "ENDED", "ended_usec", COLUMN_JSON);
-        for (guint i = rows->len; i-- > 0;)
-                add_row(table, &g_array_index(rows, Row, i));
-        return 0;
+        table_spare(table, "description");
+        table_spare(table, "env_steps");
+        table_spare(table, "user");
+        return table;
 }
 
 static bool chooses(const Options *options) {
-        return options->all || options->state_file || options->owner || options->tag ||
+        return options->all || options->job_state || options->owner || options->tag ||
                options->since_usec > 0 || options->n_lines > 0;
 }
 
 ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
-        g_autoptr(Table) table = table_new();
+        g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
+        g_autoptr(Table) table = list_table();
+        uint64_t now_usec = (uint64_t) g_get_real_time();
+        size_t sort;
         int r;
 
+        g_array_set_clear_func(rows, row_clear);
+        if (!find_sort(options->sort, &sort))
+                return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
-        table_column(table, "JOB", "job", COLUMN_NUMBER);
-        table_column(table, "USER", "user", COLUMN_TEXT);
-        table_column(table, "STATE", "state", COLUMN_TEXT);
-        table_column(table, "RESULT", "result", COLUMN_TEXT);
-        table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
-        table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
-        table_spare(table, "description");
-        r = chooses(options) ? chosen(connection, options, table) : remembered(connection, table);
+        r = chooses(options) ? fetch_pages(connection, options,
+                                               options->n_lines > 0 ? options->n_lines : UINT64_MAX, rows)
+                             : remembered(connection, rows);
         if (r < 0)
                 return status_of_error(r);
+        for (guint i = 0; i < rows->len; i++)
+                find_progress(connection, &g_array_index(rows, Row, i));
+        g_array_sort_with_data(rows, compare_rows, &sort);
+        for (guint i = 0; i < rows->len; i++)
+                add_row(table, &g_array_index(rows, Row, i), now_usec);
         pager_open(options);
         table_print(table, options, "job");
         pager_close();

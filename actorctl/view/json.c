@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two repairs around json-glib. It appends ".0" to a real number without a point, even behind an
- * exponent, and 1e-08.0 is not JSON. And its parser is recursive for each bracket, so that a deep text
+/* Two repairs around json-glib. It writes real numbers with 17 digits, and appends ".0" to one without a
+ * point, even behind an exponent: 1e-08.0 is not JSON. And its parser is recursive for each bracket, so that a deep text
  * would exhaust the stack. */
 #include "actorctl/view/json.h"
 
@@ -41,25 +41,49 @@ static size_t skip_written_string(const char *text, size_t at) {
         return text[at] ? at + 1 : at;
 }
 
-/* In place: 1e-08.0 becomes 1e-08. Returns the new length. */
+/* As few digits as are read back as the same number (15, if these do), in place: 0.00033400000000000004 becomes
+ * 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
+static size_t mend_number(char *number, size_t length) {
+        char shortest[G_ASCII_DTOSTR_BUF_SIZE];
+        g_autofree char *written = g_strndup(number, length);
+        double value = g_ascii_strtod(written, NULL);
+        size_t n;
+
+        for (int digits = 15; digits <= 17; digits++) {
+                g_autofree char *format = g_strdup_printf("%%.%dg", digits);
+
+                (void) g_ascii_formatd(shortest, sizeof(shortest), format, value);
+                if (g_ascii_strtod(shortest, NULL) == value)
+                        break;
+        }
+        if (!strpbrk(shortest, ".e"))
+                (void) g_strlcat(shortest, ".0", sizeof(shortest));
+        n = strlen(shortest);
+        if (n > length)
+                return length;
+        memcpy(number, shortest, n);
+        return n;
+}
+
+/* In place, each number that is not a whole one. Returns the new length. */
 static size_t mend_numbers(char *text) {
         size_t n = 0, at = 0;
 
         while (text[at]) {
                 size_t from = at, length;
+                bool number = g_ascii_isdigit(text[at]);
 
                 if (text[at] == '"')
                         at = skip_written_string(text, at);
-                else if (g_ascii_isdigit(text[at]))
+                else if (number)
                         at += strspn(text + at, "0123456789+-.eE");
                 else
                         at++;
                 length = at - from;
                 memmove(text + n, text + from, length);
+                if (number && (memchr(text + n, '.', length) || memchr(text + n, 'e', length)))
+                        length = mend_number(text + n, length);
                 n += length;
-                if (length > 2 && memchr(text + n - length, 'e', length) &&
-                                g_ascii_isdigit(text[n - length]) && memcmp(text + n - 2, ".0", 2) == 0)
-                        n -= 2;
         }
         text[n] = '\0';
         return n;

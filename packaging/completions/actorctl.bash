@@ -29,7 +29,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -58,6 +58,12 @@ _actorctl() {
                 mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             fi
             return ;;
+        --sort)
+            mapfile -t COMPREPLY < <(compgen -W 'job user state result environment progress return steps cost age' -- "$word")
+            return ;;
+        --job-state)
+            mapfile -t COMPREPLY < <(compgen -W 'queued starting running ending ended' -- "$word")
+            return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
             return ;;
@@ -85,7 +91,7 @@ _actorctl() {
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 bill) words='--fleet --prices --json --no-pager --no-legend' ;;
-                '' | list) words='--all --state --owner --tag --since --lines --json --no-pager --no-legend' ;;
+                '' | list) words='--all --job-state --sort --owner --tag --since --lines --json --no-pager --no-legend' ;;
                 status | show | price | quota) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac

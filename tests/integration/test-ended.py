@@ -311,8 +311,8 @@ def listing():
         equal(len(bus.ctl("list", "--json").json), 50, "list")
         equal([row["job"] for row in bus.ctl("list", "--json", "-n", "2").json], more[-2:], "the newest two")
         equal(len(bus.ctl("list", "--all", "--json").json), max(more), "list --all")
-        equal(len(bus.ctl("list", "--owner=2", "--state=ended", "--json").json), 833, "list of an owner")
-        equal(bus.ctl("list", "--since=1d", "--state=running", "--json").json, [], "list of running ones")
+        equal(len(bus.ctl("list", "--owner=2", "--job-state=ended", "--json").json), 833, "list of an owner")
+        equal(bus.ctl("list", "--since=1d", "--job-state=running", "--json").json, [], "list of running ones")
         r = bus.ctl("list", "--state=asleep", ok=False)
         assert r.status == 2 and "asleep" in r.err, r.err
         r = bus.ctl("list", "--since=noon", ok=False)

@@ -103,4 +103,24 @@ def recovered():
     assert "0 rounds" not in again.out, again.out
 
 
+@story("list tells progress, return, cost and age, chooses by state, and sorts by any column")
+def list_columns():
+    with Bus() as bus:
+        short = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "4000")])
+        equal(bus.ended(short), "finished", "the short one")
+        long = bus.submit(overrides=ENDLESS)
+        wait_for("rounds", lambda: bus.get(long, "Round") > 0)
+        listed = lambda *words: [row["job"] for row in bus.ctl("list", *words, "--json").json]
+        a, b = bus.ctl("list", "--json").json
+        equal((a["job"], a["progress"], a["env_steps"], a["cost"], a["currency"], a["result"], a["tag"]),
+              (short, 1, bus.get(short, "EnvSteps"), bus.get(short, "CostFull"), "USD", "finished", None), "one that has ended")
+        assert b["job"] == long and 0 < b["progress"] < 0.01 and b["result"] is None and b["ended_usec"] is None and b["age_s"] < 600, b
+        text = bus.ctl("list").out
+        assert re.search(r"(?m)^JOB .* DONE RETURN +STEPS +COST +AGE DESCRIPTION$", text) and re.search(r" 100 % .* 4,096 +0\.\d+ USD +\d+ s ", text), text
+        equal((listed("--job-state=running"), listed("--job-state=ended"), listed("--state=ended")), ([long], [short], [short]), "by state")
+        equal((listed("--sort=progress"), listed("--sort=age"), listed("--sort=job"), listed("-n1")), ([long, short], [long, short], [short, long], [long]), "sorted")
+        r = bus.ctl("list", "--sort=size", ok=False)
+        assert r.status == 2 and "--sort=size: it must be one of job, user," in r.err, r.err
+
+
 tell()

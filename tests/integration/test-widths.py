@@ -81,7 +81,9 @@ def widths():
             f.write(JOB)
         bus.ctl("submit", path, "--wait")
         narrow, whole = check(["list", "--user"], env)
-        assert "…" in narrow[1] and "ääh" in whole[1] and "DESCRIPTION" in narrow[0], (narrow, whole)
+        assert "DESCRIPTION" not in narrow[0] and "AGE" in narrow[0] and "ääh" in whole[1], (narrow, whole)
+        shortened = on_terminal(120, "list", "--user", env=env)
+        assert "…" in shortened[1] and "DESCRIPTION" in shortened[0], shortened
         for words in (["list", "--all"], ["totals"], ["status"], ["status", "1"], ["bill", "1"], ["bill", "1", "--prices=local"],
                       ["rounds", "1"], ["decisions", "1"], ["quota"]):
             check([*words, "--user"], env)
