@@ -12,8 +12,8 @@
 #include <string.h>
 #include "daemon/access.h"
 #include "daemon/audience.h"
-#include "daemon/bill/fleet.h"
-#include "daemon/bill/rebill.h"
+#include "daemon/bill/compare.h"
+#include "daemon/bill/compare.h"
 #include "daemon/long-call.h"
 #include "daemon/reply.h"
 #include "include/bus.h"

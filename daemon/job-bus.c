@@ -13,7 +13,6 @@
 #include "daemon/job-properties.h"
 #include "daemon/job-turn.h"
 #include "daemon/reply.h"
-#include "daemon/series.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/settings/print.h"
@@ -132,6 +131,47 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         return reply_send(reply);
 }
 
+/* GetSeries(): rounds as rows of numbers, with a name for each column, so that a program that reads a column
+ * by its name goes on working when there are more of them. Counts, every statistic of the learner and of
+ * evaluations, then what had accrued at the round's end. */
+/* X(name, field of LedgerRound) */
+#define COUNTS(X)                            \
+        X(round, round)                      \
+        X(actors, n_actors)                  \
+        X(env_steps, statistics.n_env_steps) \
+        X(episodes, statistics.n_episodes)   \
+        X(policy_version, statistics.policy_version)
+
+static const char *const series_names[] = {
+#define X(name, ...) #name,
+        COUNTS(X) STATISTICS(X) ACCRUALS(X)
+#undef X
+};
+
+enum { SERIES_COLUMNS = G_N_ELEMENTS(series_names) };
+
+static const char *series_name(size_t column) {
+        return series_names[column];
+}
+
+/* ret: one number a column. NaN: not measured. */
+static void series_row(const LedgerRound *round, const Accrual *accrual, double *ret) {
+        size_t at = 0;
+
+#define X(name, field) ret[at++] = (double) round->field;
+        COUNTS(X)
+#undef X
+#define X(name, unit) ret[at++] = round->statistics.name;
+        STATISTICS(X)
+#undef X
+#define X(name) ret[at++] = accrual->name;
+        ACCRUALS(X)
+#undef X
+        assert(at == SERIES_COLUMNS);
+}
+
+#undef COUNTS
+
 static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -143,18 +183,18 @@ static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *er
         r = rounds_read(job, m, &rounds, &n, error);
         if (r < 0)
                 return r;
-        row = calloc(series_columns(), sizeof(*row));
+        row = calloc(SERIES_COLUMNS, sizeof(*row));
         if (!row)
                 return -ENOMEM;
 
-        r = reply_table(m, series_name, series_columns(), &reply);
+        r = reply_table(m, series_name, SERIES_COLUMNS, &reply);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
                 const Accrual accrual = progress_at(&job->progress, rounds[i].round);
 
                 series_row(&rounds[i], &accrual, row);
-                r = sd_bus_message_append_array(reply, 'd', row, series_columns() * sizeof(*row));
+                r = sd_bus_message_append_array(reply, 'd', row, SERIES_COLUMNS * sizeof(*row));
                 if (r < 0)
                         return r;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* actord: options, checks, new, start, ready, loop. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -11,12 +12,21 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
-#include "daemon/failure.h"
 #include "daemon/log.h"
 #include "daemon/manager.h"
 #include "daemon/rest.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
+
+/* How a start can fail: exit statuses that systemd names (systemd.exec(5), "Process Exit Codes").
+ * FAILURE_CONFIG and FAILURE_SECOND stay the same however often it is tried, so actord.service does not
+ * restart on them. */
+enum {
+        FAILURE_OTHER = 1,   /* FAILURE: worth another try, as a full disk or a bus that is not there yet */
+        FAILURE_USAGE = 2,   /* INVALIDARGUMENT: the command line */
+        FAILURE_SECOND = 69, /* UNAVAILABLE: another actord has the ledger or the bus name */
+        FAILURE_CONFIG = 78, /* CONFIG: a file, a directory or the rules of the bus need an administrator */
+};
 
 static DaemonMode arg_mode = DAEMON_SYSTEM;
 static const char *arg_state = NULL;
@@ -25,6 +35,30 @@ static bool arg_recover = false;
 static bool arg_inspect = false;
 
 DEFINE_CLEANUP(Manager *, manager_free)
+
+static int failure_exit_status(int error) {
+        assert(error < 0);
+
+        switch (-error) {
+        case EBUSY:
+        case EEXIST: return FAILURE_SECOND;
+        case EACCES:
+        case EPERM:
+        case EROFS:
+        case ENOTDIR:
+        case EINVAL:
+        case EBADMSG:
+        case EUCLEAN: return FAILURE_CONFIG;
+        default: return FAILURE_OTHER; /* not an enum of ours */
+        }
+}
+
+/* `systemctl status` shows this errno and the newest error that was logged. */
+static void failure_notify(int error) {
+        assert(error < 0);
+
+        (void) sd_notifyf(false, "STATUS=%s\nERRNO=%d", log_last_error(), -error);
+}
 
 static int help(void) {
         puts("actord [OPTIONS]\n"

@@ -51,7 +51,7 @@
         STORMWATER_OPTIONS(X) \
         X(FloodWeight, NUMBER, flood_weight, 0, SCALE_MAX, "1e6")
 
-/* MuJoCo's tasks, as Gymnasium has them; actor/envs/mujoco/options.h says how large a weight may be. */
+/* MuJoCo's tasks, as Gymnasium has them; actor/envs/mujoco/tasks.h says how large a weight may be. */
 #define MUJOCO_WEIGHT(X, key, member, fallback) X(key, NUMBER, member, -WEIGHT_MAX, WEIGHT_MAX, fallback)
 #define MUJOCO_BOUND(X, key, member, fallback)  X(key, NUMBER, member, -INFINITY, INFINITY, fallback)
 #define MUJOCO_NOISE(X, fallback) X(ResetNoiseScale, NUMBER, reset_noise_scale, 0, NOISE_MAX, fallback)

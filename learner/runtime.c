@@ -12,7 +12,6 @@
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
-#include "lib/schedule.h"
 
 DEFINE_CLEANUP(Runtime *, runtime_free)
 
@@ -185,7 +184,9 @@ const JobSettings *runtime_settings(const Runtime *rt) {
 }
 
 double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
-        return schedule_value(rt->settings, value, schedule, rt->n_env_steps_before);
+        double done = (double) rt->n_env_steps_before / (double) rt->settings->stop_steps;
+
+        return schedule == SCHEDULE_LINEAR ? value * (1.0 - fmin(done, 1.0)) : value;
 }
 
 double *runtime_state(Runtime *rt) {

@@ -27,7 +27,8 @@ typedef struct Rows {
 
 /* Given */
 const JobSettings *runtime_settings(const Runtime *runtime);
-/* In this round (lib/schedule.h). */
+/* The value in this round of LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0 with
+ * the share of StopSteps= that was done when the round began. */
 double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */

@@ -5,7 +5,7 @@
  * Gymnasium. */
 #include <math.h>
 
-#include "actor/envs/classic.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

@@ -7,9 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "actor/envs/classic.h"
-#include "actor/envs/domains.h"
-
 static const struct {
         const char *name;
         const ActordEnv *env;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "actor/envs/classic.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

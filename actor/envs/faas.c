@@ -29,7 +29,7 @@
  * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. */
 #include <math.h>
 
-#include "actor/envs/domains.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "include/environments.h"

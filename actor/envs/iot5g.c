@@ -27,7 +27,7 @@
  */
 #include <math.h>
 
-#include "actor/envs/domains.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

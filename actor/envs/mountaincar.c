@@ -4,7 +4,7 @@
  * force and a charge for it (Continuous-v0), as in Gymnasium. */
 #include <math.h>
 
-#include "actor/envs/classic.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

@@ -3,7 +3,7 @@
  * the reward is the negative cost of the state before the step, as in Gymnasium. */
 #include <math.h>
 
-#include "actor/envs/classic.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

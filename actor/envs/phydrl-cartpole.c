@@ -22,7 +22,7 @@
  * anew at each step. */
 #include <math.h>
 
-#include "actor/envs/domains.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

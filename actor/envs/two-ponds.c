@@ -31,7 +31,7 @@
  * be accounted. */
 #include <math.h>
 
-#include "actor/envs/domains.h"
+#include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"

@@ -2,6 +2,8 @@
 /* One table, printed as text or as JSON. */
 #pragma once
 
+#include <stddef.h>
+#include <stdbool.h>
 #include "actorctl/actorctl.h"
 #include "actorctl/view/json.h"
 
@@ -44,3 +46,15 @@ void print_wrapped(const char *first, const char *rest, const char *text);
 void print_line(unsigned indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
+
+/* Which columns of a table a narrow screen shows, and how wide. */
+typedef struct FitColumn {
+        unsigned width, least; /* of its widest cell; of what may be left of a text */
+        unsigned spare; /* columns with 1 are left out first, then those with 2, …; 0: after all those */
+        bool shown;
+} FitColumn;
+
+/* Fits the shown columns, with one blank between two, into `screen`. Texts are shortened first, the widest
+ * one before the others. Where their least is still too much, columns are left out: the spare ones in their
+ * order, then the last one, but never the first. */
+void columns_fit(FitColumn *columns, size_t n, unsigned screen);

@@ -31,3 +31,9 @@ double curvature_ratio(double min, double max);
  * ends of the grid on which they smooth the spectrum. The loss is the objective turned round, so that it
  * is high where the other is low. Negative if min > 0.01, as theirs is; NaN if it is not finite. */
 double curvature_ratio_loss(double min, double max);
+
+/* noise.c: "An Empirical Model of Large-Batch Training" (McCandlish et al. 2018), appendix A.1: the simple
+ * noise scale tr(covariance) / |gradient|² of a row, from squared norms of gradients over few rows and over
+ * many. square_small is a mean over several batches of rows_small rows. In rows; NaN: the noise hides the
+ * gradient. */
+double noise_scale_estimate(double rows_small, double square_small, double rows_big, double square_big);

@@ -6,7 +6,7 @@
  * rows resemble their neighbours, so that their gradients differ by less, and all but the first are taken
  * elsewhere. So each share costs what it costs in one epoch, and beyond NoiseActors= of them the answer
  * is not worth it. */
-#include "learner/curvature/noise.h"
+#include "learner/curvature/curvature.h"
 
 #include <assert.h>
 #include <math.h>

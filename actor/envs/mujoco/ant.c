@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
-#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 enum { BODY_TORSO = 1 }; /* the first after the world */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
-#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 #define ANGLE_LIMIT 0.2

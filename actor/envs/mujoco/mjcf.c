@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "actor/envs/mujoco/options.h"
+#include "actor/envs/mujoco/tasks.h"
 #include "actor/envs/mujoco/quantity.h"
 #include "actor/envs/mujoco/release.h"
 #include "include/actord/mujoco.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
-#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 #define VELOCITY_NOISE 0.005

@@ -7,7 +7,7 @@
 
 #include "actorctl/checkpoint.h"
 #include "actorctl/view/display.h"
-#include "actorctl/view/fit.h"
+#include "actorctl/view/table.h"
 #include "actorctl/view/sanitise-lines.h"
 #include "lib/sanitise.h"
 #include "actorctl/job-status.h"

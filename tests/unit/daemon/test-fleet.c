@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/bill/fleet.h"
+#include "daemon/bill/compare.h"
 #include "lib/settings/settings.h"
 
 #define FUNCTIONS                                                                                   \

@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "daemon/bill/rebill.h"
+#include "daemon/bill/compare.h"
 #include "lib/settings/settings.h"
 
 #define HEAD "[Sheet]\nName=t\nDate=2026-01-01\nSource=test\nCurrency=USD\nDescription=d\n"

@@ -3,7 +3,7 @@
  * without effect on the policy. */
 #include "tests/unit/learner-fixture.h"
 
-#include "learner/curvature/noise.h"
+#include "learner/curvature/curvature.h"
 #include "lib/rng.h"
 
 enum { ACTORS = 3, ROUNDS = 3 };

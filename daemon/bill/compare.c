@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The bills are made as for any job (daemon/bill/price.c), once by each convention. */
-#include "daemon/bill/fleet.h"
+#include "daemon/bill/compare.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,6 +9,38 @@
 #include <string.h>
 
 #include "daemon/bill/price-private.h"
+
+/* Of a record of so many seconds no sheet rounds up much: what a second costs is asked of the price code. */
+#define SECONDS 1000u
+
+void rebill_settings(const JobSettings *settings, JobSettings *ret) {
+        assert(settings);
+        assert(ret);
+
+        *ret = *settings;
+        ret->budget.currency[0] = '\0';
+}
+
+double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings) {
+        JobSettings copy;
+        Record record = {
+                .kind = RECORD_ROLLOUT,
+                .metered = { .cpu_nsec = SECONDS * 1000000000ull, .emulated_nsec = SECONDS * 1000000000ull },
+        };
+        Usage usage = {};
+        Bill bill;
+
+        assert(sheet);
+        assert(settings);
+
+        copy = *settings;
+        copy.convention = CONVENTION_SERVERLESS;
+        copy.warm_usec = 0;
+        usage_add(&usage, sheet, &copy, &record);
+        bill_make(&usage, sheet, &copy, &bill);
+        /* Execution alone: a request is no second. */
+        return bill.paper / SECONDS;
+}
 
 #define HOUR_NSEC (3600ull * 1000 * 1000 * 1000)
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's bill beside that of a fleet of servers, which is paid for as long as it exists. Pure: what was
- * used and two price sheets in, a comparison out.
+/* A job's bill by other prices: by another sheet, or as that of a fleet of servers. Pure: what was used and
+ * price sheets in, bills out. No sheet changes what a job did or how long that took on the emulated clock,
+ * but for the numbers of actors that Policy=auto and Budget= decide by it. So a run under constant actors is
+ * billed by any number of sheets.
  *
  * Functions cost while they run, servers while they are there. So which is cheaper depends on the duty
  * cycle, the share of its time that a fleet has something to train: they are even where it is (price of
@@ -9,6 +11,13 @@
 #pragma once
 
 #include "daemon/bill/price.h"
+
+/* The job's settings, without a budget, which is in its own sheet's currency. */
+void rebill_settings(const JobSettings *settings, JobSettings *ret);
+
+/* What a second of an actor's execution costs as a function, before a sheet rounds durations up. Of the
+ * learner's: price_learner_second(). */
+double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
 typedef struct Fleet {
         double hour; /* what the fleet costs for one */
