@@ -28,7 +28,8 @@ typedef struct Options {
         bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
         bool dot, svg, check, profile;
-        GPtrArray *sets; /* of "Section.Key=VALUE" */
+        GPtrArray *sets;    /* of "Section.Key=VALUE" */
+        GPtrArray *metrics; /* of "FORMAT:PATH" */
         bool dry_run;
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
@@ -72,7 +73,8 @@ typedef enum VerbId {
         VERB_TOTALS = 1 << 25,
         VERB_RUNS = 1 << 26,
         VERB_TOP = 1 << 27,
-        VERB_ANY = (1 << 28) - 1,
+        VERB_METRICS = 1 << 28,
+        VERB_ANY = (1 << 29) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -123,6 +125,7 @@ ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
 ExitStatus verb_totals(const Options *options, char **arguments, size_t n);
+ExitStatus verb_metrics(const Options *options, char **arguments, size_t n);
 ExitStatus verb_recover(const Options *options, char **arguments, size_t n);
 ExitStatus verb_remove(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);

@@ -12,6 +12,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "actorctl/metrics/metrics.h"
 #include "actorctl/private.h"
 #include "actorctl/run-note.h"
 #include "actorctl/view/display.h"
@@ -31,6 +32,7 @@ typedef struct Follower {
         const char *path;
         FollowInterrupt interrupt;
         Display *display;
+        Metrics *metrics;
         JobStatus *status;
         sd_event *event;
         uint64_t asked_usec;
@@ -248,6 +250,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         if (usec - f->asked_usec >= ASK_USEC) {
                 f->asked_usec = usec;
                 note(f);
+                metrics_update(f->metrics, f->connection, f->path, f->status);
                 r = ask(f);
                 if (r < 0)
                         return r;
@@ -353,6 +356,8 @@ static ExitStatus follow_to_end(Follower *f) {
         }
         if (f->result == STATUS_OK && job_status_fetch(f->status, f->connection, f->path) < 0)
                 f->result = STATUS_FAILED;
+        if (f->result == STATUS_OK)
+                metrics_update(f->metrics, f->connection, f->path, f->status);
         note(f);
         say_limits(f);
         if (f->display)
@@ -361,13 +366,14 @@ static ExitStatus follow_to_end(Follower *f) {
 }
 
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
-                FollowLimits limits, Display *display, JobStatus *status) {
+                FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status) {
         Follower f = {
                 .connection = connection,
                 .path = path,
                 .interrupt = interrupt,
                 .limits = limits,
                 .display = display,
+                .metrics = metrics,
                 .status = status,
         };
 
@@ -375,7 +381,7 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
 }
 
 ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
-                char **ret_path, JobStatus *status) {
+                Metrics *metrics, char **ret_path, JobStatus *status) {
         g_autoptr(Display) display = NULL;
         g_autofree char *note_file =
                         connection->numbered ? g_canonicalize_filename(job_file->file_name, NULL) : NULL;
@@ -404,5 +410,6 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
         }
         f.path = *ret_path;
         f.display = display;
+        f.metrics = metrics;
         return follow_to_end(&f);
 }

@@ -6,6 +6,7 @@
 #include "actorctl/job-file.h"
 
 typedef struct Display Display;
+typedef struct Metrics Metrics;
 
 typedef enum FollowInterrupt {
         FOLLOW_STOP,  /* Ctrl-C stops the job, a second Ctrl-C leaves at once */
@@ -22,12 +23,12 @@ void follow_prepare(void);
 
 /* Returns when the job has ended. STATUS_OK: *status holds its final properties, with the job's own
  * result; or, if the user left by the key q, those of a job that goes on. STATUS_INTERRUPTED: the user left
- * before the end. STATUS_FAILED: the daemon is gone, with a message. display may be NULL; with one, keys of
- * the terminal are read. */
+ * before the end. STATUS_FAILED: the daemon is gone, with a message. display and metrics may be NULL; with a
+ * display, keys of the terminal are read. */
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
-                FollowLimits limits, Display *display, JobStatus *status);
+                FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status);
 
 /* Submits a job file and follows the job as job_follow() does, with a display unless --quiet (options
  * NULL: without one); Ctrl-C stops it. *ret_path is set once the daemon has the job. */
 ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
-                char **ret_path, JobStatus *status);
+                Metrics *metrics, char **ret_path, JobStatus *status);

@@ -66,9 +66,8 @@ static const char *override_of(const JobFile *job_file, const char *key) {
         return NULL;
 }
 
-/* Reports a problem at the line of a key that only shows when files are opened. */
-static void job_file_complain(const JobFile *job_file, const char *section, const char *key,
-                const char *value, const char *reason) {
+void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
+                const char *reason) {
         unsigned line = settings_locate(job_file->text, section, key);
         g_autofree char *place = NULL, *sentence = NULL, *whole = g_strconcat(section, ".", key, NULL);
         bool overridden = override_of(job_file, whole);
@@ -94,9 +93,7 @@ void job_file_complain_environment(const JobFile *job_file, const char *reason) 
                 job_file_complain(job_file, "Job", "Environment", environment, reason);
 }
 
-/* A path is relative to the file that holds it, the job's or an experiment's; a path from --set is
- * relative to the working directory. */
-static char *path_of(const JobFile *job_file, const char *key, const char *name) {
+char *job_file_path(const JobFile *job_file, const char *key, const char *name) {
         const char *file = job_file->file_name;
         g_autofree char *directory = NULL;
 
@@ -134,7 +131,7 @@ static ExitStatus open_environment(JobFile *job_file) {
 
         if (!environment_is_file(job_file->settings.environment))
                 return STATUS_OK;
-        path = path_of(job_file, "Job.Environment", job_file->settings.environment);
+        path = job_file_path(job_file, "Job.Environment", job_file->settings.environment);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 && g_str_has_prefix(job_file->settings.environment, "ALE/"))
                 reason = g_strdup_printf("an Atari game of Gymnasium's is gym:ale_py:%s",
@@ -178,7 +175,7 @@ static ExitStatus open_python(JobFile *job_file) {
 
         if (python[0] == '\0')
                 return STATUS_OK;
-        path = path_of(job_file, "Actor.Python", python);
+        path = job_file_path(job_file, "Actor.Python", python);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 reason = missing(job_file, "the virtual environment cannot be opened", path, "Actor.Python",
@@ -197,7 +194,7 @@ static ExitStatus open_python(JobFile *job_file) {
  * sandbox. */
 static ExitStatus open_model(JobFile *job_file) {
         const char *name = job_file->settings.environment + strlen(ENVIRONMENT_MJCF_PREFIX);
-        g_autofree char *path = path_of(job_file, "Job.Environment", name), *reason = NULL;
+        g_autofree char *path = job_file_path(job_file, "Job.Environment", name), *reason = NULL;
         g_autofree char *directory = g_path_get_dirname(path);
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
@@ -239,7 +236,7 @@ static ExitStatus include_inner(JobFile *job_file) {
                 return r < 0 ? STATUS_USAGE : STATUS_OK;
         }
 
-        path = path_of(job_file, "Job.Environment", name);
+        path = job_file_path(job_file, "Job.Environment", name);
         if (read_text(path, &text) != STATUS_OK)
                 return STATUS_USAGE;
         g_clear_pointer(&message, g_free);
@@ -288,6 +285,8 @@ static ExitStatus parse(JobFile *job_file, const char *name, const char *text, c
                 complain_missing_model(job_file);
                 return STATUS_USAGE;
         }
+        if (job_file_check_metrics(job_file) != STATUS_OK)
+                return STATUS_USAGE;
         if (environment_is_job(job_file->settings.environment))
                 return include_inner(job_file);
         if (environment_loads_packages(job_file->settings.environment))
@@ -345,7 +344,7 @@ static ExitStatus add_trained(JobFile *job_file) {
         g_autoptr(Trained) trained = NULL;
 
         if (strchr(name, '/'))
-                path = path_of(job_file, "Scaling.Policy", name);
+                path = job_file_path(job_file, "Scaling.Policy", name);
         trained = trained_open(path ? path : name, &message);
         if (!trained) {
                 g_autofree char *value = g_strconcat("minions:", name, NULL);
@@ -381,7 +380,7 @@ ExitStatus job_file_add_file(JobFile *job_file) {
                                 "@ARM is for experiments' files; here, write a job's number or a file");
                 return STATUS_USAGE;
         }
-        path = path_of(job_file, "Scaling.Policy", file);
+        path = job_file_path(job_file, "Scaling.Policy", file);
         return decisions_of_file(path, &job_file->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
 }
 

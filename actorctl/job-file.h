@@ -44,6 +44,18 @@ ExitStatus job_file_load_from(JobFile *job_file, const char *name, const char *t
                 const OverrideSource *source);
 void job_file_done(JobFile *job_file);
 
+/* Reports a problem at the line of a key that only shows when files are opened. */
+void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
+                const char *reason);
+/* A path that a key ("Job.Environment") names, g_free(): relative to the file that holds it, the job's or an
+ * experiment's; from --set, relative to the working directory. */
+char *job_file_path(const JobFile *job_file, const char *key, const char *name);
+
+/* Whether the words of Metrics= have formats that we know. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_check_metrics(const JobFile *job_file);
+/* The files of Metrics= as words "FORMAT:PATH" with their paths resolved; g_ptr_array_unref(). */
+GPtrArray *job_file_metrics(const JobFile *job_file);
+
 /* Adds the checkpoint of --from=, and the data of a scheduler that has some: the decisions of
  * Policy=replay:JOB and permuted:JOB (a job's number or a file), the network of minions:NAME (a name or a
  * file). Does nothing for other policies. STATUS_OK; or another status, with a message. */

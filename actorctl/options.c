@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "actorctl/actorctl.h"
+#include "actorctl/metrics/metrics.h"
 #include "include/environments.h"
 #include "lib/settings/settings.h"
 
@@ -71,6 +72,17 @@ static bool take_set(Options *options, const char *value) {
         return true;
 }
 
+static bool take_metrics(Options *options, const char *value) {
+        g_autofree char *reason = NULL;
+
+        if (metrics_word_check(value, &reason)) {
+                g_ptr_array_add(options->metrics, g_strdup(value));
+                return true;
+        }
+        complain("--metrics=%s: %s", value, reason);
+        return false;
+}
+
 static bool check_target(Options *options, const char *value) {
         double target;
 
@@ -120,6 +132,8 @@ static const OptionRow rows[] = {
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV,
                         "as --set Job.Seed=N", SETTING("Job.Seed=") },
         { "profile", 0, NULL, VERB_RUN, "show where the time of the rounds went", FLAG(profile) },
+        { "metrics", 0, "FORMAT:PATH", VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_METRICS,
+                        "write csv, jsonl, tensorboard or monitor; often", OWN(take_metrics) },
         { "policy", 0, "POLICY", VERB_GRAPH,
                         "as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },
@@ -329,6 +343,7 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
         g_autoptr(GError) error = NULL;
 
         options->sets = g_ptr_array_new_with_free_func(g_free);
+        options->metrics = g_ptr_array_new_with_free_func(g_free);
         options->n_rounds = JOB_ROUNDS_DEFAULT;
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 entries[i] = (GOptionEntry){ rows[i].name, rows[i].letter,
@@ -371,6 +386,7 @@ void options_done(Options *options) {
                 g_ptr_array_unref(options->sets);
         options->sets = NULL;
         g_clear_pointer(&options->state_file, g_free);
+        g_clear_pointer(&options->metrics, g_ptr_array_unref);
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 if (rows[i].kind == OPTION_TEXT)
                         g_clear_pointer((char **) ((uint8_t *) options + rows[i].at), g_free);

@@ -31,6 +31,7 @@ END
 list_test() {
     cat <<'END'
 python3               tests/run, and tests written in Python
+python3-venv          other projects' readers, from the package index, for what we write in their formats
 git                   the list of files that the style checks read
 systemd               the lane's PID 1
 systemd-container     systemd-nspawn, which boots the lane

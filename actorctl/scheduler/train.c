@@ -297,7 +297,7 @@ static ExitStatus run(const Training *t, const JobFile *outer) {
         status = t->from ? check_currency(connection, t->inner->price_sheet, t->from) : STATUS_OK;
         if (status != STATUS_OK)
                 return status;
-        status = job_file_follow(connection, t->options, outer, &path, &job);
+        status = job_file_follow(connection, t->options, outer, NULL, &path, &job);
         if (status == STATUS_INTERRUPTED)
                 complain("left at once: nothing of this training is kept");
         return status == STATUS_OK ? keep(t, connection, path, &job) : status;

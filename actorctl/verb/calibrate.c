@@ -77,7 +77,7 @@ static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
-        status = job_file_follow(connection, NULL, job_file, &path, &job);
+        status = job_file_follow(connection, NULL, job_file, NULL, &path, &job);
         if (status != STATUS_OK)
                 return status;
         if (job_exit_status(&job) != STATUS_OK) {

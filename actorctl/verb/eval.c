@@ -40,7 +40,7 @@ static ExitStatus play(Connection *connection, const Options *options, const Job
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
-        status = job_file_follow(connection, options, job_file, &path, &job);
+        status = job_file_follow(connection, options, job_file, NULL, &path, &job);
         if (status != STATUS_OK)
                 return status;
         status = job_exit_status(&job);

@@ -10,6 +10,7 @@
 #include "actorctl/decisions.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
+#include "actorctl/metrics/metrics.h"
 #include "actorctl/private.h"
 #include "actorctl/view/profile.h"
 #include "actorctl/view/table.h"
@@ -191,7 +192,7 @@ static ExitStatus leave(
         return STATUS_ENDING;
 }
 
-static ExitStatus run(const Options *options, const JobFile *job_file) {
+static ExitStatus run(const Options *options, const JobFile *job_file, Metrics *metrics) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
@@ -199,7 +200,7 @@ static ExitStatus run(const Options *options, const JobFile *job_file) {
 
         if (connection_open_private(true, &connection) < 0)
                 return print_no_result(options, NULL, STATUS_FAILED, complaint_last());
-        status = job_file_follow(connection, options, job_file, &path, &job);
+        status = job_file_follow(connection, options, job_file, metrics, &path, &job);
         if (status == STATUS_OK)
                 return finish(connection, path, options, job_file, &job);
         if (status == STATUS_ENDING)
@@ -212,6 +213,8 @@ static ExitStatus run(const Options *options, const JobFile *job_file) {
 }
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
+        g_autoptr(GPtrArray) words = NULL;
+        g_autoptr(Metrics) metrics = NULL;
         JobFile job_file;
         ExitStatus status;
 
@@ -220,10 +223,15 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         status = job_file_load(&job_file, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);
+        if (status == STATUS_OK) {
+                words = options->metrics->len > 0 ? g_ptr_array_ref(options->metrics)
+                                                  : job_file_metrics(&job_file);
+                status = metrics_open(words, &metrics);
+        }
         job_file.with_stderr = true;
         /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
         follow_prepare();
-        status = status == STATUS_OK ? run(options, &job_file)
+        status = status == STATUS_OK ? run(options, &job_file, metrics)
                                      : print_no_result(options, NULL, status, complaint_last());
         job_file_done(&job_file);
         return status;

@@ -7,6 +7,7 @@
 #include "actorctl/view/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
+#include "actorctl/metrics/metrics.h"
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
@@ -22,13 +23,14 @@ static void print_number(const Options *options, uint64_t id) {
         (void) fflush(stdout);
 }
 
-static ExitStatus wait_for_end(Connection *connection, const char *path, const Options *options) {
+static ExitStatus wait_for_end(
+                Connection *connection, const char *path, const Options *options, Metrics *metrics) {
         g_autoptr(Display) display = options->quiet ? NULL : display_new(stderr, false, connection, path);
         g_autoptr(JobBill) bill = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
-        status = job_follow(connection, path, FOLLOW_LEAVE, follow_limits(options), display, &job);
+        status = job_follow(connection, path, FOLLOW_LEAVE, follow_limits(options), display, metrics, &job);
         if (status != STATUS_OK)
                 return status;
         if (!job_has_ended(&job))
@@ -45,7 +47,7 @@ static ExitStatus wait_for_end(Connection *connection, const char *path, const O
         return job_exit_status(&job);
 }
 
-static ExitStatus submit(const Options *options, const JobFile *job_file) {
+static ExitStatus submit(const Options *options, const JobFile *job_file, Metrics *metrics) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         uint64_t id;
@@ -65,10 +67,29 @@ static ExitStatus submit(const Options *options, const JobFile *job_file) {
                                 "job %" G_GUINT64_FORMAT
                                 " was submitted; Ctrl-C ends the waiting, not the job\n",
                                 id);
-        return wait_for_end(connection, path, options);
+        return wait_for_end(connection, path, options, metrics);
+}
+
+/* The daemon opens no path of a user: only a program that follows the job can write files of metrics. */
+static ExitStatus open_metrics(const Options *options, const JobFile *job_file, Metrics **ret) {
+        g_autoptr(GPtrArray) words = NULL;
+
+        if (!options->wait && options->metrics->len > 0) {
+                complain("--metrics needs --wait, since the program that follows the job writes the files; "
+                         "later, `actorctl metrics JOB --metrics=FORMAT:PATH` writes them");
+                return STATUS_USAGE;
+        }
+        words = options->metrics->len > 0 ? g_ptr_array_ref(options->metrics) : job_file_metrics(job_file);
+        if (options->wait)
+                return metrics_open(words, ret);
+        if (words->len > 0 && !options->quiet)
+                complain("without --wait nothing writes the files of Metrics=; later, `actorctl metrics JOB "
+                         "--metrics=FORMAT:PATH` writes them");
+        return STATUS_OK;
 }
 
 ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
+        g_autoptr(Metrics) metrics = NULL;
         JobFile job_file;
         ExitStatus status;
 
@@ -76,7 +97,9 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);
         if (status == STATUS_OK)
-                status = submit(options, &job_file);
+                status = open_metrics(options, &job_file, &metrics);
+        if (status == STATUS_OK)
+                status = submit(options, &job_file, metrics);
         job_file_done(&job_file);
         return status;
 }

@@ -33,7 +33,7 @@ static ExitStatus verify_submission(const Options *options, JobFile *job_file) {
         status = job_file_send(job_file, connection, &id, &path);
         if (status != STATUS_OK)
                 return status;
-        status = job_follow(connection, path, FOLLOW_STOP, follow_limits(options), NULL, &job);
+        status = job_follow(connection, path, FOLLOW_STOP, follow_limits(options), NULL, NULL, &job);
         if (status != STATUS_OK)
                 return status;
         if (job_environment_failed(&job)) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/job-rounds.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/screen.h"
 #include "actorctl/view/table.h"
@@ -46,16 +47,14 @@ static void add_cell(Table *table, const SeriesColumn *known, const char *name, 
                 table_real(table, value, column && column->format ? column->format : "%g");
 }
 
-/* The fewest digits that restore the number. A number that was not measured is an empty cell. */
+/* A number that was not measured is an empty cell. */
 static void print_csv_number(double value) {
-        char text[G_ASCII_DTOSTR_BUF_SIZE];
+        g_autoptr(GString) text = g_string_new(NULL);
 
         if (!isfinite(value))
                 return;
-        (void) g_ascii_formatd(text, sizeof(text), "%.15g", value);
-        if (g_ascii_strtod(text, NULL) != value)
-                (void) g_ascii_dtostr(text, sizeof(text), value);
-        fputs(text, stdout);
+        append_exact(text, value);
+        fputs(text->str, stdout);
 }
 
 static void print_csv_row(char *const *names, const double *row, size_t n) {

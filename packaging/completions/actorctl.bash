@@ -29,7 +29,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -64,6 +64,9 @@ _actorctl() {
         --job-state)
             mapfile -t COMPREPLY < <(compgen -W 'queued starting running ending ended' -- "$word")
             return ;;
+        --metrics)
+            mapfile -t COMPREPLY < <(compgen -S : -W 'csv jsonl tensorboard monitor' -- "$word")
+            return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
             return ;;
@@ -75,8 +78,9 @@ _actorctl() {
             return ;;
         -*)
             case $verb in
-                run) words='--set --seed --from --profile --verbose --json' ;;
-                submit) words='--set --seed --from --wait --verbose --json' ;;
+                run) words='--set --seed --from --metrics --profile --verbose --json' ;;
+                submit) words='--set --seed --from --metrics --wait --verbose --json' ;;
+                watch | metrics) words='--metrics' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
@@ -100,8 +104,8 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit runs list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
-        status | cat | bill | rounds | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
+        '') words='run submit runs list status show cat stop watch bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
+        status | cat | bill | rounds | metrics | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
         stop | watch | logs | remove) words=$(_actorctl_jobs) ;;
         recover) words=$(_actorctl_runs) ;;
         graph)
@@ -116,7 +120,7 @@ _actorctl() {
         eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit runs list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
+        help) words='run submit runs list status show cat stop watch bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;

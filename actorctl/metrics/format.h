@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The formats of metrics. A format turns rounds into bytes; it neither opens a file nor writes to it. */
+#pragma once
+
+#include "actorctl/job-rounds.h"
+#include "actorctl/job-status.h"
+
+/* What had accrued at the end of the round before. */
+typedef struct RoundBefore {
+        double env_steps, episodes;
+} RoundBefore;
+
+typedef struct MetricsFormat {
+        const char *name;
+        bool directory; /* the user names a directory, and we the file */
+        /* What the file begins with. The columns are those of the first rounds. */
+        void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);
+        void (*add)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds, size_t row,
+                        const RoundBefore *before);
+} MetricsFormat;
+
+extern const MetricsFormat metrics_csv, metrics_jsonl, metrics_tensorboard, metrics_monitor;
+
+/* The masked CRC-32C of TFRecord files. */
+uint32_t tensorboard_checksum(const void *data, size_t n);

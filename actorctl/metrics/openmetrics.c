@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* OpenMetrics 1.0: a family has its type and its help once, then all its samples, so that the loop over
+ * families is outside of that over jobs. Counters end in _total, units are base units, the text ends with
+ * "# EOF". A figure that was not measured has no sample. */
+#include "actorctl/metrics/openmetrics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/job-rounds.h"
+#include "actorctl/job-status.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+/* clang-format off */
+
+/* X(family, help, member of JobStatus) */
+#define COUNTS(X)                                                                      \
+        X("rounds", "Rounds that are closed.", round)                                  \
+        X("env_steps", "Steps of the environment.", n_env_steps)                       \
+        X("episodes", "Training episodes that ended.", n_episodes)                     \
+        X("invocations", "Invocations of actors.", n_invocations)             \
+        X("invocations_cold", "Invocations for which an actor was started.", n_cold)   \
+        X("invocations_retried", "Invocations repeated after a fault.", n_retried)     \
+        X("preemptions", "Times that the job gave its place away.", n_preempted)
+#define TIMES(X)                                                                       \
+        X("wall", "Wall time in which rounds ran.", wall_nsec)                         \
+        X("emulated", "Time of the emulated fleet.", emulated_nsec)                    \
+        X("cpu_actors", "CPU time of actors.", cpu_actors_nsec)                        \
+        X("cpu_learner", "CPU time of the learner.", cpu_learner_nsec)                 \
+        X("cpu_control", "CPU time of the invoker.", cpu_control_nsec)                 \
+        X("cpu_startup", "CPU time of starting actors.", cpu_startup_nsec)
+#define GAUGES(X)                                                                      \
+        X("actors", "Actors of the newest round.", n_actors)                           \
+        X("return_mean", "Mean return of the last 100 training episodes.", return_mean)\
+        X("evaluation_mean", "Mean return of the newest evaluation.", evaluation_mean)
+/* clang-format on */
+
+static const char *const states[] = { "queued", "starting", "running", "ending", "ended" };
+
+/* A label's value has three characters that must be written in another way. */
+static void append_label(GString *text, const char *name, const char *value) {
+        g_string_append_printf(text, ",%s=\"", name);
+        for (const char *p = value; *p; p++)
+                if (*p == '\n')
+                        g_string_append(text, "\\n");
+                else {
+                        if (*p == '\\' || *p == '"')
+                                g_string_append_c(text, '\\');
+                        g_string_append_c(text, *p);
+                }
+        g_string_append_c(text, '"');
+}
+
+static void begin_family(GString *text, const char *family, const char *type, const char *help) {
+        g_string_append_printf(text, "# TYPE actord_job%s %s\n", family, type);
+        if (g_str_has_suffix(family, "_seconds"))
+                g_string_append_printf(text, "# UNIT actord_job%s seconds\n", family);
+        g_string_append_printf(text, "# HELP actord_job%s %s\n", family, help);
+}
+
+static void begin_sample(GString *text, const char *name, const JobStatus *job) {
+        g_string_append_printf(text, "actord_job%s{job=\"%" G_GUINT64_FORMAT "\"", name, job->id);
+}
+
+static void end_sample(GString *text, double value) {
+        g_string_append(text, "} ");
+        append_exact(text, value);
+        g_string_append_c(text, '\n');
+}
+
+static void append_sample(GString *text, const char *name, const JobStatus *job, double value) {
+        if (!isfinite(value))
+                return;
+        begin_sample(text, name, job);
+        end_sample(text, value);
+}
+
+static void append_what(GString *text, const JobStatus *jobs, size_t n) {
+        begin_family(text, "", "info", "What the job is.");
+        for (size_t i = 0; i < n; i++) {
+                g_autofree char *uid = g_strdup_printf("%u", jobs[i].uid);
+
+                begin_sample(text, "_info", &jobs[i]);
+                append_label(text, "uid", uid);
+                append_label(text, "environment", jobs[i].environment);
+                append_label(text, "algorithm", jobs[i].algorithm);
+                append_label(text, "distribution", jobs[i].distribution);
+                append_label(text, "scheduler", jobs[i].scaling_policy);
+                append_label(text, "price_sheet", jobs[i].price_sheet);
+                append_label(text, "description", jobs[i].description);
+                end_sample(text, 1);
+        }
+        begin_family(text, "_state", "stateset", "The state that the job is in.");
+        for (size_t i = 0; i < n; i++)
+                for (size_t j = 0; j < G_N_ELEMENTS(states); j++) {
+                        begin_sample(text, "_state", &jobs[i]);
+                        append_label(text, "actord_job_state", states[j]);
+                        end_sample(text, strcmp(jobs[i].state, states[j]) == 0);
+                }
+}
+
+static void append_counters(GString *text, const JobStatus *jobs, size_t n) {
+#define X(family, help, member)                          \
+        begin_family(text, "_" family, "counter", help); \
+        for (size_t i = 0; i < n; i++)                   \
+                append_sample(text, "_" family "_total", &jobs[i], (double) jobs[i].member);
+        COUNTS(X)
+#undef X
+#define X(family, help, member)                                     \
+        begin_family(text, "_" family "_seconds", "counter", help); \
+        for (size_t i = 0; i < n; i++)                              \
+                append_sample(text, "_" family "_seconds_total", &jobs[i], (double) jobs[i].member / 1e9);
+        TIMES(X)
+#undef X
+        begin_family(text, "_cost", "counter", "What the job has cost, by both totals, in its currency.");
+        for (size_t i = 0; i < n; i++)
+                for (int full = 0; full < 2; full++) {
+                        double cost = full ? jobs[i].cost_full : jobs[i].cost_paper;
+
+                        if (!isfinite(cost))
+                                continue;
+                        begin_sample(text, "_cost_total", &jobs[i]);
+                        append_label(text, "bill", full ? "full" : "paper");
+                        append_label(text, "currency", jobs[i].currency);
+                        end_sample(text, cost);
+                }
+}
+
+static void append_gauges(GString *text, const JobStatus *jobs, size_t n) {
+#define X(family, help, member)                        \
+        begin_family(text, "_" family, "gauge", help); \
+        for (size_t i = 0; i < n; i++)                 \
+                append_sample(text, "_" family, &jobs[i], (double) jobs[i].member);
+        GAUGES(X)
+#undef X
+}
+
+static int read_paths(sd_bus_message *reply, GPtrArray *paths) {
+        const char *path;
+        int r;
+
+        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, NULL, NULL, NULL, NULL, &path)) > 0)
+                g_ptr_array_add(paths, g_strdup(path));
+        return r;
+}
+
+static int list_paths(Connection *connection, GPtrArray *paths) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = read_paths(reply, paths);
+        if (r < 0)
+                complain("the list of jobs cannot be read: %s", g_strerror(-r));
+        return r;
+}
+
+static void clear_status(gpointer status) {
+        job_status_done(status);
+}
+
+int openmetrics_append(Connection *connection, const char *path, GString *text) {
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GArray) jobs = g_array_new(FALSE, FALSE, sizeof(JobStatus));
+        int r = 0;
+
+        g_array_set_clear_func(jobs, clear_status);
+        if (path)
+                g_ptr_array_add(paths, g_strdup(path));
+        else
+                r = list_paths(connection, paths);
+        for (guint i = 0; i < paths->len && r >= 0; i++) {
+                JobStatus job = job_status_empty();
+
+                r = job_status_fetch(&job, connection, paths->pdata[i]);
+                g_array_append_val(jobs, job);
+        }
+        if (r < 0)
+                return r;
+        append_what(text, (const JobStatus *) jobs->data, jobs->len);
+        append_counters(text, (const JobStatus *) jobs->data, jobs->len);
+        append_gauges(text, (const JobStatus *) jobs->data, jobs->len);
+        g_string_append(text, "# EOF\n");
+        return 0;
+}

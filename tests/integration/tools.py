@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Other projects' programs, which read back what we write in their formats. They come from the package index into a virtual
+environment of the build folder, once; without an index the stories are skipped."""
+import fcntl
+
+from story import *
+
+REQUIREMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements-tools.txt")
+VENV = os.path.join(BUILD, "venv-tools")
+PYTHON = os.path.join(VENV, "bin", "python")
+INSTALLED = os.path.join(VENV, "installed")
+
+
+def same_file(a, b):
+    try:
+        return open(a).read() == open(b).read()
+    except FileNotFoundError:
+        return False
+
+
+def install():
+    """Why there is none; None: it is there."""
+    python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+    for words in ([python, "-m", "venv", "--clear", VENV],
+                  [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS]):
+        p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        if p.returncode != 0:
+            return (p.stdout.strip().splitlines() or ["no reason given"])[-1]
+    with open(REQUIREMENTS) as source, open(INSTALLED, "w") as copy:
+        copy.write(source.read())
+    return None
+
+
+def foreign(code, *words, timeout=60):
+    """What Python code prints under the virtual environment, as JSON of its last line."""
+    with open(VENV + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = None if same_file(REQUIREMENTS, INSTALLED) else install()
+    if reason:
+        raise Skip(f"the package index did not give what {os.path.basename(REQUIREMENTS)} names: {reason}")
+    p = subprocess.run([PYTHON, "-c", code, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       timeout=timeout * PATIENCE)
+    assert p.returncode == 0, p.stderr[-3000:]
+    return json.loads(p.stdout.splitlines()[-1])
