@@ -26,7 +26,7 @@
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
 #define SCHEDULE_ROUNDS_MAX 1000000u    /* of one run */
-#define ACTORS_MAX 1000u
+#define ACTORS_MAX 10000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define ROLLOUT_STEPS_MAX 1048576u
 #define JOB_TEXT_MAX (256u * 1024u)

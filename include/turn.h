@@ -115,11 +115,19 @@ typedef struct Arrival {
         Flight flights[ACTORS_MAX];
 } Arrival;
 
-/* a memfd of its own for each worker, mapped by the invoker and that worker alone */
+/* a memfd of its own for each worker, mapped by the invoker and that worker alone; an actor's ends where a
+ * learner's begins to tell of all actors */
 typedef struct WorkerPage {
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
         TrialPage trial;                        /* of LAUNCH_TRIAL, which has no orders */
+        /* which of the learners this is; 0 publishes and keeps checkpoints */
+        uint32_t learner;
+        _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
+        /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, about once a second at
+         * least */
+        _Atomic uint64_t served_nsec;
+
         /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted; SERVE, ROLLOUT
          * (in): the invocation of each, ORDINAL_NONE: has rolled already */
         uint64_t ordinals[ACTORS_MAX];
@@ -127,13 +135,8 @@ typedef struct WorkerPage {
         uint32_t banks[ACTORS_MAX];
         Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
         Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
-        /* which of the learners this is; 0 publishes and keeps checkpoints */
-        uint32_t learner;
-        _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
-        /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, about once a second at
-         * least */
-        _Atomic uint64_t served_nsec;
 } WorkerPage;
+#define ACTOR_PAGE_BYTES offsetof(WorkerPage, ordinals)
 
 #define ORDINAL_NONE UINT64_MAX
 

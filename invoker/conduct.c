@@ -17,6 +17,9 @@ static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
         return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
+/* How long processes are started before the next event is heard. */
+#define START_NSEC (100ull * 1000 * 1000)
+
 /* A container that does not start fails no invocation; it has as many attempts of its own. */
 static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         uint32_t number = container_number(&invoker->place, c);
@@ -143,6 +146,16 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
+/* Thousands of processes take longer to start than the daemon waits for a word: those that are left are
+ * started after the next event. One comes, since those that were started answer. */
+static void serve_next(Invoker *invoker) {
+        uint64_t until_nsec = clock_boottime() + START_NSEC;
+
+        while (invoker->progress.n_served < invoker->place.n_containers &&
+                        invoker->progress.phase == PHASE_ROLLING && clock_boottime() < until_nsec)
+                serve(invoker, &invoker->pool.containers[invoker->progress.n_served++]);
+}
+
 static void begin_round(Invoker *invoker) {
         const Placement *place = &invoker->place;
         Progress *progress = &invoker->progress;
@@ -164,8 +177,8 @@ static void begin_round(Invoker *invoker) {
                 fused_imagine(invoker->pool.containers, place, progress);
         pool_arrange(&invoker->pool, containers_needed(place, n_actors));
         feed(invoker);
-        for (uint32_t k = 0; k < place->n_containers && invoker->progress.phase == PHASE_ROLLING; k++)
-                serve(invoker, &invoker->pool.containers[k]);
+        progress->n_served = 0;
+        serve_next(invoker);
 }
 
 /* What it used is waste. The same order goes out again, from the bank that the attempt did not write. */
@@ -402,7 +415,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
                         invoker->progress.round->seats[a].ordinal =
                                         invoker->learners.workers[0].page->ordinals[a];
         }
-        invoker->progress.arrival = invoker->learners.workers[0].page->arrival;
+        arrival_copy(&invoker->progress.arrival, &invoker->learners.workers[0].page->arrival,
+                        invoker->place.n_actors);
         if (training(invoker))
                 overlap_resume(&invoker->progress);
         invoker->progress.checkpoints.restored = true;
@@ -497,13 +511,14 @@ static uint32_t containers_first(const Invoker *invoker) {
 
 /* Starts containers while the learner starts, since the first round waits for both. */
 static void start_early(Invoker *invoker) {
+        uint64_t until_nsec = clock_boottime() + START_NSEC;
         uint32_t n = containers_first(invoker);
 
         if (invoker->place.policy_read_fd < 0 || place_fuses(&invoker->place))
                 return;
         for (uint32_t k = 0; k < n && invoker->progress.phase == PHASE_STARTING; k++)
                 if (invoker->pool.containers[k].state == CONTAINER_ABSENT &&
-                                invoker->pool.containers[k].starts.n == 0)
+                                invoker->pool.containers[k].starts.n == 0 && clock_boottime() < until_nsec)
                         start_container(invoker, &invoker->pool.containers[k]);
 }
 
@@ -553,6 +568,8 @@ void conduct_advance(Invoker *invoker) {
                 prepare_stop(invoker);
         if (invoker->progress.phase == PHASE_STARTING)
                 start_early(invoker);
+        if (invoker->progress.phase == PHASE_ROLLING)
+                serve_next(invoker);
         if (invoker->progress.phase == PHASE_VERIFYING &&
                         invoker->pool.containers[0].state == CONTAINER_ABSENT)
                 start_container(invoker, &invoker->pool.containers[0]);

@@ -152,7 +152,7 @@ void fork_confine_learner(const Placement *place, const Worker *learner, uint32_
 /* A stretch of addresses for a container's page and segments. 0: they are too large, or there is no room;
  * then futexes may be anywhere. */
 static uint64_t reserve_words(const Placement *place) {
-        uint64_t bytes = sizeof(WorkerPage), n = place->n_actors / place->n_containers + 1;
+        uint64_t bytes = ACTOR_PAGE_BYTES, n = place->n_actors / place->n_containers + 1;
 
         if (place->page && __builtin_mul_overflow(n, place->page->segment.segment_bytes, &bytes))
                 return 0;
@@ -206,7 +206,7 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
         void *page;
         int r;
 
-        page = address_map(c->worker.page_fd, sizeof(WorkerPage), PROT_READ | PROT_WRITE, &at);
+        page = address_map(c->worker.page_fd, c->worker.page_bytes, PROT_READ | PROT_WRITE, &at);
         if (page == MAP_FAILED)
                 return -errno;
         *x = (ActorContext){
@@ -219,7 +219,7 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
                 .ask_fd = c->ask_fd,
                 .spin_nsec = spins ? ACTOR_SPIN_NSEC : 0,
         };
-        entry->mapped_bytes = sizeof(WorkerPage) + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
+        entry->mapped_bytes = c->worker.page_bytes + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
 
         r = child_map_contracts(place, x, &entry->mapped_bytes);
         if (r < 0)

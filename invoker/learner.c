@@ -17,6 +17,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "lib/arrival.h"
 #include "lib/fragment.h"
 #include "lib/patience.h"
 #include "lib/limits.h"
@@ -31,10 +32,14 @@
 
 enum { TASKS_SPARE = 8 };
 
-/* In two passes, since a descriptor may lie at a number that another one is to have. */
+/* A descriptor may lie at a number that another one is to have. Targets ascend, so that one above its own
+ * target is placed before any is put on its number; the others are moved away first. Most need no move:
+ * thousands of actors would need twice as many descriptors. */
 static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
-                sources[k] = fd_lift(sources[k], floor);
+                assert(k == 0 || targets[k] > targets[k - 1]);
+                if (sources[k] <= targets[k])
+                        sources[k] = fd_lift(sources[k], floor);
                 if (sources[k] < 0)
                         return sources[k];
         }
@@ -120,7 +125,7 @@ static int start(Learners *learners, uint32_t k) {
 
         if (k > 0)
                 (void) snprintf(name, sizeof(name), "learner-%u", k);
-        r = worker_init(name, &learners->place->cgroup, &limits, learner);
+        r = worker_init(name, sizeof(WorkerPage), &learners->place->cgroup, &limits, learner);
         if (r < 0)
                 return r;
         learner->page->learner = k;
@@ -327,7 +332,8 @@ void learner_order_checkpoint(Learners *learners, bool last) {
                 learners->workers[0].page->ordinals[a] = learners->progress->round->seats[a].ordinal;
                 learners->workers[0].page->banks[a] = learners->progress->round->seats[a].bank;
         }
-        learners->workers[0].page->arrival = learners->progress->arrival;
+        arrival_copy(&learners->workers[0].page->arrival, &learners->progress->arrival,
+                        learners->place->n_actors);
         give(learners, ORDER_CHECKPOINT, ACTOR_NONE, last);
 }
 

@@ -88,7 +88,7 @@ static int container_acquire(Pool *pool, Container *c) {
         (void) snprintf(name, sizeof(name),
                         c->index < pool->place->n_containers ? "actor-%u" : "evaluation-%u",
                         container_number(pool->place, c));
-        r = worker_init(name, container_cgroup(pool, c), &limits, &c->worker);
+        r = worker_init(name, ACTOR_PAGE_BYTES, container_cgroup(pool, c), &limits, &c->worker);
         if (r < 0)
                 return r;
         r = watch_bells(pool, c);

@@ -70,6 +70,7 @@ typedef struct Progress {
         uint64_t number; /* of the last closed round */
         bool open;       /* the round was learned from and waits for its evaluation before it is recorded */
         Decision decision;
+        uint32_t n_served; /* containers, from the first on, that had an order of this round, or need none */
         Statistics statistics;
         uint8_t policy_sha256[32];
         uint64_t policy_version;

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
@@ -11,7 +12,10 @@ void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
         assert(n_seats > 0 && n_seats <= ACTORS_MAX);
         assert(n_containers > 0 && n_containers <= n_seats);
 
-        memset(round, 0, sizeof(*round));
+        /* Of the places that the job has not, no memory is touched. */
+        memset(round, 0, offsetof(Round, queue));
+        memset(round->queue, 0, n_seats * sizeof(round->queue[0]));
+        memset(round->seats, 0, n_seats * sizeof(round->seats[0]));
         round->n_seats = n_seats;
         round->n_containers = n_containers;
 }

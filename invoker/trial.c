@@ -191,7 +191,7 @@ static int prepare(Trying *t, TrialVerdict *ret) {
         int r;
 
         ret->problem = TRIAL_PROBLEM_SETUP;
-        r = worker_init("trial", &t->place.cgroup, NULL, &t->actor.worker);
+        r = worker_init("trial", ACTOR_PAGE_BYTES, &t->place.cgroup, NULL, &t->actor.worker);
         if (r < 0) {
                 ret->detail = -r;
                 return r;

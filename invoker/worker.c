@@ -29,19 +29,21 @@
  * themselves. */
 static bool clone3_is_absent;
 
-int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret) {
+int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, const LeafLimits *limits,
+                Worker *ret) {
         Worker worker = WORKER_EMPTY;
         void *map;
         int r;
 
-        worker.page_fd = memfd_make(name, sizeof(WorkerPage));
+        worker.page_bytes = page_bytes;
+        worker.page_fd = memfd_make(name, page_bytes);
         if (worker.page_fd < 0)
                 return worker.page_fd;
-        r = fd_map(worker.page_fd, sizeof(WorkerPage), true, &map);
+        r = fd_map(worker.page_fd, page_bytes, true, &map);
         if (r < 0)
                 goto fail;
         worker.page = map;
-        (void) madvise(map, sizeof(WorkerPage), MADV_DONTFORK);
+        (void) madvise(map, page_bytes, MADV_DONTFORK);
 
         worker.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (worker.bell_fd < 0) {
@@ -72,7 +74,7 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf) {
         worker->pid_fd = close_fd(worker->pid_fd);
         worker->verdict = verdict_free(worker->verdict);
         worker->bell_fd = close_fd(worker->bell_fd);
-        fd_unmap(worker->page, sizeof(WorkerPage));
+        fd_unmap(worker->page, worker->page_bytes);
         worker->page = NULL;
         worker->page_fd = close_fd(worker->page_fd);
 }

@@ -15,6 +15,7 @@
 
 typedef struct Worker {
         WorkerPage *page; /* not inherited by any child */
+        uint64_t page_bytes;
         int page_fd, bell_fd;
         pid_t pid; /* 0: there is no process */
         int pid_fd;
@@ -48,7 +49,9 @@ typedef struct Ended {
         uint64_t cpu_nsec; /* since the last reading */
 } Ended;
 
-int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret);
+/* page_bytes: ACTOR_PAGE_BYTES, or all of a WorkerPage. */
+int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, const LeafLimits *limits,
+                Worker *ret);
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
 /* Forks into the leaf. 0 in the child, with default signal settings; else the pid or a negative errno. */

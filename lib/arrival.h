@@ -9,12 +9,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "include/settings.h"
 #include "include/turn.h"
 
 static inline bool arrival_acts(const Arrival *arrival, uint32_t actor) {
         return arrival->flights[actor].state >= FLIGHT_COLD;
+}
+
+/* Leaves the memory of actors that the job has not as it is: there may be none. */
+static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_actors) {
+        to->free_nsec = from->free_nsec;
+        to->policy_bank = from->policy_bank;
+        memcpy(to->flights, from->flights, n_actors * sizeof(Flight));
 }
 
 /* Begins a round of n actors. Idle ones among them start with the newest version. Busy ones go on until

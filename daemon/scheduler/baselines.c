@@ -35,7 +35,7 @@ static uint32_t schedule_count(const SchedulerView *view, SchedulerState *state)
 }
 
 #define ROUNDS_PER_DOUBLING 10u
-#define DOUBLINGS_MAX       10u /* 2^10 > ACTORS_MAX */
+#define DOUBLINGS_MAX       14u /* 2^14 > ACTORS_MAX */
 
 /* Policy=hydrozoa: MinActors= at first, doubled every ten rounds up to MaxActors=, as Nitro's authors run
  * Hydrozoa's scaling of the batch (Guo et al., MLSys 2022) beside theirs (Yu et al., PVLDB 18(1), section

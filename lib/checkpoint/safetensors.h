@@ -19,7 +19,7 @@
 #define TENSOR_DIMS_MAX          4u
 #define TENSOR_NAME_MAX          64u /* with its NUL */
 #define SAFETENSORS_HEADER_MAX   (8u << 20)
-#define SAFETENSORS_ENTRIES_MAX  4096u
+#define SAFETENSORS_ENTRIES_MAX  16384u
 #define SAFETENSORS_METADATA_MAX 1024u
 #define SAFETENSORS_REASON_MAX   256u
 #define SAFETENSORS_DIGEST       "file.sha256"

@@ -219,7 +219,7 @@ static void test_limits(void) {
                                 i > 0 ? "," : "", i);
         g_string_append_c(many, '}');
         g_autofree char *reason = reason_of_header(many->str, 0);
-        g_assert_nonnull(strstr(reason, "more than 4096 tensors"));
+        g_assert_nonnull(strstr(reason, "more than 16384 tensors"));
 
         g_string_assign(many, "{\"__metadata__\":{");
         for (unsigned i = 0; i <= SAFETENSORS_METADATA_MAX; i++)

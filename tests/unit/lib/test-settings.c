@@ -240,7 +240,7 @@ static void test_sentences(void) {
         refuse(CARTPOLE "StopSteps=1.5M\n", NULL, "x.conf:3:", "not a whole number: write 1500000", NULL);
         refuse("[Experiment]\n", NULL, "x.conf:1: [Experiment]", "`actorctl experiment` runs it", NULL);
         refuse(CARTPOLE "[Scaling]\nMaxActors=-3\n", NULL, "x.conf:4: [Scaling] MaxActors=-3",
-                        "from 1 to 1000", NULL);
+                        "from 1 to 10000", NULL);
         refuse(CARTPOLE "[Learner]\nLearningRate=fast\n", NULL, "LearningRate=fast: not a number", NULL);
         refuse(CARTPOLE "[Learner]\nActivation=tahn\n", NULL, "one of tanh, relu; did you mean tanh?", NULL);
         refuse("[Job]\nEnvironment=CartPol-v1\n", NULL, "x.conf:2: [Job] Environment=CartPol-v1",
@@ -367,7 +367,7 @@ static void test_scaling(void) {
                         "x.conf:6:", "5*10", "MaxActors=4", NULL);
         refuse(CARTPOLE "[Scaling]\nSchedule=4*0\n", NULL, "`4*0` is not actors*rounds", NULL);
         refuse(CARTPOLE "[Scaling]\nSchedule=4*x\n", NULL, "`4*x`", NULL);
-        refuse(CARTPOLE "[Scaling]\nSchedule=0*4\n", NULL, "`0*4`", "from 1 to 1000", NULL);
+        refuse(CARTPOLE "[Scaling]\nSchedule=0*4\n", NULL, "`0*4`", "from 1 to 10000", NULL);
         accept(CARTPOLE "[Scaling]\nPolicy=schedule\nMaxActors=4\nSchedule=4*10, 2\n", NULL, &s);
         g_assert_cmpuint(s.schedule.n, ==, 2);
         g_assert_cmpuint(s.schedule.runs[0].n_actors, ==, 4);
