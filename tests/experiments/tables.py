@@ -16,7 +16,7 @@ from learning import ROOT
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 DOCS = os.path.join(ROOT, "docs", "experiments")
 # Which page shows the table of which cells.
-PUBLISHED = {"m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md"}
+PUBLISHED = {"m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md"}
 # Columns of cells.csv that do not follow from the job file and the seed.
 OF_THE_HOST = {"wall_s"}
 HEADINGS = {"evaluation_last": "last evaluation", "evaluation_last5": "last five evaluations", "evaluation_area": "area of evaluations",
