@@ -92,7 +92,7 @@ extern const Verb verbs[];
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for sentences that begin with a file's name, and so without the program's. */
 void complain_bare(const char *sentences);
-/* What was said last by one of the two; "": nothing. */
+/* The last message of the two functions above; "": there was none. */
 const char *complaint_last(void);
 
 /* Whether a file that we write may take this name: it is free, or belongs to an ordinary file, not to a

@@ -10,5 +10,5 @@ ExitStatus job_open(const Options *options, const char *word, Connection **ret, 
 /* Whether the daemon has job "7". STATUS_OK; or another status, with a message, and with a hint where a run
  * has that number. */
 ExitStatus job_check(Connection *connection, const char *number);
-/* What messages call it: "job 7", "run r7"; g_free(). */
+/* Its name in messages: "job 7", "run r7"; g_free(). */
 char *job_called(const char *word);

@@ -20,7 +20,7 @@ typedef struct JobStatus {
 #undef X
 } JobStatus;
 
-/* Of a job that nothing is known of yet. */
+/* The status of a job before the first answer of the daemon. */
 JobStatus job_status_empty(void);
 void job_status_done(JobStatus *status);
 /* Reads an a{sv}; properties that it does not hold keep their values. 0 or a negative errno. */

@@ -37,7 +37,7 @@ int run_directory_lock_shared(const char *directory);
 /* How `actorctl recover` calls it: by the number among the user's runs, else by the path. g_free() */
 char *run_directory_word(const char *path);
 
-/* Where our other programs and the modules lie; one of the programs. g_free() */
+/* The directory of our other programs and the modules, and the path of one program. g_free() */
 char *private_directory(void);
 char *private_program_path(const char *program);
 

@@ -151,7 +151,7 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
         return 0;
 }
 
-/* As in run mode, but that the launch comes from here: there is no daemon. A range of user ids as a private
+/* As in run mode, but without a daemon: the launch comes from here. A range of user ids as a private
  * daemon's job has it, where we have ids to give. */
 static void fill_launch(const JobSettings *settings, Launch *ret) {
         bool ranges = geteuid() == 0;
@@ -221,7 +221,7 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         if (r < 0) {
-                complain("actord-spawn gave no answer (%s); do it and actorctl come from one build?",
+                complain("actord-spawn gave no answer (%s); are it and actorctl of the same build?",
                                 g_strerror(-r));
                 return STATUS_FAILED;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may do what. In run mode the one caller may do everything, in user mode the session's owner. In system
- * mode root and a job's owner may, and others whom polkit allows; without polkit only root and owners. */
+/* The rights of callers. In run mode the one caller may do everything, in user mode the session's owner.
+ * In system mode root and a job's owner may, and others whom polkit allows; without polkit only root and
+ * owners. */
 #pragma once
 
 #include <glib.h>

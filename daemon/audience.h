@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may see what of a job: its owner (with root, and whom polkit allows to manage jobs) everything,
- * everybody else what this table leaves. Methods, properties and lists ask here. Signals go to everybody
- * on the bus, and so do properties: what they hold is what everybody may see. */
+/* Who sees which parts of a job: its owner (with root, and users whom polkit allows to manage jobs) sees
+ * everything, all others what this table leaves. Methods, properties and lists ask here. Signals and
+ * properties go to all on the bus, so they hold only what all may see. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* X(METHOD, AUDIENCE): of org.actord1.Job. PART: everybody, but others than the owner get settings as
- * AUDIENCE_SETTINGS says, and files by name. */
+/* X(METHOD, AUDIENCE): of org.actord1.Job. PART: all may call it, but only the owner gets whole settings
+ * and paths; the others get settings as AUDIENCE_SETTINGS says, and files by name. */
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN) X(GetSettings, PART) X(GetBill, ALL) \
         X(GetBillUnder, ALL) X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, PART)    \
@@ -27,9 +27,9 @@ typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;
 /* A method that the table does not have is the owner's. */
 Audience audience_of_method(const char *name);
 
-/* A text that may be or end in a path, as everybody sees it: "mujoco:/home/a/b.xml" is "mujoco:b.xml",
+/* A text that may be or end in a path, as other users see it: "mujoco:/home/a/b.xml" is "mujoco:b.xml",
  * "/home/a/mine.so" is "./mine.so". */
 const char *audience_name(const char *text, char ret[SETTING_TEXT_MAX]);
 
-/* A setting as everybody sees it. */
+/* A setting as other users see it. */
 void audience_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);

@@ -99,7 +99,7 @@ static int bill_under_part(void *work) {
         return job_replay_some(((const BillUnder *) work)->replay, RECORDS_PART);
 }
 
-/* What the bill is made of is what the ledger has: also the newest records of a job that runs. */
+/* The bill is made from the ledger, which also has the newest records of a running job. */
 static int commit_records(const Job *job, sd_bus_error *error) {
         JobContext *context = job->context;
         int r;

@@ -168,8 +168,9 @@ static int set_key(const ConfigReader *reader, const char *section, const char *
         if (r == -ENOENT)
                 return complain(reader, section, key, ret_message, "has no key %s=.", key);
         if (r < 0 || (owner && strlen(value) >= sizeof(owner->value)))
-                return complain(reader, section, key, ret_message, "%s=%s is out of range or no such value.",
-                                key, value ? value : "");
+                return complain(reader, section, key, ret_message,
+                                "%s=%s is out of range, or not a value of this key.", key,
+                                value ? value : "");
         if (!owner)
                 return 0;
         if (config->n_rules >= CONFIG_RULES_MAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child holds nothing of the daemon's but what it copies from and to, and says how it went by one
- * record on a socket. It alone has the caller's descriptors (daemon/gate.h): the daemon gets that of a
- * directory from it, when it has been looked at. */
+/* The child has only the descriptors that it copies from and to, and reports the result as one record on
+ * a socket. Only the child has the caller's descriptors (daemon/gate.h). It checks a directory before the
+ * daemon gets the descriptor. */
 #include "daemon/copies.h"
 
 #include <assert.h>

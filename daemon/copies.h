@@ -12,7 +12,7 @@ void copies_init(Manager *manager);
 /* Whether this call has been here before: it waits for its turn to be copied, or has its copy. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
-/* What may come with a job. */
+/* The files that may come with a job. */
 typedef enum CopyFile {
         COPY_ENVIRONMENT,
         COPY_CHECKPOINT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of jobs take. The ledger has a number for each job and the sum of each user's: they are
- * looked at where a job's files change, one directory at a time; there is no walk over all of them. */
+/* The disk space of jobs' files. The ledger has a number for each job and the sum of each user's: they
+ * are looked at where a job's files change, one directory at a time; there is no walk over all of them. */
 #pragma once
 
 #include "daemon/job-context.h"

@@ -18,10 +18,10 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
         (200ull * 1000 * 1000) /* short rounds are measured for as long, up to ROUNDS_MOST of them */
 
-/* Of an update: what each of several learners does by itself (takes rollouts, values, Adam). */
+/* The part of an update that each of several learners does by itself (takes rollouts, values, Adam). */
 #define OWN_SHARE   0.1
 #define REDUCE_NSEC 100e3 /* that sharing out a gradient takes each time the learners double */
-/* What an invocation's orders and answers take where CPUs are free; more than that is a busy host. */
+/* The time of an invocation's orders and answers where CPUs are free; more than that is a busy host. */
 #define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* of an update, beyond which the host has no CPU for another learner */
 #define RESTART_NSEC 150e6 /* between two lives, beside their own end and start */
@@ -200,7 +200,7 @@ static Mean mean_make(const DistributionInput *input) {
 
         if (input->settings->clock == CLOCK_MODEL)
                 most = 0;
-        /* What one process does not have, several would. */
+        /* Overheads that a single process has not, and several would have. */
         if (input->distribution == DISTRIBUTION_FUSED)
                 mean.hand_over = most / 2;
         else

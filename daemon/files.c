@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs directory belongs to the daemon and has mode 0700, so no other user reaches what is below it. A
- * job with user ids of its own writes its checkpoints into `state`. The mode of `state` lets everybody
+/* The jobs directory belongs to the daemon and has mode 0700, so no other user reaches what is below it.
+ * A job with user ids of its own writes its checkpoints into `state`. The mode of `state` lets all users
  * write, but only the processes that were given a descriptor of it can. */
 #include "daemon/files.h"
 
@@ -290,8 +290,8 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint) {
         return TAKE_FD(fd);
 }
 
-/* What a file takes, in whole blocks. The place that a job reserves for its last checkpoint lies behind the
- * end of an empty file. */
+/* The disk space of a file, in whole blocks. The place that a job reserves for its last checkpoint lies
+ * behind the end of an empty file. */
 static uint64_t bytes_of(const char *name, const struct stat *st) {
         bool reserved = strcmp(name, CHECKPOINT_RESERVE) == 0;
         uint64_t size = (uint64_t) st->st_size, allocated = reserved ? (uint64_t) st->st_blocks * 512 : 0;

@@ -60,9 +60,9 @@ void job_file_remove(int jobs_fd, uint64_t job, const char *key);
  * file. */
 int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
 
-/* What the files of a directory of this name take, a job's number or what job_directory_new() gave it:
- * what the job brought, what it has left, and what it has reserved for its last checkpoint. Each counts in
- * whole blocks of 4 KiB. 0 also when there is none. */
+/* The disk space of the files in a directory of this name, a job's number or what job_directory_new()
+ * gave it: what the job brought, what it has left, and what it has reserved for its last checkpoint. Each
+ * counts in whole blocks of 4 KiB. 0 also when there is none. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
 /* Removes all checkpoints up to round `newest` but the newest `keep`. A later one is just being written and

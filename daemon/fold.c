@@ -111,7 +111,7 @@ void fold_start(Manager *manager) {
         assert(manager);
 
         ledger_on_written(manager->context.ledger, on_written, manager);
-        /* What an earlier daemon has left. */
+        /* An earlier daemon may have left a write-ahead file. */
         on_written(manager);
 }
 

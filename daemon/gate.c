@@ -286,7 +286,8 @@ static int pass_message(const Gate *gate, Message *m) {
         r = pass_on(gate, m->bytes, m->n, m->tokens, m->n_tokens);
         if (r != -ETOOMANYREFS || m->n_tokens == 0)
                 return r;
-        /* As many descriptors of our user's are under way as may (unix(7)): the message goes without. */
+        /* Our user has the highest allowed number of descriptors in flight (unix(7)): the message goes
+         * without them. */
         drop_tokens(m);
         count_tokens(m);
         return pass_on(gate, m->bytes, m->n, NULL, 0);

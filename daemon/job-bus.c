@@ -338,7 +338,7 @@ static int on_changes(sd_event_source *source, uint64_t usec, void *userdata) {
 void job_say_changes(Job *job) {
         assert(job);
 
-        /* Of a job that is not in the list yet nothing is heard. */
+        /* A job that is not in the list yet sends no signals. */
         if (!job->context->bus || !jobs_find(&job->context->jobs, job->row.id))
                 return;
         if (job->changes & JOB_CHANGE_NOW) {

@@ -71,7 +71,8 @@ bool job_measures(const Job *job) {
 bool job_moves(const Job *job) {
         assert(job);
 
-        /* What is not written down could be forgotten, and the next life would run where this one did. */
+        /* A choice that is not in the ledger could be lost, and the next life would run where this one
+         * did. */
         return is_chosen(job) && job->row.life < job->row.distribution_life && !job->unsaved;
 }
 

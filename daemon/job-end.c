@@ -12,8 +12,8 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-/* What the job has come to; the caller fills in how and when it ended. The strings are the job's, but for
- * the summary. */
+/* The job's results; the caller fills in how and when it ended. The strings are the job's, but for the
+ * summary. */
 static LedgerEnd end_of(const Job *job) {
         LedgerEnd end = {
                 .row = job->row,

@@ -15,7 +15,7 @@ void job_give_up(Job *job, const char *sentence);
 bool job_end_by_records(Job *job);
 /* Queues the end behind all records of the job: they are one transaction. */
 void job_queue_end(Job *job);
-/* Of a job that an older program ended: what its records come to goes into its row and the totals, queued
+/* For a job that an older program ended: the sums of its records go into its row and the totals, queued
  * as an end is. */
 int job_sum_up(Job *job);
 /* After a restart: takes up an end that was durable when the daemon was killed, and of which the invoker

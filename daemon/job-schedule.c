@@ -133,7 +133,7 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
         if (r >= 0)
                 *ret = (LedgerPosition){ checkpoint.life, checkpoint.seq };
         else
-                /* None yet, or another version's: the records tell everything from the first round on. */
+                /* There is none yet, or it is of another version: it is made anew from all records. */
                 job_schedule_anew(job);
         free(checkpoint.scheduler);
 }

@@ -20,5 +20,5 @@ bool job_clear_away(Job *job);
  * the cgroup does. */
 void job_answer_keep(const Job *job);
 void job_answer_find(Job *job);
-/* Nothing of this job is left for the spawner to remove. */
+/* The spawner has nothing of this job left to remove. */
 void job_answer_forget(Job *job);

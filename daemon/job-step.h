@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What follows from what became known of a job (job_news()): the only place where a life or a job is found
- * to be over. */
+/* Decides what follows from news of a job (job_news()): the only place where a life or a job is found to
+ * be over. */
 #pragma once
 
 #include "daemon/job.h"

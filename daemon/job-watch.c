@@ -41,7 +41,7 @@ static uint64_t tick_usec(const Job *job) {
 static void ask(Job *job, uint64_t now) {
         Plan plan = job->plan;
 
-        /* Nothing was sent yet: there is nothing to answer. */
+        /* No plan was sent yet, so no answer is due. */
         if (plan.abi != PLAN_ABI || job->link_over)
                 return;
         plan.ask = 1;

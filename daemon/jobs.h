@@ -24,7 +24,7 @@ typedef struct Jobs {
                         **job##_end = job##_at + (jobs)->all->len; \
                         job##_at < job##_end && (job = *job##_at); job##_at++)
 
-/* What the bus has to be told of a job: soon, or, with NOW, before anything else happens. */
+/* Changes of a job that go to the bus: soon, or, with NOW, before anything else happens. */
 typedef enum JobChange {
         JOB_CHANGE_STATE = 1,
         JOB_CHANGE_ROUND = 2,

@@ -194,7 +194,8 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
                 __atomic_store_n(&slot->uid, uid, __ATOMIC_RELAXED);
                 __atomic_store_n(&slot->busy, 1, __ATOMIC_RELEASE);
         }
-        /* Where as many of this user's are under way as may the answer goes without. */
+        /* If the user has the highest allowed number of descriptors in flight, the answer goes without
+         * one. */
         if (message_send(answers_fd, &m.answer, sizeof(m.answer), m.tokens.fds, m.tokens.n) < 0)
                 (void) message_send(answers_fd, &m.answer, sizeof(m.answer), NULL, 0);
         close_all(&m.tokens);
@@ -255,8 +256,7 @@ static void reap(Keepers *keepers) {
                                 forget(keepers, keepers->slots + i, status);
 }
 
-/* The last ones are for attics: there is always a keeper to be had for a user who has none. NULL: all are
- * taken. */
+/* The last ones are for attics: so there is always a keeper for a user who has none. NULL: all are taken. */
 static Slot *free_slot(Keepers *keepers, bool attic) {
         unsigned max = attic ? KEEPERS_MAX : KEEPERS_MAX - ATTICS_MAX;
 
@@ -359,7 +359,7 @@ static bool may_keep(const Keepers *keepers, uint32_t uid) {
         return count_of_user(keepers, uid) < KEEPERS_USER_MAX;
 }
 
-/* Where the order for a message of this user goes. */
+/* The keeper that gets the order for a message of this user. */
 static int place_of(Keepers *keepers, uint32_t uid) {
         unsigned n_ready = count_ready(keepers);
         int r;
@@ -388,7 +388,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
                 return place;
         *ret_attic = place == keepers->attic_fd;
         r = message_send(place, &order, sizeof(order), &fd, 1);
-        /* As many descriptors of this user's are under way as may (unix(7)): a new process has this one. */
+        /* This user has the highest allowed number of descriptors in flight (unix(7)): a new process gets
+         * this one. */
         if (r == -ETOOMANYREFS) {
                 *ret_attic = !may_keep(keepers, uid);
                 return *ret_attic ? attic_start(keepers, &first)

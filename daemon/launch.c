@@ -64,7 +64,7 @@ static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
         return -r;
 }
 
-/* Who reaps it: the daemon's SIGCHLD source, which takes every child that ends. */
+/* It is reaped by the daemon's SIGCHLD source, which takes every child that ends. */
 static int start_spawner(void) {
         char directory[SIBLING_DIRECTORY_MAX], path[SIBLING_DIRECTORY_MAX + 16];
         char *argv[] = { (char *) "actord-spawn", (char *) "--fd=3", NULL };
@@ -148,15 +148,15 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
                                 "the spawner answered something else: actord and actord-spawn are of "
                                 "different versions");
         else if (r < 0)
-                answer = failed_answer(r, "the spawner ended without an answer; its own words say why");
+                answer = failed_answer(r, "the spawner ended without an answer; its messages say why");
         call->answered(&answer, pid_fd, call->userdata);
         return 0;
 }
 
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         LaunchCall *call = userdata;
-        LaunchAnswer answer = failed_answer(-ETIMEDOUT,
-                        "the spawner did not answer within 30 s; its own words say why, if it has said any");
+        LaunchAnswer answer = failed_answer(
+                        -ETIMEDOUT, "the spawner did not answer within 30 s; its messages may say why");
 
         call->answered(&answer, -EBADF, call->userdata);
         return 0;

@@ -399,7 +399,7 @@ static void watch_callers(Lines *lines) {
                         on_gone, NULL, lines);
 }
 
-/* What a message's arrays and strings take; the rest of it is small. */
+/* The memory of a message's arrays and strings; the rest of it is small. */
 static uint64_t bytes_of(sd_bus_message *m) {
         const char *contents;
         uint64_t bytes = 0;

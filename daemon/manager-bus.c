@@ -58,7 +58,7 @@ static void emit_job_new(Manager *manager, const Job *job) {
                         job->row.id, job->path);
 }
 
-/* Of each verb that changes something. */
+/* The polkit action of each verb that changes something. */
 static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
         if (!manager->inspects)
                 return 0;

@@ -145,7 +145,7 @@ static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
         if (commit_now(&manager->context) < 0 || !manager->context.ledger_blocked ||
                         save_unsaved(manager) < 0)
                 return 0;
-        /* Where nothing waited, nothing was written. */
+        /* If nothing waited for a commit, nothing was written. */
         r = ledger_probe(manager->context.ledger);
         if (r < 0)
                 commit_failed(&manager->context, r);

@@ -54,7 +54,7 @@ typedef struct Manager {
 int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manager **ret);
 Manager *manager_free(Manager *manager);
 
-/* Reads the ledger, takes up what runs, serves the bus. Says in words what is wrong. */
+/* Reads the ledger, takes up the jobs that run, and serves the bus. Logs a sentence on failure. */
 int manager_start(Manager *manager);
 
 /* manager-work.c. Its event sources: what is to be done soon, and commits. */

@@ -107,7 +107,7 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
 }
 
 /* The limit of its user's is reached, or is in a currency that this job's costs cannot be compared with:
- * back in the queue it ends in words. */
+ * then the job ends in the queue, with a sentence. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 

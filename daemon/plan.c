@@ -120,7 +120,7 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
 }
 
 /* The first descriptor of a message. Alignment leaves room for a second, which was not asked for: kept
- * open, each would be one less for everybody else's jobs. */
+ * open, each would be one less for all other jobs. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;

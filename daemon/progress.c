@@ -127,7 +127,7 @@ static bool reaches_target(const JobSettings *settings, const Statistics *statis
 
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        /* Of a life that is over, beyond its last checkpoint: the job stands before it again. */
+        /* The record is of a life that is over, and after its last checkpoint: the job is back before it. */
         if (record->wasted)
                 return;
 
@@ -349,7 +349,7 @@ static bool is_actors_fault(uint32_t fault) {
                fault == FAULT_LENGTHS;
 }
 
-/* What a learner's exit status tells, where it tells anything. */
+/* The sentence for a learner's exit status, where there is one. */
 static const char *describe_exit(int status, char ret[256]) {
         int error = limit_exit_error(status);
 

@@ -64,7 +64,7 @@ typedef struct Progress {
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
 
-        /* Of the newest evaluation, as far as it has come: Welford's running sums. */
+        /* Welford's running sums of the newest evaluation, as far as it has come. */
         uint64_t evaluation_life, evaluation_round, n_evaluations;
         double evaluation_mean, evaluation_squares;
         double evaluation_sd; /* as the round says that it closed; NaN before */
@@ -101,10 +101,10 @@ void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings
  * learner or its invoker lacked something of the host's that may be there later. */
 bool progress_lacked(const Progress *progress);
 
-/* What had accrued at the end of a round; between two points of the curve it is interpolated. */
+/* Costs and time accrued at the end of a round, interpolated between two points of the curve. */
 Accrual progress_at(const Progress *progress, uint64_t round);
 
-/* What cgroups counted over all lives; 0: the last one goes on, or not all of them were metered. */
+/* CPU time by cgroups over all lives; 0: the last life still runs, or not all of them were metered. */
 uint64_t progress_scope_cpu_nsec(const Progress *progress);
 
 /* Sample standard deviation of the evaluation episodes; NaN below two. */

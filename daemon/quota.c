@@ -189,7 +189,7 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_uid(&manager->access, m, &caller, error);
         if (r < 0)
                 return r;
-        /* Who waits was allowed to ask before that. */
+        /* A call that has waited was authorised before it began to wait. */
         r = quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_MANAGE, uid, method_get_quota, error);

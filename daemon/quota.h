@@ -7,7 +7,7 @@
 #include "daemon/manager.h"
 #include "include/settings.h"
 
-/* Of a user's jobs; the quota itself: daemon/users.h. */
+/* The use of a user's jobs together; the quota itself is in daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 
 /* Whether a user may submit this job, priced in a currency: one that could never run is refused, as is one

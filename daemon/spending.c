@@ -48,7 +48,8 @@ void spending_note(JobContext *context, GHashTable **ret_users) {
                         users = g_hash_table_new(g_direct_hash, g_direct_equal);
                         (void) day_of(now_usec(), day);
                 }
-                /* Of more jobs than the ledger takes at once the others are counted at the next commit. */
+                /* If there are more jobs than the ledger takes at once, the others are counted at the
+                 * next commit. */
                 job->uncounted = note(job, day) < 0;
                 (void) g_hash_table_add(users, GUINT_TO_POINTER(job->row.uid));
         }

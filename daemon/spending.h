@@ -11,7 +11,7 @@
 /* A clock that was set is noticed after this time at the latest. */
 #define SPENDING_LOOK_USEC (3600ull * 1000 * 1000)
 
-/* Of users without a limit it need not be known at once, and each time is two pages to write. */
+/* Users without a limit are counted less often, since each time writes two pages. */
 #define SPENDING_NOTE_USEC (5000ull * 1000)
 
 /* Before a commit: what jobs have come to goes into the same transaction as their records. After it

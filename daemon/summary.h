@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all records of an ended job came to, as text: one name=value a line, sorted by nothing, what is
+/* The sums of all records of an ended job, as text: one name=value a line, sorted by nothing, what is
  * zero left out. It stays in the ledger when the records go, and a later program reads of it what it
  * knows. Pure. */
 #pragma once

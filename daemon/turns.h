@@ -20,5 +20,5 @@ Turns *turns_new(Manager *manager);
 Turns *turns_free(Turns *turns);
 bool turns_are_empty(const Turns *turns);
 
-/* Of a filter that sees each method call: 0: its turn is now; 1: it waits, or was answered. */
+/* For a filter that sees each method call. 0: the call's turn is now; 1: it waits, or was answered. */
 int turns_take(Turns *turns, sd_bus_message *message);

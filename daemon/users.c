@@ -251,7 +251,7 @@ static void look_up(Users *users, uint32_t uid) {
         (void) g_hash_table_insert(users->lookups, GUINT_TO_POINTER(uid), lookup);
 }
 
-/* What is known, or was tried in vain a moment ago; NULL: neither. */
+/* The user's entry, known or looked up in vain a moment ago; NULL: there is none. */
 static const User *find(Users *users, uint32_t uid) {
         const User *user = g_hash_table_lookup(users->known, GUINT_TO_POINTER(uid));
 

@@ -95,7 +95,7 @@ static int watch(Verify *verify) {
                         on_timeout, verify);
 }
 
-/* What it leaves behind on failure goes with the Verify. */
+/* Whatever is left behind on failure is freed with the Verify. */
 static int start(Verify *verify) {
         int r;
 

@@ -23,8 +23,8 @@ Verifier *verifier_free(Verifier *verifier); /* all of its files are done, or we
  * from within. */
 typedef void (*VerifyDone)(int result, void *userdata);
 
-/* At once where the file is small, or no process can be had: 0 or as above. 1: `done` is called later. The
- * descriptor stays the caller's, and open until then. */
+/* At once where the file is small, or no process can be started: 0 or as above. 1: `done` is called
+ * later. The descriptor stays the caller's, and open until then. */
 int verify_file(Verifier *verifier, int fd, const uint8_t expected[32], VerifyDone done, void *userdata,
                 Verify **ret);
 /* It waits, or is being read, no more. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of each message: a reader of so many bytes knows the message's size. */
+/* The first bytes of each message, from which a reader knows its size. */
 #define WIRE_START_BYTES 16u
 
 typedef struct WireFields {

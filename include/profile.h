@@ -58,7 +58,7 @@ typedef struct ProfileRate {
         uint64_t core_nsec;                     /* of all cores that shared them */
 } ProfileRate;
 
-/* What a worker says of one order; nothing but a profile is made of it. */
+/* A worker's report on one order; it is used for profiles only. */
 typedef struct Spent {
         uint64_t busy_nsec;                     /* from the order to the answer */
         uint64_t nsec[_PROFILE_PART_MAX];       /* of that */

@@ -172,7 +172,7 @@ enum KernelClass_ {
         X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX,                                           \
                 "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays")                            \
         X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300,                                     \
-                "Policy=adapt: where MaxActors is due; unset: StopReturn")                                  \
+                "Policy=adapt: return at which MaxActors run; unset: StopReturn")                           \
         X(Scaling, Window, u32, window, "6", 1, 64,                                                         \
                 "Policy=nitro and its like: values that one is compared with")                              \
         X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round") \
@@ -358,7 +358,7 @@ static inline bool settings_present(const JobSettings *s, Setting i) {
         return s->present[i / 64] >> (i % 64) & 1;
 }
 
-/* What the job file says of a key of [Environment]; NULL: nothing. */
+/* The job file's value for a key of [Environment]; NULL: the key is not there. */
 static inline const ActordOption *settings_option(const JobSettings *s, const char *key) {
         for (uint32_t i = 0; i < s->n_options; i++)
                 if (strcmp(s->options[i].key, key) == 0)
@@ -376,7 +376,7 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* What each round measures: what was asked for, and what the scheduler looks at. */
+/* What each round measures: quantities that the job asks for, and those that its scheduler reads. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
         bool both = s->curvature == CURVATURE_BOTH;
         bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||
@@ -404,7 +404,7 @@ static inline uint32_t settings_hidden_layers(const JobSettings *s) {
         return s->hidden_layers.n == 1 && s->hidden_layers.values[0] == 0 ? 0 : s->hidden_layers.n;
 }
 
-/* Where a scheduler wants to arrive; NaN: nowhere in particular. */
+/* The return that a scheduler aims at; NaN: none. */
 static inline double settings_target_return(const JobSettings *s) {
         if (settings_present(s, SETTING_Scaling_TargetReturn))
                 return s->target_return;

@@ -98,7 +98,7 @@ typedef struct TrialEpisode {
 
 /* X(NAME, promise) */
 #define TRIAL_POINTS(X)                                                                     \
-        X(SPEC, "it loads, and what it says of itself is possible")                         \
+        X(SPEC, "it loads, and its spec is possible")                                       \
         X(OPTIONS, "it refuses an option that it does not know")                            \
         X(SHAPES, "reset and step write a whole observation and a whole result")            \
         X(RANGES, "observations, rewards and ends are as its spec says")                    \
@@ -123,7 +123,7 @@ enum TrialPoint_ {
         X(STATELESS, "it shows no physical state")                                                    \
         X(FAULT, "%d")                                                                                \
         X(NOT_TRIED, "not tried, since point %d failed")                                              \
-        X(NONSENSE, "spec() took Nonsense=1: answer -EINVAL, or a misspelt key is never found")       \
+        X(NONSENSE, "spec() accepted Nonsense=1: return -EINVAL for keys that it does not know")      \
         X(ERROR, "one of its functions returned error %d")                                            \
         X(RESET_PART, "reset() left byte %d of the observation as it was")                            \
         X(STEP_PART, "step() left byte %d of the observation as it was")                              \

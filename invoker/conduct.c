@@ -52,7 +52,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         };
 
         overlap_name_policy(&invoker->progress, &invoker->place, actor, &order);
-        /* What the container used until now belongs to its last invocation. */
+        /* The container's use until now belongs to its last invocation. */
         pool_read(&invoker->pool, c);
 
         round_order(invoker->progress.round, actor,
@@ -181,7 +181,7 @@ static void begin_round(Invoker *invoker) {
         serve_next(invoker);
 }
 
-/* What it used is waste. The same order goes out again, from the bank that the attempt did not write. */
+/* Its use so far is waste. The same order goes out again, from the bank that the attempt did not write. */
 static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
 
@@ -456,7 +456,7 @@ static void profile_learner(Invoker *invoker, const Answer *answer) {
         const Worker *learner = &invoker->learners.workers[0];
         ProfileSleep sleep = profile_sleep_of(learner->order.kind);
 
-        /* Who serves is asked by actors, whose own words say how long that took. */
+        /* A learner that serves is asked by actors, and their answers say how long that took. */
         if (sleep != SLEEP_OTHER && learner->order.kind != ORDER_SERVE)
                 profile_answered(&invoker->profile, sleep, learner->ordered_nsec, &answer->spent);
 }

@@ -159,8 +159,8 @@ static uint64_t reserve_words(const Placement *place) {
         return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
 }
 
-/* Only the segments of this container's own actors: through another's descriptor or mapping it could reach
- * that actor. */
+/* Only the segments of this container's own actors: with the descriptor or mapping of another segment,
+ * the container could reach that segment's actor. */
 static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
         if (c->index >= place->n_containers)
                 return 0; /* it only evaluates */

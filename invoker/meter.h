@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a worker used, read from the kernel and never told by the worker. Readings telescope: each counts
- * from the one before, so that all use is billed, and once. */
+/* A worker's use of CPU and memory, read from the kernel and never from the worker. Readings telescope:
+ * each counts from the one before, so that all use is billed, and once. */
 #pragma once
 
 #include <stdbool.h>

@@ -254,7 +254,7 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
         else if (answer->fault != FAULT_NONE)
                 probe_failed(invoker, c, answer_claim(answer), answer->detail);
         else
-                /* What it used is in the record of the actor that starts next. */
+                /* Its use is in the record of the actor that starts next. */
                 prepare_training(invoker, &spec, true);
 }
 

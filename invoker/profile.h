@@ -34,7 +34,7 @@ typedef struct Profile {
         ProfileSums closed;  /* until the last round's end */
 } Profile;
 
-/* What is waited for while an order of this kind is carried out. */
+/* The workers that are waited for while an order of this kind is carried out. */
 ProfileSleep profile_sleep_of(uint32_t order_kind);
 
 /* Each does nothing unless profile->on. */

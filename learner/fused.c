@@ -115,7 +115,7 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* Of threads that acted side by side: what one of them spent on the average. */
+/* The mean time of threads that acted side by side. */
 static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         Spent sum = {};
 

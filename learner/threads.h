@@ -28,7 +28,7 @@ void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks
 void threads_meter(Threads *threads);
 uint64_t threads_metered_nsec(Threads *threads);
 
-/* Of the calling thread, since it began. */
+/* CPU time of the calling thread, since it began. */
 static inline uint64_t thread_cpu_nsec(void) {
         struct timespec ts;
 

@@ -4,5 +4,5 @@
 
 #include <stdbool.h>
 
-/* *ret is to be freed. -ENOENT: the environment says nothing of a user's bus. */
+/* *ret is to be freed. -ENOENT: the environment names no user's bus. */
 int bus_address(bool system, char **ret);

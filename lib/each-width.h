@@ -19,7 +19,7 @@
 #define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "lib/one-width.h"
 
-/* Of two numbers x86 takes the second as the lesser, or greater, where one is a NaN. */
+/* Where one of two numbers is a NaN, x86's minimum and maximum return the second. */
 #if defined(__x86_64__)
 #define KERNEL(name)          name##_avx2
 #define KERNEL_TARGET         __attribute__((target("avx2,fma")))

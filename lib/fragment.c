@@ -238,8 +238,8 @@ bool distribution_measures(const JobSettings *settings, const char **ret_why) {
         if (settings->distribution != DISTRIBUTION_AUTO || settings->n_learners > 1)
                 return false;
         if (scheduler_has(settings->scheduler.kind, TRAIT_DECIDES) && settings->clock == CLOCK_MODEL)
-                why = "its scheduler sees the times of rounds, which under Clock=model are to be the same "
-                      "wherever fragments run";
+                why = "its scheduler reads the times of rounds, which under Clock=model must not depend "
+                      "on where fragments run";
         *ret_why = why;
         return !why;
 }

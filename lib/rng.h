@@ -14,7 +14,7 @@
 
 #include "include/actord/env.h"
 
-/* What a stream is for. The numbers are part of every result: append, never renumber. */
+/* The purposes of streams. The numbers are part of every result: append, never renumber. */
 typedef enum RandomPurpose {
         RANDOM_ACTION = 1,
         RANDOM_RESET,

@@ -23,7 +23,7 @@ const char *width_words_present(void);
 /* What KernelClass= asks for; AUTO: the widest that is present. kernel_class: KernelClass */
 Width width_of_class(unsigned kernel_class);
 
-/* Of this process: the widest that is present, until width_choose(), which comes before the kernels are
- * used and before threads start. */
+/* The width of this process: the widest that the CPU has, until width_choose(), which comes before the
+ * kernels are used and before threads start. */
 Width width_chosen(void);
 void width_choose(Width width);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a child goes through between its birth and the first order: a function for each step, with what it
- * closes, in the order in which they run, and the table at the end. The order matters: namespaces and root
- * need capabilities, which identity and capabilities take away; Landlock needs no_new_privs, which
+/* The steps of a child between its birth and the first order: a function for each step, with what it
+ * closes, in the order in which they run, and the table at the end. The order matters: namespaces and
+ * root need capabilities, which identity and capabilities take away; Landlock needs no_new_privs, which
  * capabilities sets; the filter is last, since it forbids what all others call. */
 #include <errno.h>
 #include <fcntl.h>

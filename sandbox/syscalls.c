@@ -44,7 +44,7 @@ typedef enum Hold {
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
         HOLD_DATA,           /* mmap(): the same, at addresses of its own */
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
-        HOLD_OWN_CODE,       /* mmap(): the same at addresses of its own */
+        HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, at addresses of its own */
         HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto words that are shared */
         HOLD_OWN_WORDS,      /* futex(): of the process, or of the words that it shares */
         HOLD_READING,        /* open for reading, create nothing */

@@ -220,7 +220,7 @@ static void make_anchors(int channel, uint32_t n_anchors) {
 
         r = message_receive(channel, 3 * STEP_TIMEOUT_MSEC, word, sizeof(word), &n, NULL, 0, &n_fds);
         if (r < 0)
-                fail(channel, LAUNCH_STEP_MESSAGE, r, "the job's child was not told how to go on");
+                fail(channel, LAUNCH_STEP_MESSAGE, r, "the job's child process got no order");
         r = anchors_start(n_anchors);
         if (r < 0)
                 fail(channel, LAUNCH_STEP_SCOPE, r, "no process for an actor's scope can be made");
@@ -252,7 +252,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
                         ELEMENTSOF(received), &n_fds);
         if (r < 0)
-                fail(child->channel, LAUNCH_STEP_MESSAGE, r, "the job's child was not told how to go on");
+                fail(child->channel, LAUNCH_STEP_MESSAGE, r, "the job's child process got no order");
         if (n != sizeof(go))
                 _exit(EXIT_FAILURE);
         channel = fd_lift(child->channel, FD_FLOOR);

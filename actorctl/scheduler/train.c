@@ -110,7 +110,8 @@ static void say_replaced(const char *name, const char *own) {
                                 name, shipped);
 }
 
-/* Tries to write the result now: hours of training must not be lost for want of a place. */
+/* Tries to write the result now, so that hours of training are not lost because the path cannot be
+ * written. */
 static ExitStatus check_place(const Options *options, const char *name) {
         g_autofree char *path = trained_own_path(name);
         int r = trained_try_write(path);

@@ -207,7 +207,7 @@ ExitStatus trained_remove(const char *name, const Options *options) {
         g_autofree char *folder = own_folder(), *path = NULL, *shipped = NULL;
 
         if (!trained_name_valid(name)) {
-                complain("%s: what is removed is a name that `actorctl scheduler list` shows", name);
+                complain("%s is not the name of a scheduler; `actorctl scheduler list` shows them", name);
                 return STATUS_USAGE;
         }
         path = file_of(folder, name);

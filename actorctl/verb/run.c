@@ -19,7 +19,7 @@
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 
-/* As a shell reads it. */
+/* Quotes a word for a shell. */
 static void append_word(GString *command, const char *word) {
         g_autofree char *quoted = g_shell_quote(word);
         bool plain = *word && word[strspn(word, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_./=:,@%+-")] == 0;
@@ -77,7 +77,7 @@ static char *keep_decisions(Connection *connection, const char *path, const JobF
         return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
 }
 
-/* Of a job that was asked where its time goes, by --profile or Profile=yes. */
+/* For a job with --profile or Profile=yes. */
 static bool find_profile(const Connection *connection, const JobFile *job_file, const JobStatus *status,
                 ProfileView *ret) {
         g_autofree char *state = g_strdup_printf(
@@ -161,7 +161,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 printf("decisions %s\n", decisions);
         if (job_file->settings.profile && !profiled)
                 complain("there is no profile of job %" PRIu64
-                         ": none of its rounds was closed by an end that was in order",
+                         ": it ended before one of its lives could write it",
                                 status->id);
         return job_environment_failed(status) ? STATUS_USAGE : job_exit_status(status);
 }

@@ -34,7 +34,7 @@ static bool goes_on(const char *directory) {
         return lock == -EWOULDBLOCK;
 }
 
-/* What a run is doing. A note that ends in the middle is of one whose actorctl was killed. */
+/* What a run is doing. A note that ends in the middle means that its actorctl was killed. */
 static const char *state_of(const char *directory, const RunNote *note) {
         if (goes_on(directory))
                 return "running";

@@ -23,7 +23,7 @@
 #define CURVE_ROWS   8u
 #define WIDE_COLUMNS 100u
 
-/* What ends the job beside its steps; NaN: nothing. */
+/* Other ends of the job than its steps; NaN: there is none. */
 typedef struct Ends {
         bool known;
         double target, budget;
@@ -480,7 +480,7 @@ static void draw(Display *display, const JobStatus *status) {
         (void) fflush(display->to);
 }
 
-/* What stands above the lines, once. */
+/* The heading above the lines, printed once. */
 static void begin_lines(Display *display, const JobStatus *status, gint64 now) {
         g_autofree char *name = called(display, status), *line = NULL, *fitting = NULL;
 

@@ -17,7 +17,7 @@ bool display_is_live(const Display *display);
 /* For a scheduler's training of at least n runs: shows how many are done, and the time left. 0: another
  * job. */
 void display_count_runs(Display *display, uint64_t n);
-/* What people call the job: "run r7"; by default "job 7". */
+/* The job's name for people: "run r7"; by default "job 7". */
 void display_call(Display *display, const char *called);
 /* The keys that the reader may press; a block shows them in its last line, a line once before it. */
 void display_tell_keys(Display *display, const char *words);

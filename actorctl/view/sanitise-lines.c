@@ -67,8 +67,8 @@ static void show(SanitisedLines *h, const char *line, GString *to) {
         }
         if (h->n_kept++ == 0)
                 g_string_append_printf(to,
-                                "actorctl: the environment writes a lot; of what follows, the last %d lines "
-                                "will be shown\n",
+                                "actorctl: the environment writes a lot; from now on only the last %d "
+                                "lines are shown\n",
                                 SANITISED_LAST_LINES);
         if (h->last.length == SANITISED_LAST_LINES)
                 g_free(g_queue_pop_head(&h->last));

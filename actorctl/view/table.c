@@ -197,7 +197,7 @@ static unsigned text_width(const char *text) {
         return width;
 }
 
-/* As many characters as fit, the last one a sign that there are more. */
+/* The characters that fit; the last one is a sign that there are more. */
 static char *text_cut(const char *text, unsigned width) {
         const char *more = sanitise_locale_is_utf8() ? "…" : "~", *p = text;
         unsigned left = width > 0 ? width - 1 : 0;

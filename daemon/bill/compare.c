@@ -10,7 +10,8 @@
 
 #include "daemon/bill/price-private.h"
 
-/* Of a record of so many seconds no sheet rounds up much: what a second costs is asked of the price code. */
+/* The length of the record that is priced to find the cost of a second: so long that rounding up hardly
+ * matters. */
 #define SECONDS 1000u
 
 void rebill_settings(const JobSettings *settings, JobSettings *ret) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rounds of a job would have cost, and taken on the emulated clock, had its fragments run
- * elsewhere. Pure: the same records in the same order give the same estimates.
+/* The cost and the emulated time that the rounds of a job would have had if its fragments had run elsewhere.
+ * Pure: the same records in the same order give the same estimates.
  *
  * Each row is a usage of its own, made of the job's records as they would have been: several learners
  * divide an update, one process starts no containers. So a bill of a row is made by the same arithmetic

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a killed life used and no record of its says. Pure. */
+/* The CPU time that a killed life used and that stands in none of its records. Pure. */
 #pragma once
 
 #include "include/record.h"

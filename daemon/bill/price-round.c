@@ -94,7 +94,7 @@ void price_round(const PriceSheet *sheet, const JobSettings *settings, const Rou
         assert(shape);
         assert(ret);
 
-        /* Of two, the second one: a fleet's start is paid for once. */
+        /* The second of two rounds: a fleet's start is paid for once. */
         add_round(&usage, sheet, settings, shape);
         bill_make(&usage, sheet, settings, &before);
         add_round(&usage, sheet, settings, shape);

@@ -73,7 +73,7 @@ typedef struct Account {
         uint64_t n_requests;
 } Account;
 
-/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. */
+/* A job's use so far, in base units, by both clocks. Additions are checked for overflow and saturate. */
 typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
         Account accounts[_CHARGE_MAX];
@@ -132,5 +132,5 @@ typedef struct RoundPrice {
 void price_round(const PriceSheet *sheet, const JobSettings *settings, const RoundShape *shape,
                 RoundPrice *ret);
 
-/* What one second more of a learner adds to a round. */
+/* The cost of one more second of a learner in a round. */
 double price_learner_second(const PriceSheet *sheet, const JobSettings *settings);

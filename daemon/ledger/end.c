@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What goes to disk with the records before it and never ahead of them: checkpoints that count from then
- * on, and ends of jobs. Both are queued as records are, so that a ledger that cannot be written keeps
- * them in order, and a reader never finds one without the other. */
+/* Rows that go to disk with the records before them and never ahead of them: checkpoints that count from
+ * then on, and ends of jobs. Both are queued as records are, so that a ledger that cannot be written
+ * keeps them in order, and a reader never finds one without the other. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -159,7 +159,7 @@ static int end_insert(Ledger *ledger, const LedgerEnd *end) {
         r = summary_write(ledger, end);
         if (r < 0)
                 return r;
-        /* It costs nothing more. */
+        /* An ended job has no further costs to count. */
         r = ledger_write(ledger, "DELETE FROM counted WHERE job = ?", VALUES(of_u64(end->row.id)));
         if (r < 0)
                 return r;

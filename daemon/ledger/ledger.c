@@ -60,7 +60,7 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Of a file that has no pages yet: freed ones can be given back. In any other it would be a write at each
+/* Makes freed pages returnable, in a file that has no pages yet. In any other it would be a write at each
  * start, also on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
         uint64_t n_pages;

@@ -67,7 +67,7 @@ Ledger *ledger_close(Ledger *ledger);
 bool ledger_is_full(const Ledger *ledger);
 /* Called after each commit. */
 void ledger_on_written(Ledger *ledger, void (*written)(void *userdata), void *userdata);
-/* What the write-ahead file takes. */
+/* The size of the write-ahead file. */
 uint64_t ledger_wal_bytes(const Ledger *ledger);
 /* Brings what the write-ahead file has into the ledger's own, and cuts it. 0: done; 1: a reader's
  * transaction keeps it from that, as far as it is open. */
@@ -83,9 +83,9 @@ int ledger_job_update(Ledger *ledger,
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* Whose it is, and when it ended; 0: it has not. -ENOENT. */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
-/* What a job's files take; written only if it is another number than before. */
+/* The disk space of a job's files; written only if the number has changed. */
 int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes);
-/* What the files of a user's jobs take, but for one job; 0: for all of them. */
+/* The disk space of a user's jobs' files without those of one job; 0: of all jobs. */
 int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes);
 /* Every job that has not ended, oldest first. */
 int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata);
@@ -201,15 +201,16 @@ typedef struct LedgerEnd {
         double return_mean, cost_full;
 } LedgerEnd;
 
-/* Queued like a record, and committed in one transaction with the records that were queued before it.
- * What is needed of the row is copied. Twice is the same as once. -ENOBUFS: commit first. */
+/* Queued like a record, and committed in one transaction with the records that were queued before it. The
+ * needed members of the row are copied. A second end of the same job changes nothing. -ENOBUFS: commit
+ * first. */
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
-/* What a job has come to, by the records that are queued or committed. Queued like them, once for each
- * job, and committed in one transaction with them: what is more than was counted before is added to the
- * day. -ENOBUFS: commit first. */
+/* The cost of a job by the records that are queued or committed. Queued like them, once for each job, and
+ * committed in one transaction with them: what is more than was counted before is added to the day.
+ * -ENOBUFS: commit first. */
 typedef struct LedgerSpent {
         uint64_t job;
         uint32_t uid;
@@ -218,7 +219,7 @@ typedef struct LedgerSpent {
         uint64_t full_nano;
 } LedgerSpent;
 int ledger_spent_note(Ledger *ledger, const LedgerSpent *spent);
-/* What a user's jobs have cost on a day, as committed; currencies without a row: nothing. */
+/* The cost of a user's jobs on a day, as committed; 0 for a currency without a row. */
 int ledger_spending(Ledger *ledger, uint32_t uid, const char *day, const char *currency, uint64_t *ret_nano);
 /* Each returns 0 to go on. */
 int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
@@ -229,15 +230,15 @@ int ledger_job_put(Ledger *ledger, const LedgerJob *job);
 /* All that waits in one ledger for a commit, into another one, of which the jobs have rows; it goes on
  * waiting. */
 int ledger_rest_write(Ledger *from, Ledger *to);
-/* What such a ledger has, in one transaction; *ret: how many of its records were not there yet. */
+/* Takes in all of such a ledger, in one transaction; *ret: how many of its records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);
 
-/* What ended jobs came to: of each user, month of the end (YYYY-MM, UTC), tag, currency and price sheet. */
+/* Totals of ended jobs, by user, month of the end (YYYY-MM, UTC), tag, currency and price sheet. */
 typedef struct LedgerTotal {
         uint32_t uid;
         const char *month, *tag, *currency, *sheet_name; /* as long as `each` runs */
         uint64_t n_jobs, full_nano, paper_nano, n_env_steps, cpu_nsec;
 } LedgerTotal;
-/* In the order of months, then users; each returns 0 to go on. uid UINT32_MAX: everybody's. */
+/* In the order of months, then users; each returns 0 to go on. uid UINT32_MAX: those of all users. */
 int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
                 int (*each)(const LedgerTotal *total, void *userdata), void *userdata);

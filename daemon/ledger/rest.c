@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What could not be written goes into a ledger of its own, somewhere else, and is taken into the one that
- * it belongs to later. Each row has its number, so that taking it in twice changes nothing. */
+/* Records that could not be written go into a small ledger elsewhere, and are taken into the right one
+ * later. Each row has its number, so that taking it in twice changes nothing. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

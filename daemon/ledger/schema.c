@@ -404,7 +404,7 @@ int ledger_schema_apply(Ledger *ledger) {
                         (application_id != LEDGER_APPLICATION_ID || version < 1 || version > LEDGER_SCHEMA))
                 return -EUCLEAN;
 
-        /* Where there is no space, what is there must do. */
+        /* On a full disk the schema is used as it is. */
         if (ledger->full && version == LEDGER_SCHEMA)
                 return 0;
         r = ledger_begin(ledger);

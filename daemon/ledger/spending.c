@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What users' jobs cost a day. What a job has cost is a function of its records, so it is written down in
- * the transaction that they are: as what it came to, and what that is more than before is the day's. A
+/* The cost of users' jobs on each day. A job's cost is a function of its records, so it is written down
+ * in the transaction that they are: as what it came to, and what that is more than before is the day's. A
  * daemon that is killed anywhere in between finds both or neither, and no part of it counts twice. */
 #include "daemon/ledger/private.h"
 

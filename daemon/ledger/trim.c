@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is removed of ended jobs: rows of records, statistics and decisions, a few in each transaction.
- * The first one also says in the job's row that it began, so that what is left is never taken for the
- * whole; jobs, checkpoints and totals stay. */
+/* Removes rows of ended jobs: records, statistics and decisions, a few in each transaction. The first one
+ * also says in the job's row that it began, so that what is left is never taken for the whole; jobs,
+ * checkpoints and totals stay. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

@@ -110,7 +110,7 @@ typedef struct Auto {
         Newest slowest, mean, learner; /* Ta, Tm, tl; in nanoseconds */
         Response response;
         double n_warm;       /* the most actors that a round had: others start cold */
-        double advanced;     /* what all rounds together have got, where one of endless actors gets 1 */
+        double advanced;     /* the sum of progress; a round of infinitely many actors makes 1 */
         double return_first; /* the first mean return, if there was one */
         uint64_t elapsed_nsec;
         uint32_t has_return;
@@ -254,7 +254,7 @@ static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
         return price;
 }
 
-/* Of a round: what it adds to the bill, and what its time is worth. */
+/* A round's price: its cost on the bill and the worth of its time. */
 static double trade_worth(const Trade *t, double n, double n_cold) {
         RoundPrice price = trade_price(t, n, n_cold);
 

@@ -58,7 +58,7 @@ static uint32_t minions_count(const SchedulerView *view, SchedulerState *state) 
 
         facts = minions_facts(view, own.return_mean);
         minions_features(&facts, model.target, features);
-        /* It fails for want of memory alone, and a job goes on then. */
+        /* It fails only when memory has run out, and then the job goes on. */
         if (minions_decide(view->data, view->n_data, features, &count) < 0)
                 return scheduler_lowest(view->settings);
         return count;
@@ -75,8 +75,7 @@ static int minions_check_data(
                 return -EINVAL;
         }
         if (minions_check(data, n_data, &reason) < 0) {
-                *ret_message = g_strdup_printf(
-                                "Policy=minions: what came as its scheduler is refused: %s", reason);
+                *ret_message = g_strdup_printf("Policy=minions: its scheduler file is refused: %s", reason);
                 return -EINVAL;
         }
         return 0;

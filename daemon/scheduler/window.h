@@ -14,7 +14,7 @@ typedef struct Window {
 } Window;
 static_assert(sizeof(Window) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
 
-/* What is not finite never enters. */
+/* A value that is not finite is ignored. */
 void window_add(Window *window, uint32_t size, double value);
 
 /* (max - value) / (max - min) of what is in it; 0 while all its values are one. */

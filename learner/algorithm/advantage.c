@@ -9,8 +9,8 @@
 #include "include/slot.h"
 #include "lib/doubles.h"
 
-/* What follows a row: its value, and what the later row of the same episode holds in `later`. `final` counts
- * down the values of truncated episodes. */
+/* The step after a row: its value, and the number in `later` of the next row of the same episode. `final`
+ * counts down the values of truncated episodes. */
 typedef struct Next {
         double value, later;
 } Next;

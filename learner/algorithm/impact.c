@@ -22,7 +22,7 @@ typedef struct ImpactTotal { /* over the gradient steps of a round */
         uint64_t n;
 } ImpactTotal;
 
-/* Of the paper's bound on mu / t */
+/* The paper's bound on mu / t. */
 static const double LOG_TRUNCATION = M_LN2;
 
 static void impact_loss(Tape *t, const void *arg) {

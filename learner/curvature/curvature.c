@@ -13,7 +13,7 @@
 #include "lib/rng.h"
 
 #define GRID_MARGIN 0.01  /* of the published code's spectrum */
-#define FLAT        1e-10 /* of the other end: an end this close to 0 is rounding */
+#define FLAT        1e-10 /* relative to the other end: an end closer to 0 than this is rounding */
 
 enum { STREAM_ROWS, STREAM_START };
 

@@ -79,7 +79,7 @@ void hessian_times(Hessian *hessian, const double *vector, double *ret);
 /* learner/curvature/hessian-head.c: between the layers that are read from outside and the terms of a
  * loss. Numbers of one shard. */
 
-/* What the outputs say of the actions that were taken, and of values. */
+/* The terms that the outputs give for the actions that were taken, and for values. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
 /* Jets -> gradients of the outputs. */
 void head_gradient(const Hessian *hessian, uint32_t shard);

@@ -10,7 +10,7 @@
 
 typedef struct Fused Fused;
 
-/* Of one round, on the emulated clock (lib/clock.h). */
+/* One round's times, on the emulated clock (lib/clock.h). */
 typedef struct FusedTimes {
         uint64_t learner_nsec, slowest_actor_nsec;
         uint64_t actors_nsec; /* the sum over the round's actors */

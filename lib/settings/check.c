@@ -417,7 +417,7 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
         else if (settings_curvature(settings) != CURVATURE_NONE)
                 reader_complain(reader, "Scaling", "Policy",
                                 choice_scheduler_to_string(settings->scheduler.kind),
-                                "it measures curvature, which it cannot through Convolutions=");
+                                "it measures curvature, and cannot with Convolutions=");
 }
 
 /* An inner job cannot be parked between two invocations: it begins and ends in one. */

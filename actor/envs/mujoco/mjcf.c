@@ -165,7 +165,7 @@ static bool range_is_given(int i) {
 
 static int check_model(void) {
         if (model->nu < 1)
-                return tell("the model has no actuators, so that nothing could be learned to do");
+                return tell("the model has no actuators, so there are no actions to learn");
         if (model->nq < 1)
                 return tell("the model has no joints, so that nothing moves");
         if (model->nu > MUJOCO_CONTROLS_MAX)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Adam against numbers that can be had by hand, and against itself in double precision. */
+/* Adam against numbers worked out by hand, and against itself in double precision. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
