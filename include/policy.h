@@ -23,7 +23,7 @@ typedef enum ActKind {
         ACT_CATEGORICAL,
         ACT_GAUSSIAN,
         ACT_EPSILON_GREEDY,
-        ACT_DETERMINISTIC,                      /* tanh() of the output, scaled to the bounds, and noise */
+        ACT_DETERMINISTIC,                      /* the output, scaled to the bounds, and noise */
         ACT_SQUASHED,                           /* tanh() of a normal number, scaled to the bounds */
 } ActKind;
 

@@ -33,7 +33,9 @@
 #define JOB_TAG_MAX 64u
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
-#define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
+#define ALGORITHMS(X)                                                                               \
+        X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")           \
+        X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac")
 #define DISTRIBUTIONS(X)                                                                                    \
         X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")   \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
@@ -255,6 +257,19 @@ enum KernelClass_ {
         X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                    \
         X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18,                                      \
                 "environment steps over which it falls")                                                    \
+        X(Learner, CriticLearningRate, f64, critic_learning_rate, "", 0, 10,                                \
+                "Adam's step size for critics; unset: LearningRate")                                        \
+        X(Learner, Tau, f64, tau, "0.005", 0, 1, "share of the way that target networks go each step")      \
+        X(Learner, PolicyDelay, u32, policy_delay, "2", 1, 1e6,                                             \
+                "gradient steps of critics before one of the policy")                                       \
+        X(Learner, ActionNoise, f64, action_noise, "0.1", 0, 10,                                            \
+                "deviation of actions that explore, as a share of half the space")                          \
+        X(Learner, TargetNoise, f64, target_noise, "0.2", 0, 10,                                            \
+                "deviation of actions that targets are made of, as that share")                             \
+        X(Learner, NoiseClip, f64, noise_clip, "0.5", 0, 10, "that TargetNoise is cut to, as that share")   \
+        X(Learner, Temperature, f64, temperature, "", 0, 1e9, "weight of the entropy; unset: learned")      \
+        X(Learner, TargetEntropy, f64, target_entropy, "", -1e9, 1e9,                                       \
+                "of a learned temperature; unset: minus the numbers of an action")                          \
         X(Learner, Convolutions, convolutions, convolutions, "", 0, 0,                                      \
                 "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")                            \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536,                                 \

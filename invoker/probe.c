@@ -39,6 +39,8 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
 static int field_at_fault(int error) {
         switch (error) {
         case -EOPNOTSUPP: return SPEC_FIELD_VALUES;
+        case -EPROTOTYPE: return SPEC_FIELD_CONTINUOUS;
+        case -ERANGE: return SPEC_FIELD_BOUNDED;
         case -ENOSPC: return SPEC_FIELD_STORE;
         case -EDOM: return SPEC_FIELD_IMAGE;
         case -E2BIG: return SPEC_FIELD_SIZE;

@@ -147,6 +147,29 @@ void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *
         }
 }
 
+void pass_backward_input(Pass *pass, const float *parameters, float *ret_d_input) {
+        bool collected[LAYERS_MAX] = {}, arrived = false;
+
+        for (uint32_t i = pass->network->n_layers; i-- > 0;) {
+                const Layer *l = &pass->network->layers[i];
+                bool first = l->input == i;
+                float *dy = pass->d_output[i];
+
+                assert(l->kind == LAYER_DENSE && l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
+
+                /* Sums of biases go where no inputs are transposed now. */
+                kernel_activation_backward(dy, pass->output[i], pass->transposed, l->n_units, pass->stride,
+                                l->activation, false);
+                kernel_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
+                                first ? arrived : collected[l->input],
+                                first ? ret_d_input : pass->d_output[l->input]);
+                if (first)
+                        arrived = true;
+                else
+                        collected[l->input] = true;
+        }
+}
+
 uint32_t network_find(const Network *network, LayerOutput output) {
         for (uint32_t i = 0; i < network->n_layers; i++)
                 if (network->layers[i].output == output)

@@ -26,5 +26,9 @@ void pass_forward(Pass *pass, const float *parameters);
  * computed on the way */
 void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *gradient);
 
+/* The same without gradients of weights: what the network's input gets, [n_observation][stride]. For dense
+ * layers alone. */
+void pass_backward_input(Pass *pass, const float *parameters, float *ret_d_input);
+
 /* The first layer with this output, or UINT32_MAX. */
 uint32_t network_find(const Network *network, LayerOutput output);

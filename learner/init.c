@@ -80,7 +80,7 @@ static void layer_init_uniform(const Layer *l, ActordRandom *random, float *para
                 parameters[l->bias_at + o] = (float) actord_random_uniform(random, -bound, bound);
 }
 
-int parameters_init(const JobSettings *settings, const Network *network, uint32_t learner,
+int parameters_init(const JobSettings *settings, const Network *network, uint32_t number, uint32_t learner,
                 uint32_t n_learners, float *ret) {
         int r;
 
@@ -99,7 +99,7 @@ int parameters_init(const JobSettings *settings, const Network *network, uint32_
                         continue;
                 }
 
-                random_begin(&random, settings->seed, RANDOM_INIT, i, 0, 0);
+                random_begin(&random, settings->seed, RANDOM_INIT, number * LAYERS_MAX + i, 0, 0);
                 if (!settings->orthogonal_init)
                         layer_init_uniform(l, &random, ret);
                 else {

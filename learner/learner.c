@@ -89,6 +89,25 @@ static int learner_allocate(Learner *l) {
         return l->banks ? 0 : -ENOMEM;
 }
 
+/* Several learners share the policy; each has critics itself. */
+static int learner_init_parameters(Learner *l) {
+        const Runtime *rt = l->runtime;
+        int r;
+
+        r = parameters_init(rt->settings, rt->network, NET_POLICY, rt->learner, rt->n_learners,
+                        rt->nets[NET_POLICY]->parameters);
+        if (r < 0)
+                return r;
+        for (uint32_t k = 0; k < rt->n_critics; k++) {
+                Net net = NET_CRITIC + 2 * k;
+
+                r = parameters_init(rt->settings, rt->critic, net, 0, 1, rt->nets[net]->parameters);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int learner_new(const LearnerContext *context, Learner **ret) {
         _cleanup_(learner_freep) Learner *l = NULL;
         int r;
@@ -114,8 +133,7 @@ int learner_new(const LearnerContext *context, Learner **ret) {
         statistics_clear(&l->statistics);
         if (l->algorithm->init)
                 l->algorithm->init(context->settings, l->runtime->state);
-        r = parameters_init(context->settings, &context->page->network, l->runtime->learner,
-                        l->runtime->n_learners, l->runtime->nets[NET_POLICY]->parameters);
+        r = learner_init_parameters(l);
         if (r < 0)
                 return r;
 

@@ -19,17 +19,6 @@ static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
 enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
 
-/* The rows of the batch that a shard takes; the rest of its rows are zeros. */
-typedef struct Gathered {
-        const uint32_t *order; /* NULL: first, first + 1, ... */
-        size_t first;
-        uint32_t n, stride;
-} Gathered;
-
-static size_t gathered_row(const Gathered *g, uint32_t i) {
-        return g->order ? g->order[i] : g->first + i;
-}
-
 /* Clears the rows of n columns behind the last one that was gathered. */
 static void columns_clear(float *column, const Gathered *g, uint32_t n) {
         for (uint32_t i = g->n; i < g->stride; i++)
@@ -84,7 +73,7 @@ static void bench_gather_observations(float *input, const Batch *b, const Gather
 
 /* Turns rows of the batch into columns of the shard: the network's input, and the actions that were taken.
  */
-static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
+void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         bench->pass->stride = g->stride;
         bench_gather_observations(bench->pass->input, b, g);
         for (uint32_t i = 0; i < g->n; i++) {
@@ -105,7 +94,7 @@ static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         }
 }
 
-static void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g, float weight) {
+void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g, float weight) {
         const float *const from[] = {
                 [COLUMN_ADVANTAGE] = b->advantage,
                 [COLUMN_TARGET] = b->target,
@@ -301,7 +290,7 @@ void runtime_choose(Runtime *rt, Net net) {
 
 /* Gradients */
 
-static void bench_loss(const Runtime *rt, Bench *bench, uint32_t lane) {
+void bench_loss(const Runtime *rt, Bench *bench, const float *value, float *d_value, uint32_t lane) {
         TapePlace place = {
                 .stride = rt->work.stride,
                 .weight = bench->weight,
@@ -316,25 +305,19 @@ static void bench_loss(const Runtime *rt, Bench *bench, uint32_t lane) {
                 place.terms[t] = bench->terms[t];
                 place.d_terms[t] = bench->d_terms[t];
         }
-        place.terms[TERM_VALUE] = bench_value(rt, bench);
-        place.d_terms[TERM_VALUE] = bench_d_value(rt, bench);
+        place.terms[TERM_VALUE] = value;
+        place.d_terms[TERM_VALUE] = d_value;
         tape_execute(&rt->work.tape, &place);
 }
 
-static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accumulate, uint32_t lane) {
+static void shard_gradient(Runtime *rt, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane) {
         const Work *w = &rt->work;
         const float *parameters = rt->nets[w->net]->parameters;
-        uint32_t first = shard * w->stride;
-        Gathered g = {
-                .order = w->rows.order + first,
-                .n = w->rows.n - first < w->stride ? w->rows.n - first : w->stride,
-                .stride = w->stride,
-        };
 
-        bench_gather(bench, rt->batch, &g);
-        bench_gather_columns(bench, rt->batch, &g, 1.0f / (float) w->rows.n);
+        bench_gather(bench, rt->batch, g);
+        bench_gather_columns(bench, rt->batch, g, 1.0f / (float) w->rows.n);
         bench_forward(rt, bench, parameters);
-        bench_loss(rt, bench, lane);
+        bench_loss(rt, bench, bench_value(rt, bench), bench_d_value(rt, bench), lane);
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
@@ -351,12 +334,20 @@ static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         uint32_t first = shard_of_lane(&rt->work, lane), end = shard_of_lane(&rt->work, lane + 1);
 
         memset(rt->lane_sums[lane], 0, sizeof(rt->lane_sums[lane]));
-        for (uint32_t shard = first; shard < end; shard++)
-                shard_gradient(rt, &rt->benches[thread], shard, shard > first, lane);
+        for (uint32_t shard = first; shard < end; shard++) {
+                uint32_t row = shard * rt->work.stride, left = rt->work.rows.n - row;
+                Gathered g = {
+                        .order = rt->work.rows.order + row,
+                        .n = left < rt->work.stride ? left : rt->work.stride,
+                        .stride = rt->work.stride,
+                };
+
+                rt->work.shard(rt, &rt->benches[thread], &g, shard > first, lane);
+        }
 }
 
 static size_t block_length(const Runtime *rt, uint32_t block) {
-        size_t left = rt->network->n_parameters - (size_t) block * PARAMETER_BLOCK;
+        size_t left = rt->nets[rt->work.net]->n - (size_t) block * PARAMETER_BLOCK;
 
         return left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK;
 }
@@ -407,7 +398,7 @@ static int lanes_and_blocks(Runtime *rt) {
         r = runtime_meet(rt);
         if (r < 0)
                 return r;
-        threads_run(rt->threads, block_reduce_task, rt, share(rt, rt->n_blocks, rt->n_updaters));
+        threads_run(rt->threads, block_reduce_task, rt, share(rt, runtime_blocks(rt), rt->n_updaters));
         rt->gradient_is_read = true;
         return runtime_meet(rt);
 }
@@ -426,8 +417,19 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
+void runtime_record(Runtime *rt, Loss loss, const void *arg) {
+        tape_begin(&rt->work.tape);
+        loss(&rt->work.tape, arg);
+}
+
 int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums) {
+        runtime_record(rt, loss, arg);
+        return runtime_gradient_by(rt, net, rows, shard_gradient, ret_sums, n_sums);
+}
+
+int runtime_gradient_by(
+                Runtime *rt, Net net, Rows rows, ShardTask shard, double *ret_sums, unsigned n_sums) {
         Work *w = &rt->work;
         uint64_t begun_nsec = spent_begin(rt->spent);
         int r;
@@ -437,8 +439,7 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
 
         w->net = net;
         w->rows = rows;
-        tape_begin(&w->tape);
-        loss(&w->tape, arg);
+        w->shard = shard;
         w->stride = rows.n < SHARD_SMALL_BELOW ? SHARD_ROWS_SMALL : SHARD_ROWS_MAX;
         w->n_shards = (rows.n + w->stride - 1) / w->stride;
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;
@@ -451,16 +452,21 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
         spent_end(rt->spent, PROFILE_gradient, begun_nsec);
         if (rt->spent)
                 spent_count(rt->spent, PRODUCT_gradient, rows_of_lanes(rt),
-                                network_gradient_operations(rt->network));
+                                network_gradient_operations(rt->networks[net]));
         for (unsigned k = 0; k < n_sums; k++)
                 if (!isfinite(ret_sums[k]))
                         return -ERANGE;
         return 0;
 }
 
+/* Whether each learner moves all parameters of this net, as it keeps them itself. */
+static bool applies_alone(const Runtime *rt) {
+        return !rt->nets[rt->work.net]->shared;
+}
+
 static void block_apply_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
-        uint32_t block = rt->learner + task * rt->n_updaters;
+        uint32_t block = applies_alone(rt) ? task : rt->learner + task * rt->n_updaters;
 
         adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0],
                         (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
@@ -472,7 +478,8 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
         double sum = 0.0, norm, scale = 1.0;
         int r;
 
-        for (uint32_t i = 0; i < rt->n_blocks; i++)
+        rt->work.net = net;
+        for (uint32_t i = 0; i < runtime_blocks(rt); i++)
                 sum += rt->block_sums[i];
         norm = sqrt(sum);
         if (!isfinite(norm))
@@ -480,10 +487,11 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
         if (norm_max > 0.0)
                 scale = fmin(1.0, norm_max / (norm + 1e-6));
 
-        rt->work.net = net;
         rt->work.scalars = adam_begin(
                         rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);
-        threads_run(rt->threads, block_apply_task, rt, share(rt, rt->n_blocks, rt->n_updaters));
+        threads_run(rt->threads, block_apply_task, rt,
+                        applies_alone(rt) ? runtime_blocks(rt)
+                                          : share(rt, runtime_blocks(rt), rt->n_updaters));
         r = runtime_meet(rt);
         if (r < 0)
                 return r;

@@ -12,6 +12,7 @@
 #include "learner/store/replay.h"
 #include "learner/runtime.h"
 #include "learner/threads.h"
+#include "lib/algorithm-traits.h"
 #include "lib/reduce.h"
 #include "lib/spent.h"
 
@@ -38,12 +39,35 @@ typedef struct Bench {
         float d_nodes[TAPE_NODES_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *actions; /* [n_action][SHARD_ROWS_MAX] */
+        /* of an algorithm with critics: */
+        Pass *critics[CRITICS_MAX];
+        float *d_inputs; /* [n_observation + n_action][SHARD_ROWS_MAX], of one of them */
+        float *squashed; /* [n_action][SHARD_ROWS_MAX]: tanh() of the number that was drawn */
+        float *spread;   /* [n_action][SHARD_ROWS_MAX]: how far it is from the mean */
 } Bench;
+
+/* The rows of the batch that a shard takes; the rest of its rows are zeros. */
+typedef struct Gathered {
+        const uint32_t *order; /* NULL: first, first + 1, ... */
+        size_t first;
+        uint32_t n, stride;
+} Gathered;
+
+static inline size_t gathered_row(const Gathered *g, uint32_t i) {
+        return g->order ? g->order[i] : g->first + i;
+}
+
+/* Adds one shard of the minibatch to the lane's gradient, and to its sums. */
+typedef void (*ShardTask)(Runtime *runtime, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane);
 
 typedef struct Work { /* of the phase in progress */
         Net net;
         Rows rows;
         Tape tape;
+        ShardTask shard;
+        const CriticTargets *targets;
+        double temperature;
+        uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
         uint32_t n_sharers; /* learners that recompute together */
@@ -62,11 +86,13 @@ struct Runtime {
         Bench *benches; /* [threads] */
 
         Adam *nets[_NET_MAX];
+        const Network *networks[_NET_MAX]; /* the shape of each */
+        Network *critic;                   /* NULL: the algorithm has none */
+        uint32_t n_critics;
         float *gradients[LANES_MAX];
         double (*lane_sums)[REDUCE_SUMS_MAX];
         double *block_sums;
         double *noise_mean; /* [n_parameters]; NULL: not asked for */
-        uint32_t n_blocks;
         uint32_t learner, n_learners;
         uint32_t n_updaters; /* learners that apply the gradient: the first one, or all */
         /* where several learners have gradients, sums and parameters; NULL: one learner has its own */
@@ -91,6 +117,24 @@ struct Runtime {
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
+
+/* Of the parameters of the net that work goes on with. */
+static inline uint32_t runtime_blocks(const Runtime *runtime) {
+        return (uint32_t) ((runtime->nets[runtime->work.net]->n + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
+}
+
+/* Columns of the network's input, and of the actions that were taken. */
+void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
+/* What a loss reads of the rows, each with this weight; and the loss itself, with the value that a network
+ * estimates: gradients of the terms, and sums. */
+void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
+void bench_loss(const Runtime *runtime, Bench *bench, const float *value, float *d_value, uint32_t lane);
+void runtime_record(Runtime *runtime, Loss loss, const void *arg);
+/* runtime_gradient() with any work for a shard. */
+int runtime_gradient_by(
+                Runtime *runtime, Net net, Rows rows, ShardTask shard, double *ret_sums, unsigned n_sums);
+/* Targets become copies of what they follow. */
+void runtime_copy_targets(Runtime *runtime);
 
 /* One of several: each computes some lanes of every gradient and some rows of what is recomputed, and
  * each of the first n_updaters adds up and moves some blocks of parameters. memory: as lib/reduce.h has

@@ -8,10 +8,31 @@
 #include "lib/rng.h"
 
 void runtime_copy(Runtime *rt, Net to, Net from) {
-        assert(rt->nets[to] && rt->nets[from]);
+        assert(rt->nets[to] && rt->nets[from] && rt->nets[to]->n == rt->nets[from]->n);
 
-        memcpy(rt->nets[to]->parameters, rt->nets[from]->parameters,
-                        rt->network->n_parameters * sizeof(float));
+        memcpy(rt->nets[to]->parameters, rt->nets[from]->parameters, rt->nets[to]->n * sizeof(float));
+}
+
+void runtime_copy_targets(Runtime *rt) {
+        static const Net targets[][2] = {
+                { NET_TARGET, NET_POLICY },
+                { NET_CRITIC_TARGET, NET_CRITIC },
+                { NET_CRITIC_2_TARGET, NET_CRITIC_2 },
+        };
+
+        for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+                if (rt->nets[targets[i][0]])
+                        runtime_copy(rt, targets[i][0], targets[i][1]);
+}
+
+void runtime_average(Runtime *rt, Net to, Net from, double share) {
+        float *x = rt->nets[to]->parameters, part = (float) share, rest = (float) (1.0 - share);
+        const float *y = rt->nets[from]->parameters;
+
+        assert(rt->nets[to]->n == rt->nets[from]->n);
+
+        for (size_t i = 0; i < rt->nets[to]->n; i++)
+                x[i] = rest * x[i] + part * y[i];
 }
 
 void runtime_push(Runtime *rt) {

@@ -11,6 +11,7 @@
 #include "learner/runtime-internal.h"
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
+#include "lib/network.h"
 #include "lib/rng.h"
 
 DEFINE_CLEANUP(Runtime *, runtime_free)
@@ -51,13 +52,22 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
                         updates ? (float *) (rt->reduce + l->v_at) : NULL);
 }
 
+static void bench_done(Bench *bench) {
+        pass_free(bench->pass);
+        for (unsigned k = 0; k < CRITICS_MAX; k++)
+                pass_free(bench->critics[k]);
+        free(bench->actions);
+        free(bench->d_inputs);
+        free(bench->squashed);
+        free(bench->spread);
+}
+
 Runtime *runtime_free(Runtime *runtime) {
         if (!runtime)
                 return NULL;
 
         for (uint32_t i = 0; runtime->benches && i < runtime->settings->n_threads; i++) {
-                pass_free(runtime->benches[i].pass);
-                free(runtime->benches[i].actions);
+                bench_done(&runtime->benches[i]);
         }
         runtime_free_gradients(runtime);
         for (unsigned i = 0; i < _NET_MAX; i++)
@@ -67,27 +77,72 @@ Runtime *runtime_free(Runtime *runtime) {
         threads_free(runtime->threads);
         free(runtime->benches);
         free(runtime->noise_mean);
+        free(runtime->critic);
         free(runtime);
         return NULL;
 }
 
-static int bench_init(Bench *bench, const Network *network) {
-        size_t columns = (size_t) network->n_action * SHARD_ROWS_MAX;
+static float *columns_new(size_t n) {
+        float *columns = aligned_alloc(64, n * SHARD_ROWS_MAX * sizeof(float));
 
-        bench->actions = aligned_alloc(64, columns * sizeof(float));
+        for (size_t i = 0; columns && i < n * SHARD_ROWS_MAX; i++)
+                columns[i] = 0.0f;
+        return columns;
+}
+
+static int bench_init_critics(Bench *bench, const Runtime *rt) {
+        for (uint32_t k = 0; k < rt->n_critics; k++) {
+                int r = pass_new(rt->critic, &bench->critics[k]);
+
+                if (r < 0)
+                        return r;
+        }
+        bench->d_inputs = columns_new(rt->critic->n_observation);
+        bench->squashed = columns_new(rt->network->n_action);
+        bench->spread = columns_new(rt->network->n_action);
+        return bench->d_inputs && bench->squashed && bench->spread ? 0 : -ENOMEM;
+}
+
+static int bench_init(Bench *bench, const Runtime *rt) {
+        int r;
+
+        bench->actions = columns_new(rt->network->n_action);
         if (!bench->actions)
                 return -ENOMEM;
-        for (size_t i = 0; i < columns; i++)
-                bench->actions[i] = 0.0f;
-        return pass_new(network, &bench->pass);
+        r = rt->critic ? bench_init_critics(bench, rt) : 0;
+        return r < 0 ? r : pass_new(rt->network, &bench->pass);
+}
+
+/* The shape of each parameter set. */
+static int runtime_shape(Runtime *rt) {
+        int r;
+
+        rt->n_critics = algorithm_row(rt->settings->algorithm)->n_critics;
+        if (rt->n_critics > 0) {
+                rt->critic = calloc(1, sizeof(*rt->critic));
+                if (!rt->critic)
+                        return -ENOMEM;
+                r = network_derive_critic(rt->settings, rt->network, rt->critic);
+                if (r < 0)
+                        return r;
+        }
+        for (Net net = 0; net < _NET_MAX; net++)
+                rt->networks[net] = net <= NET_TARGET ? rt->network : rt->critic;
+        return 0;
+}
+
+/* The parameters of the largest. */
+static size_t numbers_most(const Runtime *rt) {
+        return rt->critic && rt->critic->n_parameters > rt->network->n_parameters
+                               ? rt->critic->n_parameters
+                               : rt->network->n_parameters;
 }
 
 static int runtime_allocate(Runtime *rt) {
-        size_t n = (rt->network->n_parameters + 15) / 16 * 16;
+        size_t n = (numbers_most(rt) + 15) / 16 * 16;
         int r;
 
-        rt->n_blocks = (uint32_t) ((rt->network->n_parameters + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
-        rt->block_sums = calloc(rt->n_blocks, sizeof(double));
+        rt->block_sums = calloc((n + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK, sizeof(double));
         rt->lane_sums = calloc(LANES_MAX, sizeof(*rt->lane_sums));
         rt->benches = aligned_alloc(64, rt->settings->n_threads * sizeof(Bench));
         if (!rt->block_sums || !rt->lane_sums || !rt->benches)
@@ -100,7 +155,7 @@ static int runtime_allocate(Runtime *rt) {
         for (uint32_t i = 0; i < rt->settings->n_threads; i++)
                 rt->benches[i] = (Bench){};
         for (uint32_t i = 0; i < rt->settings->n_threads; i++) {
-                r = bench_init(&rt->benches[i], rt->network);
+                r = bench_init(&rt->benches[i], rt);
                 if (r < 0)
                         return r;
         }
@@ -127,12 +182,26 @@ static int runtime_allocate_stores(Runtime *rt) {
                 if (r < 0)
                         return r;
         }
+        for (Net net = NET_CRITIC; net < NET_CRITIC + 2 * row->n_critics; net++) {
+                r = adam_new(rt->critic->n_parameters, &rt->nets[net]);
+                if (r < 0)
+                        return r;
+        }
         switch ((Store) row->store) {
         case STORE_ROLLOUT: return 0;
         case STORE_BUFFER: return buffer_new(rt->settings->buffer_batches, rt->live, &rt->buffer);
         case STORE_REPLAY: return replay_new(rt->settings, rt->live, &rt->replay);
         }
         return -EINVAL;
+}
+
+/* Whether the policy's own network estimates the value of an observation. */
+static bool has_value(const Network *network) {
+        return network->act == ACT_CATEGORICAL || network->act == ACT_GAUSSIAN;
+}
+
+static bool has_deviation(const Network *network) {
+        return network->act == ACT_GAUSSIAN || network->act == ACT_SQUASHED;
 }
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret) {
@@ -154,11 +223,13 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);
         rt->layer_log_sd = network_find(rt->network, OUTPUT_LOG_STD);
         rt->layer_value = network_find(rt->network, OUTPUT_VALUE);
-        if (rt->layer_action == UINT32_MAX ||
-                        (rt->network->act != ACT_EPSILON_GREEDY && rt->layer_value == UINT32_MAX) ||
-                        (rt->network->act == ACT_GAUSSIAN && rt->layer_log_sd == UINT32_MAX))
+        if (rt->layer_action == UINT32_MAX || (has_value(rt->network) && rt->layer_value == UINT32_MAX) ||
+                        (has_deviation(rt->network) && rt->layer_log_sd == UINT32_MAX))
                 return -EINVAL;
 
+        r = runtime_shape(rt);
+        if (r < 0)
+                return r;
         r = runtime_allocate(rt);
         if (r < 0)
                 return r;
@@ -191,6 +262,10 @@ double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
 
 double *runtime_state(Runtime *rt) {
         return rt->state;
+}
+
+uint32_t runtime_action_numbers(const Runtime *rt) {
+        return rt->network->n_action;
 }
 
 Statistics *runtime_statistics(Runtime *rt) {

@@ -16,9 +16,18 @@ enum {
         ALGORITHM_STATE_MAX = 8,
 };
 
-/* Parameter sets of one shape. NET_TARGET exists if the algorithm's row (lib/algorithm-traits.c) asks for
- * it, and begins as a copy of the policy. */
-typedef enum Net { NET_POLICY, NET_TARGET, _NET_MAX } Net;
+/* Parameter sets. NET_TARGET has the policy's shape, and exists if the algorithm's row
+ * (lib/algorithm-traits.c) asks for it; critics have a shape of their own (network_derive_critic()). A
+ * target begins as a copy. */
+typedef enum Net {
+        NET_POLICY,
+        NET_TARGET,
+        NET_CRITIC,
+        NET_CRITIC_TARGET,
+        NET_CRITIC_2,
+        NET_CRITIC_2_TARGET,
+        _NET_MAX,
+} Net;
 
 typedef struct Rows {
         const uint32_t *order; /* row numbers */
@@ -33,6 +42,8 @@ double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
 Statistics *runtime_statistics(Runtime *runtime);
+/* Choices, or numbers of a continuous action. */
+uint32_t runtime_action_numbers(const Runtime *runtime);
 
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* old_value and old_log_probability of each row */
@@ -61,6 +72,8 @@ int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
 void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
+/* Polyak averaging: each parameter goes this share of the way. */
+void runtime_average(Runtime *runtime, Net to, Net from, double share);
 
 /* Data of earlier rounds, STORE_BUFFER: this round's become the newest of the last BufferBatches= rounds.
  * Then each pass draws one round that all verbs work on until the next is drawn: the newest for pass 0,
@@ -77,6 +90,24 @@ uint64_t runtime_store(Runtime *runtime);
 Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
+
+/* Critics of the minibatch that runtime_replay() drew: learner/runtime-critic.c. runtime_critic_targets()
+ * makes targets: the window's rewards, and of the least that any critic's target says of the action that a
+ * policy takes after it. The value of the entropy is in it, if there is a temperature. */
+typedef struct CriticTargets {
+        Net policy;               /* who acts after the window */
+        double noise, noise_clip; /* of ACT_DETERMINISTIC: on the action, as a share of half the space */
+        double temperature;       /* of ACT_SQUASHED */
+} CriticTargets;
+
+void runtime_critic_targets(Runtime *runtime, Rows rows, uint32_t draw, const CriticTargets *how);
+/* As runtime_gradient(): of a loss that reads what a critic says of the actions that were taken, as
+ * TERM_VALUE. And of what the policy's own actions are worth by the first critic, or, ACT_SQUASHED, by the
+ * less of all, and by their entropy. */
+int runtime_critic_gradient(Runtime *runtime, Net critic, Rows rows, Loss loss, const void *arg,
+                double *ret_sums, unsigned n_sums);
+int runtime_policy_gradient(Runtime *runtime, Rows rows, uint32_t draw, double temperature, double *ret_loss,
+                double *ret_entropy);
 
 /* learner/curvature/noise.c: the gradient's noise scale in rows, from the shares of the round that its
  * first actors have, or from parts of an only actor's; NaN: not measured. For a job that asks for it

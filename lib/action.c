@@ -111,30 +111,20 @@ static int32_t greedy_sample(const float *values, uint32_t n, ActordRandom *rand
         return logits_greatest(values, n);
 }
 
-/* The middle of a bounded space, and from there to its bounds. */
-static double action_middle(const Network *network) {
-        return 0.5 * network->action_low + 0.5 * network->action_high;
-}
-
-static double action_reach(const Network *network) {
-        return 0.5 * network->action_high - 0.5 * network->action_low;
-}
-
 /* As it is stored: whatever rounding made of it, it lies within the bounds. */
 static float action_within(const Network *network, double x) {
         x = x > network->action_high ? network->action_high : x;
         return (float) (x < network->action_low ? network->action_low : x);
 }
 
-/* The logarithm of a standard deviation, of a number without bounds: CleanRL's sac_continuous_action. */
-static double squashed_log_sd(float raw) {
+double squashed_log_sd(float share) {
         return SQUASHED_LOG_SD_LOW +
-               0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW) * (double_tanh((double) raw) + 1);
+               0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW) * ((double) share + 1);
 }
 
-/* log(1 - tanh(x)^2), which stays exact where tanh(x) is 1 but for rounding: "Soft Actor-Critic Algorithms
- * and Applications" (Haarnoja et al. 2018), appendix C, with 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2. */
-static double log_squash_slope(double x) {
+/* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), appendix C, with
+ * 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2. */
+double log_squash_slope(double x) {
         double size = x < 0 ? -x : x;
 
         return 2 * (LOG_2 - size - double_log(1 + double_exp(-2 * size)));
@@ -165,8 +155,7 @@ static void deterministic_sample(const Network *network, const float *parameters
         for (uint32_t i = 0; i < network->n_action; i++) {
                 double noise = deterministic ? 0 : network->action_noise * actord_random_normal(random);
 
-                ret_action[i] = action_within(
-                                network, middle + reach * (double_tanh((double) parameters[i]) + noise));
+                ret_action[i] = action_within(network, middle + reach * (parameters[i] + noise));
         }
 }
 

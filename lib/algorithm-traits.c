@@ -10,6 +10,8 @@
 #include "lib/fragment.h"
 
 #define BIT(name)     (UINT32_C(1) << ALGORITHM_##name)
+#define REPLAYS       (BIT(DQN) | CONTINUOUS)
+#define CONTINUOUS    (BIT(DDPG) | BIT(TD3) | BIT(SAC))
 #define ACTOR_CRITICS (BIT(PPO) | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 
 static_assert(_ALGORITHM_MAX <= 32, "one bit each");
@@ -20,7 +22,21 @@ static const AlgorithmRow rows[_ALGORITHM_MAX] = {
         [ALGORITHM_A2C] = { .store = STORE_ROLLOUT, .stale = true },
         [ALGORITHM_IMPALA] = { .store = STORE_ROLLOUT, .stale = true },
         [ALGORITHM_IMPACT] = { .store = STORE_BUFFER, .target = true, .stale = true },
-        [ALGORITHM_DQN] = { .store = STORE_REPLAY, .target = true, .stale = true, .values = true },
+        [ALGORITHM_DQN] = { .store = STORE_REPLAY, .target = true, .stale = true, .acting = ACTING_VALUES },
+        [ALGORITHM_DDPG] = { .store = STORE_REPLAY,
+                        .target = true,
+                        .stale = true,
+                        .acting = ACTING_DETERMINISTIC,
+                        .n_critics = 1 },
+        [ALGORITHM_TD3] = { .store = STORE_REPLAY,
+                        .target = true,
+                        .stale = true,
+                        .acting = ACTING_DETERMINISTIC,
+                        .n_critics = 2 },
+        [ALGORITHM_SAC] = { .store = STORE_REPLAY,
+                        .stale = true,
+                        .acting = ACTING_SQUASHED,
+                        .n_critics = 2 },
 };
 
 static const struct {
@@ -28,7 +44,7 @@ static const struct {
         uint32_t algorithms;
 } uses[] = {
         { SETTING_Learner_Epochs, BIT(PPO) | BIT(IMPACT) },
-        { SETTING_Learner_MinibatchSize, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) | BIT(DQN) },
+        { SETTING_Learner_MinibatchSize, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) | REPLAYS },
         { SETTING_Learner_Updates, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_Lambda, BIT(PPO) | BIT(A2C) },
         { SETTING_Learner_Clip, BIT(PPO) | BIT(IMPACT) },
@@ -55,14 +71,23 @@ static const struct {
         { SETTING_Learner_CurvatureSteps, ACTOR_CRITICS },
         { SETTING_Learner_NoiseScale, ACTOR_CRITICS },
         { SETTING_Learner_NoiseActors, ACTOR_CRITICS },
-        { SETTING_Learner_ReplaySize, BIT(DQN) },
-        { SETTING_Learner_ReplayMin, BIT(DQN) },
-        { SETTING_Learner_TrainRatio, BIT(DQN) },
-        { SETTING_Learner_NSteps, BIT(DQN) },
+        { SETTING_Learner_ReplaySize, REPLAYS },
+        { SETTING_Learner_ReplayMin, REPLAYS },
+        { SETTING_Learner_TrainRatio, REPLAYS },
+        { SETTING_Learner_NSteps, REPLAYS },
         { SETTING_Learner_HuberBound, BIT(DQN) },
         { SETTING_Learner_EpsilonStart, BIT(DQN) },
         { SETTING_Learner_EpsilonEnd, BIT(DQN) },
         { SETTING_Learner_EpsilonSteps, BIT(DQN) },
+        { SETTING_Learner_CriticLearningRate, CONTINUOUS },
+        { SETTING_Learner_Tau, CONTINUOUS },
+        { SETTING_Learner_PolicyDelay, CONTINUOUS },
+        { SETTING_Learner_ActionNoise, BIT(DDPG) | BIT(TD3) },
+        { SETTING_Learner_TargetNoise, BIT(TD3) },
+        { SETTING_Learner_NoiseClip, BIT(TD3) },
+        { SETTING_Learner_Temperature, BIT(SAC) },
+        { SETTING_Learner_TargetEntropy, BIT(SAC) },
+        { SETTING_Learner_Convolutions, ACTOR_CRITICS | BIT(DQN) },
 };
 
 const AlgorithmRow *algorithm_row(uint32_t algorithm) {
@@ -90,9 +115,10 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
                 n_rows = settings->buffer_batches * slots * (settings->rollout_steps + (uint64_t) frames);
                 row_bytes = observation_bytes / frames + 4 * n_action + 9;
                 break;
-        case STORE_REPLAY: /* observations before and after, choices, rewards, ends */
+        case STORE_REPLAY: /* observations before and after, actions, rewards, ends */
                 n_rows = slots * (algorithm_replay_steps(settings) + frames - 1);
-                row_bytes = 2 * (observation_bytes / frames) + 9;
+                row_bytes = 2 * (observation_bytes / frames) + 5;
+                row_bytes += algorithm_row(settings->algorithm)->acting == ACTING_VALUES ? 4 : 4 * n_action;
                 break;
         }
         return __builtin_mul_overflow(n_rows, row_bytes, &n) ? UINT64_MAX : n;

@@ -13,12 +13,24 @@ typedef enum Store {
         STORE_REPLAY,  /* the last ReplaySize= steps, with what followed each */
 } Store;
 
+/* By what a policy acts: what is told of its actions by the network's outputs. */
+typedef enum ActsBy {
+        ACTING_DISTRIBUTION,  /* probabilities, or a density: ACT_CATEGORICAL, ACT_GAUSSIAN */
+        ACTING_VALUES,        /* a value for each: ACT_EPSILON_GREEDY */
+        ACTING_DETERMINISTIC, /* the action itself: ACT_DETERMINISTIC */
+        ACTING_SQUASHED,      /* a density within the bounds: ACT_SQUASHED */
+} ActsBy;
+
+#define CRITICS_MAX 2u
+
 typedef struct AlgorithmRow {
         uint32_t store;
         bool target; /* a second set of parameters, NET_TARGET */
         bool stale;  /* may learn from what an older version of the policy did */
-        /* the network estimates the value of each action, and acts by that: ACT_EPSILON_GREEDY */
-        bool values;
+        uint32_t acting;
+        /* networks beside the policy's that estimate the value of an action, each with a target of its
+         * own; at most CRITICS_MAX */
+        uint32_t n_critics;
 } AlgorithmRow;
 
 /* algorithm: a valid Algorithm_. */

@@ -33,9 +33,9 @@ static inline size_t forward_parameters(const Network *network) {
 }
 
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
- * the values of the choices, then the chance of a random one; or what tanh() makes an action of, then that
- * chance; or of ACT_SQUASHED means, then what squashed standard deviations are made of, then that chance.
- * value may be NULL: then layers that only the
+ * the values of the choices, then the chance of a random one; or of ACT_DETERMINISTIC shares of the bounds,
+ * then that chance; or of ACT_SQUASHED means, then shares of the log standard deviations' bounds, then that
+ * chance. value may be NULL: then layers that only the
  * value needs are left out; it is untouched if the network has none. Not NULL: after
  * forward_new_with_values() alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
@@ -51,9 +51,23 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
 
-/* The logarithms of the standard deviations of ACT_SQUASHED lie between these. */
+/* The logarithms of the standard deviations of ACT_SQUASHED lie between these, as in CleanRL's
+ * sac_continuous_action; a layer says where, from -1 to 1. */
 #define SQUASHED_LOG_SD_LOW  (-5.0)
 #define SQUASHED_LOG_SD_HIGH 2.0
+double squashed_log_sd(float share);
+
+/* log(1 - tanh(x)^2), which stays exact where tanh(x) is 1 but for rounding. */
+double log_squash_slope(double x);
+
+/* The middle of the bounds of actions, and how far it is from there to each. */
+static inline double action_middle(const Network *network) {
+        return 0.5 * network->action_low + 0.5 * network->action_high;
+}
+
+static inline double action_reach(const Network *network) {
+        return 0.5 * network->action_high - 0.5 * network->action_low;
+}
 
 /* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped by
  * ACT_GAUSSIAN and within the bounds by the others. A deterministic policy has no log-probability: 0.

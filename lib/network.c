@@ -276,6 +276,90 @@ static int network_derive_actor_critic(
         return 0;
 }
 
+/* What the space of actions gives a policy that scales its output to the bounds. */
+static int network_take_bounds(const JobSettings *settings, const ActordSpace *space, Network *network) {
+        if (network->act != ACT_GAUSSIAN)
+                return -EPROTOTYPE;
+        if (!isfinite(space->low) || !isfinite(space->high) || !(space->low < space->high))
+                return -ERANGE;
+
+        network->action_low = space->low;
+        network->action_high = space->high;
+        network->action_noise = settings->action_noise;
+        return 0;
+}
+
+/* Named as the policies of Stable-Baselines3's DDPG and TD3. */
+static int network_derive_deterministic(
+                const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+        uint32_t n_hidden = settings_hidden_layers(settings);
+        int r, trunk;
+
+        r = network_take_bounds(settings, &spec->action, network);
+        if (r < 0)
+                return r;
+        network->act = ACT_DETERMINISTIC;
+        trunk = network_append_trunk(network, settings, &spec->observation, "actor.mu");
+        if (trunk < 0)
+                return trunk;
+        network_append_head(network, OUTPUT_ACTION, "actor.mu", (int) dense_number(settings, n_hidden),
+                        (uint32_t) trunk, network->n_action, 1.0);
+        network->layers[network->n_layers - 1].activation = LAYER_TANH;
+        return 0;
+}
+
+/* Named as the policy of Stable-Baselines3's SAC. */
+static int network_derive_squashed(
+                const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+        int r, trunk;
+
+        r = network_take_bounds(settings, &spec->action, network);
+        if (r < 0)
+                return r;
+        network->act = ACT_SQUASHED;
+        trunk = network_append_trunk(network, settings, &spec->observation, "actor.latent_pi");
+        if (trunk < 0)
+                return trunk;
+        network_append_head(
+                        network, OUTPUT_ACTION, "actor.mu", -1, (uint32_t) trunk, network->n_action, 1.0);
+        network_append_head(network, OUTPUT_LOG_STD, "actor.log_std", -1, (uint32_t) trunk,
+                        network->n_action, 1.0);
+        network->layers[network->n_layers - 1].activation = LAYER_TANH;
+        return 0;
+}
+
+int network_derive_critic(const JobSettings *settings, const Network *policy, Network *ret) {
+        Network network;
+        int trunk;
+
+        assert(settings);
+        assert(policy);
+        assert(ret);
+
+        memset(&network, 0, sizeof(network));
+        network.act = policy->act;
+        network.n_observation = policy->n_observation + policy->n_action;
+        network.n_action = policy->n_action;
+        trunk = network_append_trunk(&network, settings, NULL, "q");
+        if (trunk < 0)
+                return trunk;
+        network_append_head(&network, OUTPUT_VALUE, "q",
+                        (int) dense_number(settings, settings_hidden_layers(settings)), (uint32_t) trunk, 1,
+                        1.0);
+        memcpy(ret, &network, sizeof(network));
+        return 0;
+}
+
+static int network_derive_layers(const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+        switch ((ActsBy) algorithm_row(settings->algorithm)->acting) {
+        case ACTING_DISTRIBUTION: return network_derive_actor_critic(settings, &spec->observation, network);
+        case ACTING_VALUES: return network_derive_values(settings, &spec->observation, network);
+        case ACTING_DETERMINISTIC: return network_derive_deterministic(settings, spec, network);
+        case ACTING_SQUASHED: return network_derive_squashed(settings, spec, network);
+        }
+        return -EINVAL;
+}
+
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret) {
         uint32_t n_hidden = settings_hidden_layers(settings);
         Network network;
@@ -294,10 +378,7 @@ int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Netwo
         if (r < 0)
                 return r;
         network.pixels = settings->convolutions.n > 0 && spec->observation.element == ACTORD_U8;
-        if (algorithm_row(settings->algorithm)->values)
-                r = network_derive_values(settings, &spec->observation, &network);
-        else
-                r = network_derive_actor_critic(settings, &spec->observation, &network);
+        r = network_derive_layers(settings, spec, &network);
         if (r < 0)
                 return r;
         r = widths_check(&network);

@@ -7,8 +7,12 @@
 #include "include/settings.h"
 
 /* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
+ * -EPROTOTYPE: it needs continuous ones; -ERANGE: they need bounds;
  * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
+
+/* The network of a critic: reads what `policy` reads and an action, and estimates its value. */
+int network_derive_critic(const JobSettings *settings, const Network *policy, Network *ret);
 
 /* How many frames of an observation a learner keeps apart, each once: those of images. Other observations
  * are kept whole. */

@@ -7,7 +7,9 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "lib/algorithm-traits.h"
 #include "lib/futex.h"
+#include "lib/network.h"
 
 enum { SPIN_NSEC = 50000, ALIGN = 4096 };
 
@@ -24,11 +26,24 @@ static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) 
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
 
+/* The parameters of the largest network that has a gradient: each learner keeps critics itself, but their
+ * gradients are summed like the policy's. */
+static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
+        Network critic;
+
+        if (algorithm_row(settings->algorithm)->n_critics == 0 ||
+                        network_derive_critic(settings, policy, &critic) < 0 ||
+                        critic.n_parameters < policy->n_parameters)
+                return policy->n_parameters;
+        return critic.n_parameters;
+}
+
 void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret) {
         uint64_t at = 0, n_parameters = page->network.n_parameters;
-        uint64_t n_blocks = (n_parameters + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
+        uint64_t n_largest = gradient_numbers(settings, &page->network);
+        uint64_t n_blocks = (n_largest + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
         ReduceLayout l = {
-                .lane_bytes = (n_parameters * sizeof(float) + 63) & ~UINT64_C(63),
+                .lane_bytes = (n_largest * sizeof(float) + 63) & ~UINT64_C(63),
                 .n_rows = batch_rows(settings, &page->segment),
         };
 

@@ -28,7 +28,7 @@ typedef struct ReduceHead {
 /* Bytes from the mapping's start. */
 typedef struct ReduceLayout {
         uint64_t lane_bytes;    /* of one lane's gradient */
-        uint64_t lanes_at;      /* float [GRADIENT_PARTS][parameters] */
+        uint64_t lanes_at;      /* float [GRADIENT_PARTS][parameters of the largest network] */
         uint64_t sums_at;       /* double [GRADIENT_PARTS][REDUCE_SUMS_MAX] */
         uint64_t block_sums_at; /* double [blocks]: squares of the reduced gradient */
         uint64_t parameters_at; /* float [parameters], and what Adam remembers of them: */

@@ -26,6 +26,8 @@ typedef enum RandomPurpose {
         RANDOM_EVALUATE_STEP,
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
+        RANDOM_TARGET = 31,  /* actions after what was drawn, which targets are made of */
+        RANDOM_POLICY = 32,  /* actions that the policy would take there now */
         RANDOM_CURVATURE = 40,
         RANDOM_RESAMPLE = 64, /* the bootstrap of a report; no job's */
         _RANDOM_PURPOSE_MAX,

@@ -45,7 +45,11 @@
                  "its files must not change")                                                               \
         X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")            \
         X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB "   \
-                 "under [Distribution] Policy=async")
+                 "under [Distribution] Policy=async")                                                       \
+        X(CONTINUOUS, "action.kind: ddpg, td3 and sac need continuous actions; ppo, a2c, impala, impact "   \
+                      "or dqn would work")                                                                  \
+        X(BOUNDED, "action.low or high: ddpg, td3 and sac scale actions to these bounds, which must be "    \
+                   "finite and apart; ppo, a2c, impala or impact would work")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -82,6 +86,7 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
 /* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of
  * the policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions;
+ * -EPROTOTYPE: it needs continuous ones; -ERANGE: they need bounds;
  * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
  * kept from round to round does not fit the learner's MemoryMax=. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);

@@ -105,7 +105,7 @@ static void list_banks(TensorList *list, Learner *l) {
 }
 
 static void list_parameters(TensorList *list, Learner *l, const char *name, Net net) {
-        list->n += checkpoint_network_rows(list->format, name, &l->context.page->network,
+        list->n += checkpoint_network_rows(list->format, name, l->runtime->networks[net],
                         l->runtime->nets[net]->parameters, list->rows + list->n);
 }
 
@@ -124,6 +124,46 @@ static void list_moments(TensorList *list, Learner *l) {
 
         policy_tensor_add(list, "adam.m", "F32", net->m, net->n);
         policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
+}
+
+/* Each learner has critics of its own, which are the same. Their targets have no optimiser. */
+static const char *const critic_names[_NET_MAX] = {
+        [NET_CRITIC] = "critic",
+        [NET_CRITIC_TARGET] = "critic-target",
+        [NET_CRITIC_2] = "critic-2",
+        [NET_CRITIC_2_TARGET] = "critic-2-target",
+};
+
+static bool is_critic_with_optimiser(const Runtime *rt, Net net) {
+        return rt->nets[net] && (net == NET_CRITIC || net == NET_CRITIC_2);
+}
+
+static void critic_tensor_add(
+                TensorList *list, Net net, const char *name, const char *dtype, void *data, uint64_t n) {
+        char whole[TENSOR_NAME_MAX];
+
+        checkpoint_tensor_name(list->format, critic_names[net], name, whole);
+        tensor_add(list, whole, dtype, data, n);
+}
+
+static void list_critic_numbers(TensorList *list, Learner *l) {
+        for (Net net = NET_CRITIC; net < _NET_MAX; net++)
+                if (is_critic_with_optimiser(l->runtime, net))
+                        critic_tensor_add(list, net, "adam.step", "I64", &l->runtime->nets[net]->step, 1);
+}
+
+static void list_critics(TensorList *list, Learner *l) {
+        for (Net net = NET_CRITIC; net < _NET_MAX; net++) {
+                Adam *adam = l->runtime->nets[net];
+
+                if (!adam)
+                        continue;
+                list_parameters(list, l, critic_names[net], net);
+                if (!is_critic_with_optimiser(l->runtime, net))
+                        continue;
+                critic_tensor_add(list, net, "adam.m", "F32", adam->m, adam->n);
+                critic_tensor_add(list, net, "adam.v", "F32", adam->v, adam->n);
+        }
 }
 
 /* What the algorithm keeps from round to round, by the width of elements. */
@@ -220,10 +260,12 @@ size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, Tenso
         if (overlap)
                 list_flights(&list, l);
         list_store_numbers(&list, l);
+        list_critic_numbers(&list, l);
         if (l->context.learner == 0) { /* the others see what it reads */
                 list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
                 list_moments(&list, l);
         }
+        list_critics(&list, l);
         list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
         list_store_bytes(&list, l);

@@ -206,11 +206,16 @@ static bool numbers_possible(const Learner *l) {
                normaliser_possible(l->observation) && normaliser_possible(l->discounted);
 }
 
-static bool stores_possible(const Runtime *rt) {
-        const Adam *target = rt->nets[NET_TARGET];
+static bool net_possible(const Adam *net) {
+        return net->step <= INT64_MAX && floats_finite(net->parameters, net->n, -INFINITY) &&
+               floats_finite(net->m, net->n, -INFINITY) && floats_finite(net->v, net->n, 0.0f);
+}
 
-        return (!target || floats_finite(target->parameters, target->n, -INFINITY)) &&
-               (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
+static bool stores_possible(const Runtime *rt) {
+        for (Net net = NET_TARGET; net < _NET_MAX; net++)
+                if (rt->nets[net] && !net_possible(rt->nets[net]))
+                        return false;
+        return (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
 }
 
 static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_version) {
@@ -274,8 +279,7 @@ static int begin_with(Learner *l, const Checkpoint *checkpoint) {
                 return r;
         if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
                 return refuse(-EBADMSG, "some of its numbers are not finite");
-        if (rt->nets[NET_TARGET])
-                runtime_copy(rt, NET_TARGET, NET_POLICY);
+        runtime_copy_targets(rt);
         return 0;
 }
 
@@ -309,8 +313,7 @@ static int restore(Learner *l) {
         if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
                         S_ISREG(st.st_mode))
                 return restore_file(l);
-        if (l->runtime->nets[NET_TARGET])
-                runtime_copy(l->runtime, NET_TARGET, NET_POLICY);
+        runtime_copy_targets(l->runtime);
         return 0;
 }
 

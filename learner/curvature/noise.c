@@ -54,7 +54,7 @@ double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
                  * says so. */
                 if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
                         return NAN;
-                for (uint32_t i = 0; i < rt->n_blocks; i++)
+                for (uint32_t i = 0; i < runtime_blocks(rt); i++)
                         small += rt->block_sums[i] / n;
                 for (uint64_t i = 0; i < rt->network->n_parameters; i++)
                         rt->noise_mean[i] += (double) rt->gradients[0][i] / n;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/forward.h"
+#include "lib/network.h"
 #include "lib/rng.h"
 #include "tests/unit/learner-fixture.h"
 
@@ -27,7 +28,7 @@ static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
                 action_sample(&bed->page.network, parameters, false, &random,
                                 segment_action(segment, l, row),
                                 &segment_log_probabilities(segment, l)[row]);
-                if (bed->page.network.act != ACT_GAUSSIAN)
+                if (!act_is_continuous(bed->page.network.act))
                         *reward = *(int32_t *) segment_action(segment, l, row) == (x > 0 ? 0 : 1);
                 else
                         *reward = 1 - pow((double) (*(float *) segment_action(segment, l, row) - x), 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tests/unit/learner-fixture.h"
 
+#include "lib/network.h"
 #include "tests/unit/text-fixture.h"
 
 void bed_settings(const char *environment, const char *sections, JobSettings *ret) {
@@ -132,6 +133,8 @@ static void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {
 void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[actor];
+        /* Unclipped actions go beyond the bounds, which are -1 and 1. */
+        double reach = bed->page.network.act == ACT_GAUSSIAN ? 1.5 : 1;
         GRand *rand = g_rand_new_with_seed(seed * 1000 + actor);
         uint64_t n_finals = 0;
 
@@ -153,13 +156,13 @@ void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
                         uint32_t horizon = bed->page.spec.horizon_steps;
                         uint8_t end = END_NOT;
 
-                        if (bed->page.network.act != ACT_GAUSSIAN)
+                        if (!act_is_continuous(bed->page.network.act))
                                 *(int32_t *) segment_action(segment, l, row) =
                                                 g_rand_int_range(rand, 0, (int) bed->page.network.n_action);
                         else
                                 for (uint32_t k = 0; k < bed->page.network.n_action; k++)
                                         ((float *) segment_action(segment, l, row))[k] =
-                                                        (float) g_rand_double_range(rand, -1.5, 1.5);
+                                                        (float) g_rand_double_range(rand, -reach, reach);
                         segment_rewards(segment, l)[row] = g_rand_double_range(rand, -1, 1);
                         segment_log_probabilities(segment, l)[row] = -1.0f;
 

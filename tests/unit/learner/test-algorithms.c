@@ -13,11 +13,15 @@
 
 enum { ACTORS = 3, ROUNDS = 6 };
 
+/* With a round of the end, each takes some steps. */
+#define CRITICS "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nTrainRatio=0.02\n"
+
 typedef struct Case {
         const char *name, *learner;
         const char *bandit; /* what it learns the bandit with */
         uint32_t n_updates; /* in so many rounds */
         bool continuous;    /* takes such actions too */
+        bool no_choices;    /* takes no others */
         bool image;         /* seen as bytes, through convolutions */
         uint32_t stack;     /* frames of it that are stored once */
 } Case;
@@ -61,7 +65,7 @@ static Answer play(Bed *bed, uint32_t first, uint32_t end, uint32_t even) {
 static void test_threads(gconstpointer data) {
         const Case *c = data;
 
-        for (unsigned continuous = 0; continuous <= c->continuous; continuous++) {
+        for (unsigned continuous = c->no_choices; continuous <= c->continuous; continuous++) {
                 uint8_t sha256[32];
 
                 for (uint32_t n = 1; n <= 3; n++) {
@@ -81,7 +85,7 @@ static void test_threads(gconstpointer data) {
 static void test_checkpoint(gconstpointer data) {
         const Case *c = data;
 
-        for (unsigned continuous = 0; continuous <= c->continuous; continuous++) {
+        for (unsigned continuous = c->no_choices; continuous <= c->continuous; continuous++) {
                 g_autofree char *directory = g_dir_make_tmp("algorithms-XXXXXX", NULL);
                 int state_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
                 Bed whole = {}, before = {}, after = {};
@@ -120,7 +124,7 @@ static void test_checkpoint(gconstpointer data) {
 static void test_bandit(gconstpointer data) {
         const Case *c = data;
 
-        for (unsigned continuous = 0; continuous <= c->continuous; continuous++) {
+        for (unsigned continuous = c->no_choices; continuous <= c->continuous; continuous++) {
                 ActordEnvSpec spec = bed_spec_box(1, 1, continuous ? 0 : 2);
                 g_autofree char *sections =
                                 g_strdup_printf("Algorithm=%s\n[Actor]\nEnvsPerActor=8\nRolloutSteps=16\n"
@@ -201,6 +205,11 @@ int main(int argc, char *argv[]) {
                 { "dqn", "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nNSteps=3\nTargetInterval=7",
                                 "ReplayMin=256\nMinibatchSize=64\nEpsilonSteps=4000\nEpsilonEnd=0.02", 80,
                                 false },
+                { "ddpg", CRITICS "NSteps=3", "ReplayMin=256\nMinibatchSize=64\nTau=0.05", 40, true, true },
+                { "td3", CRITICS "PolicyDelay=3\nTargetNoise=0.3",
+                                "ReplayMin=256\nMinibatchSize=64\nTau=0.05", 60, true, true },
+                { "sac", CRITICS "CriticLearningRate=0.001", "ReplayMin=256\nMinibatchSize=64\nTau=0.05", 60,
+                                true, true },
         };
 
         /* One of each store. */

@@ -58,7 +58,7 @@ static void check_plain(uint32_t n_out, uint32_t n_in) {
         g_autofree double *x = g_new(double, rows *n);
         g_autofree float *parameters = g_new0(float, PARAMETERS_MAX);
 
-        g_assert_cmpint(parameters_init(&settings, &network, 0, 1, parameters), ==, 0);
+        g_assert_cmpint(parameters_init(&settings, &network, 0, 0, 1, parameters), ==, 0);
         for (uint32_t i = 0; i < network.n_layers; i++) {
                 const Layer *l = &network.layers[i];
                 ActordRandom random;
@@ -91,9 +91,9 @@ static void test_shared(void) {
         Network network = network_of(20, 30);
         g_autofree float *one = g_new0(float, PARAMETERS_MAX), *several = g_new0(float, PARAMETERS_MAX);
 
-        g_assert_cmpint(parameters_init(&settings, &network, 0, 1, one), ==, 0);
+        g_assert_cmpint(parameters_init(&settings, &network, 0, 0, 1, one), ==, 0);
         for (uint32_t k = 4; k-- > 0;)
-                g_assert_cmpint(parameters_init(&settings, &network, k, 4, several), ==, 0);
+                g_assert_cmpint(parameters_init(&settings, &network, 0, k, 4, several), ==, 0);
         g_assert_cmpmem(one, sizeof(float[PARAMETERS_MAX]), several, sizeof(float[PARAMETERS_MAX]));
 }
 

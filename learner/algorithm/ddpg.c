@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Continuous control with deep reinforcement learning" (Lillicrap et al. 2016): a policy that says one
+ * action, a critic that estimates what it is worth, and slowly following copies of both, which targets are
+ * made of. The critic descends the mean of (Q(s, a) - r - gamma Q'(s', mu'(s')))^2 (their algorithm 1), the
+ * policy climbs Q(s, mu(s)) by (6). */
+#include "learner/algorithm/critics.h"
+
+static int ddpg_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
+        const JobSettings *s = runtime_settings(runtime);
+        Rows rows = runtime_replay(runtime, draw, s->gamma);
+        double entropy;
+        int r;
+
+        runtime_critic_targets(runtime, rows, draw, &(CriticTargets){ .policy = NET_TARGET });
+        r = critics_move(runtime, rows, 1, steps);
+        if (r < 0 || !critics_policy_due(runtime))
+                return r;
+
+        r = critics_move_policy(runtime, rows, draw, 0.0, steps, &entropy);
+        if (r < 0)
+                return r;
+        critics_follow(runtime, 1, true);
+        return 0;
+}
+
+static int ddpg_learn(Runtime *runtime) {
+        CriticSteps steps;
+
+        return critics_learn(runtime, ddpg_step, &steps);
+}
+
+const Algorithm algorithm_DDPG = {
+        .name = "ddpg",
+        .learn = ddpg_learn,
+        .epsilon = critics_epsilon,
+        .possible = critics_possible,
+};

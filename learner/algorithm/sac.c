@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), algorithm 1: a random policy that
+ * is paid for its entropy too. Two critics make targets with the value of the entropy in them (5, 6), the
+ * policy descends (7) by the noise that its actions were drawn with (9), and the weight of the entropy, the
+ * temperature, is learned so that the entropy comes to TargetEntropy= (18). */
+#include <errno.h>
+#include <math.h>
+
+#include "learner/algorithm/critics.h"
+#include "lib/doubles.h"
+
+enum {
+        STATE_LOG_TEMPERATURE = CRITICS_STATE,
+        STATE_M, /* what Adam remembers of it */
+        STATE_V,
+        STATE_MOVES,
+};
+
+enum { N_CRITICS = 2 };
+
+static double temperature_of(Runtime *runtime) {
+        const JobSettings *s = runtime_settings(runtime);
+
+        return settings_present(s, SETTING_Learner_Temperature)
+                               ? s->temperature
+                               : double_exp(runtime_state(runtime)[STATE_LOG_TEMPERATURE]);
+}
+
+/* One step of Adam along the gradient of log(alpha) -> alpha (entropy - target). */
+static void temperature_move(Runtime *runtime, double rate, double entropy) {
+        const JobSettings *s = runtime_settings(runtime);
+        double *state = runtime_state(runtime), b1 = s->adam_beta1, b2 = s->adam_beta2, d, m, v;
+        double target = settings_present(s, SETTING_Learner_TargetEntropy)
+                                        ? s->target_entropy
+                                        : -(double) runtime_action_numbers(runtime);
+        uint64_t n = (uint64_t) ++state[STATE_MOVES];
+
+        d = double_exp(state[STATE_LOG_TEMPERATURE]) * (entropy - target);
+        state[STATE_M] = b1 * state[STATE_M] + (1.0 - b1) * d;
+        state[STATE_V] = b2 * state[STATE_V] + (1.0 - b2) * d * d;
+        m = state[STATE_M] / (1.0 - double_power(b1, n));
+        v = state[STATE_V] / (1.0 - double_power(b2, n));
+        state[STATE_LOG_TEMPERATURE] -= rate * m / (sqrt(v) + s->adam_epsilon);
+}
+
+static int sac_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
+        const JobSettings *s = runtime_settings(runtime);
+        Rows rows = runtime_replay(runtime, draw, s->gamma);
+        double temperature = temperature_of(runtime), entropy;
+        int r;
+
+        runtime_critic_targets(runtime, rows, draw,
+                        &(CriticTargets){ .policy = NET_POLICY, .temperature = temperature });
+        r = critics_move(runtime, rows, N_CRITICS, steps);
+        if (r < 0)
+                return r;
+        r = critics_move_policy(runtime, rows, draw, temperature, steps, &entropy);
+        if (r < 0)
+                return r;
+        if (!settings_present(s, SETTING_Learner_Temperature))
+                temperature_move(runtime, steps->critic_rate, entropy);
+        if (!isfinite(temperature_of(runtime)))
+                return -ERANGE;
+        critics_follow(runtime, N_CRITICS, false);
+        return 0;
+}
+
+static int sac_learn(Runtime *runtime) {
+        CriticSteps steps;
+        int r;
+
+        r = critics_learn(runtime, sac_step, &steps);
+        if (r < 0)
+                return r;
+        runtime_statistics(runtime)->entropy = steps.n_policy > 0 ? steps.entropy / steps.n_policy : NAN;
+        return 0;
+}
+
+static bool sac_possible(const double state[ALGORITHM_STATE_MAX]) {
+        return critics_possible(state) && state[STATE_V] >= 0.0 && state[STATE_MOVES] >= 0.0 &&
+               state[STATE_MOVES] < 0x1p53;
+}
+
+const Algorithm algorithm_SAC = {
+        .name = "sac",
+        .learn = sac_learn,
+        .epsilon = critics_epsilon,
+        .possible = sac_possible,
+};

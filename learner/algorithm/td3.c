@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Addressing Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018), algorithm 1:
+ * DDPG with two critics, whose lesser estimate makes targets (10); with noise on the action that targets
+ * are made of (14); and a policy that moves after every PolicyDelay= steps of its critics. */
+#include "learner/algorithm/critics.h"
+
+enum { N_CRITICS = 2 };
+
+static int td3_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
+        const JobSettings *s = runtime_settings(runtime);
+        Rows rows = runtime_replay(runtime, draw, s->gamma);
+        CriticTargets targets = {
+                .policy = NET_TARGET,
+                .noise = s->target_noise,
+                .noise_clip = s->noise_clip,
+        };
+        double entropy;
+        int r;
+
+        runtime_critic_targets(runtime, rows, draw, &targets);
+        r = critics_move(runtime, rows, N_CRITICS, steps);
+        if (r < 0 || !critics_policy_due(runtime))
+                return r;
+
+        r = critics_move_policy(runtime, rows, draw, 0.0, steps, &entropy);
+        if (r < 0)
+                return r;
+        critics_follow(runtime, N_CRITICS, true);
+        return 0;
+}
+
+static int td3_learn(Runtime *runtime) {
+        CriticSteps steps;
+
+        return critics_learn(runtime, td3_step, &steps);
+}
+
+const Algorithm algorithm_TD3 = {
+        .name = "td3",
+        .learn = td3_learn,
+        .epsilon = critics_epsilon,
+        .possible = critics_possible,
+};

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* DDPG, TD3 and SAC: targets and gradients against the same in double precision and plain loops; how often
+ * the policy moves, how its targets follow, what is refused. */
+#include "learner/algorithm/critics.h"
+#include "lib/rng.h"
+#include "tests/unit/gradient-reference.h"
+
+enum { STEPS = 8, ENVS = 3, ROWS = 32, OBSERVATIONS = 3, ACTIONS = 2, ROUNDS = 3 };
+
+/* One gradient step a round, of the last of which all is checked. */
+static void open_bed(Bed *bed, const char *algorithm, const char *learner) {
+        g_autofree char *sections = g_strdup_printf(
+                        "Algorithm=%s\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=%u\nRolloutSteps=%u\n"
+                        "[Learner]\nHiddenLayers=5 4\nReplayMin=1\nLearningRate=0.01\nMinibatchSize=%u\n"
+                        "TrainRatio=0.0209\nMaxGradNorm=0\nGamma=0.8\nNSteps=2\nTau=0.25\n%s\n",
+                        algorithm, ENVS, STEPS, ROWS, learner);
+        ActordEnvSpec spec = bed_spec_box(OBSERVATIONS, ACTIONS, 0);
+
+        spec.horizon_steps = 9;
+        bed_settings("CartPole-v1", sections, &bed->settings);
+        bed_open(bed, &spec, -1, -1);
+        bed_restore(bed);
+}
+
+static void play(Bed *bed, uint32_t round) {
+        for (uint32_t a = 0; a < 2; a++) {
+                bed_fill(bed, a, round & 1, round);
+                bed_take(bed, a, round & 1);
+        }
+        bed_learn(bed, round, 2);
+}
+
+/* The parameters of all nets as a round began. */
+typedef struct Nets {
+        double parameters[_NET_MAX][256];
+} Nets;
+
+static void nets_read(const Bed *bed, Nets *ret) {
+        for (Net net = 0; net < _NET_MAX; net++) {
+                const Adam *adam = bed->learner->runtime->nets[net];
+
+                for (size_t i = 0; adam && i < adam->n; i++)
+                        ret->parameters[net][i] = (double) adam->parameters[i];
+                g_assert_true(!adam || adam->n <= 256);
+        }
+}
+
+/* The output of a layer, of a row's observation and, for a critic, an action. */
+static void outputs_of(const Network *network, const double *parameters, const float *observation,
+                const double *action, LayerOutput output, double *ret) {
+        double storage[LAYERS_MAX][16], *outputs[LAYERS_MAX];
+        float input[OBSERVATIONS + ACTIONS];
+        uint32_t layer = network_find(network, output);
+
+        for (unsigned i = 0; i < LAYERS_MAX; i++)
+                outputs[i] = storage[i];
+        memcpy(input, observation, OBSERVATIONS * sizeof(float));
+        for (unsigned k = 0; action && k < ACTIONS; k++)
+                input[OBSERVATIONS + k] = (float) action[k];
+        reference_forward(network, parameters, input, outputs);
+        memcpy(ret, outputs[layer], network->layers[layer].n_out * sizeof(double));
+}
+
+/* A critic reads an action in single precision; differences need the derivative. */
+static double critic_of(const Network *critic, const double *parameters, const float *observation,
+                const double action[ACTIONS]) {
+        g_autofree double *moved = g_memdup2(parameters, critic->n_parameters * sizeof(double));
+        const Layer *first = &critic->layers[0];
+        double value;
+
+        /* The first layer by hand, the others by the reference: with a bias that holds its sum. */
+        for (uint32_t o = 0; o < first->n_out; o++)
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        moved[first->bias_at + o] += parameters[first->weight_at + o * first->n_reads +
+                                                                     OBSERVATIONS + k] *
+                                                     action[k];
+        outputs_of(critic, moved, observation, (double[ACTIONS]){}, OUTPUT_VALUE, &value);
+        return value;
+}
+
+typedef struct Given {
+        const Bed *bed;
+        const Nets *nets; /* as they were when the gradient was taken */
+        Net critic;
+        double temperature;
+} Given;
+
+static const Batch *batch_of(const Given *g) {
+        return g->bed->learner->runtime->batch;
+}
+
+static double reference_critic_loss(const void *arg, const double *parameters) {
+        const Given *g = arg;
+        const Batch *b = batch_of(g);
+        double sum = 0;
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+                double action[ACTIONS];
+
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        action[k] = (double) b->actions[i * ACTIONS + k];
+                sum += pow(critic_of(g->bed->learner->runtime->critic, parameters,
+                                           b->observations + (size_t) i * OBSERVATIONS, action) -
+                                                (double) b->target[i],
+                                2);
+        }
+        return sum / ROWS;
+}
+
+/* The numbers that an action of row i was drawn with. */
+static void stream_of(const Given *g, RandomPurpose purpose, uint32_t i, double ret[ACTIONS]) {
+        ActordRandom random;
+
+        random_begin(&random, g->bed->settings.seed, purpose, i, ROUNDS - 1, 0);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                ret[k] = actord_random_normal(&random);
+}
+
+/* An action of the squashed policy, and its log-probability. */
+static double squashed_of(const Given *g, const double *parameters, const float *observation,
+                const double normal[ACTIONS], double ret_action[ACTIONS]) {
+        const Network *network = &g->bed->page.network;
+        double mean[ACTIONS], share[ACTIONS], sum = 0;
+
+        outputs_of(network, parameters, observation, NULL, OUTPUT_ACTION, mean);
+        outputs_of(network, parameters, observation, NULL, OUTPUT_LOG_STD, share);
+        for (unsigned k = 0; k < ACTIONS; k++) {
+                double log_sd = -5 + 3.5 * (share[k] + 1);
+
+                ret_action[k] = tanh(mean[k] + exp(log_sd) * normal[k]);
+                sum -= normal[k] * normal[k] / 2 + log_sd + log(2 * M_PI) / 2 +
+                       log(1 - ret_action[k] * ret_action[k]);
+        }
+        return sum;
+}
+
+static double least_of(const Given *g, bool target, const float *observation, const double *action) {
+        const Runtime *rt = g->bed->learner->runtime;
+        double least = INFINITY;
+
+        for (uint32_t k = 0; k < rt->n_critics; k++)
+                least = fmin(least, critic_of(rt->critic, g->nets->parameters[NET_CRITIC + 2 * k + target],
+                                                    observation, action));
+        return least;
+}
+
+static double reference_policy_loss(const void *arg, const double *parameters) {
+        const Given *g = arg;
+        double sum = 0;
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+                const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
+                double action[ACTIONS], normal[ACTIONS];
+
+                if (g->bed->page.network.act == ACT_DETERMINISTIC) {
+                        outputs_of(&g->bed->page.network, parameters, observation, NULL, OUTPUT_ACTION,
+                                        action);
+                        sum -= critic_of(g->bed->learner->runtime->critic, g->nets->parameters[NET_CRITIC],
+                                        observation, action);
+                        continue;
+                }
+                stream_of(g, RANDOM_POLICY, i, normal);
+                sum += g->temperature * squashed_of(g, parameters, observation, normal, action);
+                sum -= least_of(g, false, observation, action);
+        }
+        return sum / ROWS;
+}
+
+/* Targets are of the nets as they were before the step. */
+static void check_targets(const Given *g, double noise, double noise_clip) {
+        const Runtime *rt = g->bed->learner->runtime;
+        const Batch *b = batch_of(g);
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+                const float *next = b->observations + (size_t) (b->step_rows + i) * OBSERVATIONS;
+                double action[ACTIONS], normal[ACTIONS], value = 0;
+
+                stream_of(g, RANDOM_TARGET, i, normal);
+                if (g->bed->page.network.act == ACT_DETERMINISTIC) {
+                        outputs_of(rt->network, g->nets->parameters[NET_TARGET], next, NULL, OUTPUT_ACTION,
+                                        action);
+                        for (unsigned k = 0; k < ACTIONS; k++)
+                                action[k] = CLAMP(action[k] + CLAMP(noise * normal[k], -noise_clip,
+                                                                              noise_clip),
+                                                -1, 1);
+                } else
+                        value -= g->temperature *
+                                 squashed_of(g, g->nets->parameters[NET_POLICY], next, normal, action);
+                value += least_of(g, true, next, action);
+                g_assert_cmpfloat_with_epsilon((double) b->target[i],
+                                (double) b->scaled[i] + (double) rt->replay->discounts[i] * value, 1e-4);
+        }
+}
+
+static void check_algorithm(const char *algorithm, const char *learner, double noise, double temperature) {
+        Nets before = {}, after = {};
+        Given g = { .nets = &before, .temperature = temperature };
+        double parameters[256];
+        Bed bed = {};
+
+        open_bed(&bed, algorithm, learner);
+        g.bed = &bed;
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                nets_read(&bed, &before);
+                play(&bed, round);
+        }
+        check_targets(&g, noise, 0.3);
+
+        /* The policy's gradient was the last; its critics had moved before. */
+        nets_read(&bed, &after);
+        for (Net net = NET_CRITIC; net < _NET_MAX; net += 2)
+                memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));
+        memcpy(parameters, before.parameters[NET_POLICY], sizeof(parameters));
+        differences_check(bed.learner->runtime->gradients[0], parameters, bed.page.network.n_parameters,
+                        reference_policy_loss, &g);
+
+        /* Now the critics', at where they are. */
+        for (uint32_t k = 0; k < bed.learner->runtime->n_critics; k++) {
+                Rows rows = runtime_rows(bed.learner->runtime);
+                double loss;
+
+                g.critic = NET_CRITIC + 2 * k;
+                g_assert_cmpint(runtime_critic_gradient(bed.learner->runtime, g.critic, rows, critics_loss,
+                                                NULL, &loss, 1),
+                                ==, 0);
+                memcpy(parameters, after.parameters[g.critic], sizeof(parameters));
+                g_assert_cmpfloat_with_epsilon(loss, reference_critic_loss(&g, parameters), 1e-4);
+                differences_check(bed.learner->runtime->gradients[0], parameters,
+                                bed.learner->runtime->critic->n_parameters, reference_critic_loss, &g);
+        }
+        bed_close(&bed);
+}
+
+static void test_ddpg(void) {
+        check_algorithm("ddpg", "PolicyDelay=1", 0, 0);
+}
+
+static void test_td3(void) {
+        check_algorithm("td3", "PolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0);
+}
+
+static void test_sac(void) {
+        check_algorithm("sac", "Temperature=0.3", 0, 0.3);
+}
+
+/* The policy moves once for two moves of the critics, and targets with it, a quarter of the way. */
+static void test_delay(void) {
+        Nets before = {}, after = {};
+        const Runtime *rt;
+        Bed bed = {};
+
+        open_bed(&bed, "td3", "PolicyDelay=2");
+        rt = bed.learner->runtime;
+        for (uint32_t round = 0; round < 4; round++) {
+                nets_read(&bed, &before);
+                play(&bed, round);
+                nets_read(&bed, &after);
+                g_assert_cmpuint(rt->nets[NET_CRITIC]->step, ==, round + 1);
+                g_assert_cmpuint(rt->nets[NET_CRITIC_2]->step, ==, round + 1);
+                g_assert_cmpuint(rt->nets[NET_POLICY]->step, ==, (round + 1) / 2);
+                for (Net net = NET_TARGET; net < _NET_MAX; net += 2)
+                        for (size_t i = 0; i < rt->nets[net]->n; i++) {
+                                double share = round & 1 ? 0.25 : 0;
+
+                                g_assert_cmpfloat_with_epsilon(after.parameters[net][i],
+                                                (1 - share) * before.parameters[net][i] +
+                                                                share * after.parameters[net - 1][i],
+                                                1e-6);
+                        }
+        }
+        bed_close(&bed);
+}
+
+/* A temperature falls while the entropy is above its target, and rises below it. */
+static void test_temperature(void) {
+        for (int i = 0; i < 2; i++) {
+                Bed bed = {};
+                double log_temperature;
+
+                open_bed(&bed, "sac", i == 0 ? "TargetEntropy=-20" : "TargetEntropy=20");
+                for (uint32_t round = 0; round < 3; round++)
+                        play(&bed, round);
+                log_temperature = bed.learner->runtime->state[2];
+                g_assert_cmpfloat_with_epsilon(log_temperature, i == 0 ? -0.03 : 0.03, 1e-3);
+                bed_close(&bed);
+        }
+}
+
+/* Any action until ReplayMin=; then the policy's. */
+static void test_epsilon(void) {
+        Bed bed = {};
+
+        open_bed(&bed, "ddpg", "ReplayMin=90\nActionNoise=0.25");
+        g_assert_cmpfloat(bed.page.network.action_noise, ==, 0.25);
+        for (uint32_t round = 0; round < 3; round++) {
+                const PolicyHead *head = policy_bank(bed.policy, &bed.page.policy, round);
+
+                g_assert_cmpfloat(head->epsilon, ==, round * 48 < 90 ? 1 : 0);
+                play(&bed, round);
+        }
+        bed_close(&bed);
+}
+
+static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
+        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n", algorithm);
+        JobSettings settings;
+        JobPage page;
+
+        bed_settings("CartPole-v1", sections, &settings);
+        return job_page_make(&settings, spec, &page);
+}
+
+static void test_refused(void) {
+        static const char *const algorithms[] = { "ddpg", "td3", "sac" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(algorithms); i++) {
+                ActordEnvSpec discrete = bed_spec_box(3, 2, 4), continuous = bed_spec_box(3, 2, 0);
+
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, 0);
+                g_assert_cmpint(page_of(algorithms[i], &discrete), ==, -EPROTOTYPE);
+                continuous.action.high = INFINITY;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = continuous.action.low;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+        }
+}
+
+/* An action beyond the bounds cannot have come from such a policy. */
+static void test_beyond(void) {
+        Answer answer;
+        Bed bed = {};
+
+        open_bed(&bed, "ddpg", "");
+        bed_fill(&bed, 0, 0, 0);
+        bed_take(&bed, 0, 0);
+        *(float *) segment_action(bed.segments[0], &bed.page.segment, 7) = 1.01f;
+        answer = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 0, .snapshot_bank = 0 });
+        g_assert_cmpuint(answer.fault, ==, FAULT_ACTION);
+        g_assert_cmpint(answer.detail, ==, 7);
+        bed_close(&bed);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/critics/ddpg", test_ddpg);
+        g_test_add_func("/critics/td3", test_td3);
+        g_test_add_func("/critics/sac", test_sac);
+        g_test_add_func("/critics/delay", test_delay);
+        g_test_add_func("/critics/temperature", test_temperature);
+        g_test_add_func("/critics/epsilon", test_epsilon);
+        g_test_add_func("/critics/refused", test_refused);
+        g_test_add_func("/critics/beyond", test_beyond);
+        return g_test_run();
+}
