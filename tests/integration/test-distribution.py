@@ -136,6 +136,17 @@ def algorithms():
             equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
 
 
+@story("policies that learn by critics are the same under each distribution")
+def critics():
+    sets = ("Job.StopSteps=600", "Scaling.Actors=2", "Learner.ReplayMin=300", "Learner.ReplaySize=5000", "Learner.HiddenLayers=32 24",
+            "Learner.MinibatchSize=64", "Learner.TrainRatio=0.2", "Evaluation.Episodes=0")
+    for job in ("pendulum-ddpg", "pendulum-td3", "pendulum-sac"):
+        want = run(job, *sets, seed=7).policy_sha256
+        for distribution in (("Policy=single-learner-fine",), ("Policy=environments",), ("Policy=multi-learner", "Learners=2"),
+                             ("Policy=central", "Learners=2"), ("Policy=fused",)):
+            equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
+
+
 @story("a number of actors that changes gives the same policy, whether the learner acts or the actors")
 def elastic():
     sets = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=5", "Billing.Clock=model")
