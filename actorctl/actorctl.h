@@ -30,7 +30,7 @@ typedef struct Options {
         bool dot, svg, check, profile;
         GPtrArray *sets;    /* of "Section.Key=VALUE" */
         GPtrArray *metrics; /* of "FORMAT:PATH" */
-        bool dry_run;
+        bool dry_run, once;
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
@@ -112,6 +112,7 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n);
 ExitStatus verb_submit(const Options *options, char **arguments, size_t n);
 ExitStatus verb_quota(const Options *options, char **arguments, size_t n);
 ExitStatus verb_runs(const Options *options, char **arguments, size_t n);
+ExitStatus verb_top(const Options *options, char **arguments, size_t n);
 ExitStatus verb_list(const Options *options, char **arguments, size_t n);
 ExitStatus verb_status(const Options *options, char **arguments, size_t n);
 ExitStatus verb_show(const Options *options, char **arguments, size_t n);

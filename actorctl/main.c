@@ -49,6 +49,9 @@ const Verb verbs[] = {
                         "Stopped a second time, it ends without.\n" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
                         "Ctrl-C ends the watching, not the job.\n" },
+        { VERB_TOP, "top", "[JOB]", "what jobs use now: CPU, memory, steps, cost", 0, 1, verb_top,
+                        "Of each job that has not ended, or of each process of one. CPU is a share of one\n"
+                        "core. Each second anew on a terminal, where keys sort and q quits; else once.\n" },
         { VERB_BILL, "bill", "JOB|RUN", "what a job costs, by kind of charge", 1, 1, verb_bill,
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n\n"

@@ -40,13 +40,14 @@ typedef struct OptionRow {
 #define SETTING(setting)        OPTION_SETTING, 0, 0, setting, NULL
 #define OWN(take)               OPTION_OWN, 0, 0, NULL, take
 
-#define LISTING                                                                                             \
-        (VERB_RUNS | VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | \
-                        VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV |        \
-                        VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
-#define TABLES                                                                                        \
-        (VERB_RUNS | VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | \
-                        VERB_ROUNDS | VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
+#define LISTING                                                                                            \
+        (VERB_TOP | VERB_RUNS | VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | \
+                        VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS |      \
+                        VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
+#define TABLES                                                                                          \
+        (VERB_TOP | VERB_RUNS | VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW |    \
+                        VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | \
+                        VERB_GRAPH)
 
 static bool take_json(Options *options, const char *value) {
         static const struct {
@@ -154,7 +155,9 @@ static const OptionRow rows[] = {
         { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST,
                         "a rollout begins with it; as --job-state", OWN(take_state) },
         { "job-state", 0, "STATE,...", VERB_LIST, "only jobs in these states", TEXT(job_state) },
-        { "sort", 0, "COLUMN", VERB_LIST, "by its values, the largest last", TEXT(sort) },
+        { "sort", 0, "COLUMN", VERB_LIST | VERB_TOP, "by its values, the largest last; of top, first",
+                        TEXT(sort) },
+        { "once", 0, NULL, VERB_TOP, "print one table, after a second", FLAG(once) },
         { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", FLAG(all) },
         { "owner", 0, "USER", VERB_LIST, "only jobs of this user", TEXT(owner) },
         { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", TEXT(tag) },

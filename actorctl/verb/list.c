@@ -367,9 +367,11 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
-        r = chooses(options) ? fetch_pages(connection, options,
-                                               options->n_lines > 0 ? options->n_lines : UINT64_MAX, rows)
-                             : remembered(connection, rows);
+        if (!chooses(options))
+                r = remembered(connection, rows);
+        else
+                r = fetch_pages(connection, options, options->n_lines > 0 ? options->n_lines : UINT64_MAX,
+                                rows);
         if (r < 0)
                 return status_of_error(r);
         for (guint i = 0; i < rows->len; i++)

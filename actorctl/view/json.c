@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Two repairs around json-glib. It writes real numbers with 17 digits, and appends ".0" to one without a
- * point, even behind an exponent: 1e-08.0 is not JSON. And its parser is recursive for each bracket, so that a deep text
- * would exhaust the stack. */
+ * point, even behind an exponent: 1e-08.0 is not JSON. And its parser is recursive for each bracket, so
+ * that a deep text would exhaust the stack. */
 #include "actorctl/view/json.h"
 
 #include <errno.h>
@@ -41,8 +41,8 @@ static size_t skip_written_string(const char *text, size_t at) {
         return text[at] ? at + 1 : at;
 }
 
-/* As few digits as are read back as the same number (15, if these do), in place: 0.00033400000000000004 becomes
- * 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
+/* As few digits as are read back as the same number (15, if these do), in place: 0.00033400000000000004
+ * becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
 static size_t mend_number(char *number, size_t length) {
         char shortest[G_ASCII_DTOSTR_BUF_SIZE];
         g_autofree char *written = g_strndup(number, length);

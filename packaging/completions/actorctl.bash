@@ -90,6 +90,7 @@ _actorctl() {
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
+                top) words='--once --sort --json --no-legend' ;;
                 watch) words='--verbose' ;;
                 runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
@@ -104,9 +105,9 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit runs list status show cat stop watch bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
+        '') words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
         status | cat | bill | rounds | metrics | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
-        stop | watch | logs | remove) words=$(_actorctl_jobs) ;;
+        stop | watch | top | logs | remove) words=$(_actorctl_jobs) ;;
         recover) words=$(_actorctl_runs) ;;
         graph)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
@@ -120,7 +121,7 @@ _actorctl() {
         eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit runs list status show cat stop watch bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
+        help) words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;

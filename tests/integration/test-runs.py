@@ -123,4 +123,25 @@ def list_columns():
         assert r.status == 2 and "--sort=size: it must be one of job, user," in r.err, r.err
 
 
+@story("top tells what jobs use now, and the processes of one; what cannot be metered is null")
+def top():
+    with Bus() as bus:
+        job = bus.submit(overrides=[*ENDLESS, ("Scaling.Actors", "2")])
+        wait_for("rounds", lambda: bus.get(job, "Round") > 3)
+        row, = bus.ctl("top", "--json").json
+        equal((row["job"], row["environment"], row["state"], row["currency"], row["actors"]), (job, "CartPole-v1", "running", "USD", 2), "its row")
+        assert row["env_steps_per_s"] > 0 and row["cost_per_hour"] > 0, row
+        parts = bus.ctl("top", job, "--json").json
+        if bus.get(job, "ControlGroup"):
+            assert 0 < row["cpu_cores"] < 64 and row["memory_bytes"] > 1 << 20, row
+            equal(sorted(p["part"] for p in parts), ["actor-0", "actor-1", "invoker", "learner"], "parts")
+            assert all(p["memory_bytes"] > 0 and p["pid"] > 1 for p in parts), parts
+        else:
+            equal((row["cpu_cores"], row["memory_bytes"], parts), (None, None, []), "without a cgroup")
+        text = bus.ctl("top", "--once").out
+        assert re.search(r"(?m)^JOB USER .*CPU +MEMORY +STEPS/S +COST/H +ACTORS$", text) and "2 of 2" in text, text
+        r = bus.ctl("top", "--sort=size", ok=False)
+        assert r.status == 2 and "--sort=size: it must be one of cpu, memory" in r.err, r.err
+
+
 tell()

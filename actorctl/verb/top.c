@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* top: what the jobs that have not ended use now, or the processes of one of them. Each figure is a
+ * difference between two looks, so that the first table comes after a second. */
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actorctl/job-open.h"
+#include "actorctl/job-status.h"
+#include "actorctl/private.h"
+#include "actorctl/usage.h"
+#include "actorctl/view/keys.h"
+#include "actorctl/view/streams.h"
+#include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define LOOK_MSEC 1000
+
+/* A job, or a process of one. What is not known is NaN. */
+typedef struct Row {
+        uint64_t id, n_env_steps, cpu_usec, memory_bytes;
+        uint32_t uid, n_actors, n_actors_max;
+        char *name, *state, *currency; /* of a process, its part: "actor-3" */
+        double cost, cpu_share, steps_rate, cost_rate;
+        gint64 looked_usec;
+        bool metered;
+} Row;
+
+static void row_clear(gpointer data) {
+        Row *row = data;
+
+        g_free(row->name);
+        g_free(row->state);
+        g_free(row->currency);
+}
+
+static GArray *rows_new(void) {
+        GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+
+        g_array_set_clear_func(rows, row_clear);
+        return rows;
+}
+
+static void add_job(GArray *rows, const JobStatus *status) {
+        Row row = {
+                .id = status->id,
+                .uid = status->uid,
+                .name = g_strdup(status->environment),
+                .state = g_strdup(status->state),
+                .currency = g_strdup(status->currency),
+                .n_env_steps = status->n_env_steps,
+                .n_actors = strcmp(status->state, "running") == 0 ? status->n_actors : 0,
+                .n_actors_max = status->n_actors_max,
+                .cost = status->cost_full,
+                .looked_usec = g_get_monotonic_time(),
+        };
+
+        row.metered = usage_of(status->control_group, &row.cpu_usec, &row.memory_bytes);
+        g_array_append_val(rows, row);
+}
+
+static void add_parts(GArray *rows, const JobStatus *status) {
+        g_autoptr(GArray) parts = usage_parts(status->control_group);
+
+        for (guint i = 0; i < parts->len; i++) {
+                const UsagePart *part = &g_array_index(parts, UsagePart, i);
+                Row row = {
+                        .id = (uint64_t) part->pid,
+                        .name = g_strdup(part->name),
+                        .cpu_usec = part->cpu_usec,
+                        .memory_bytes = part->memory_bytes,
+                        .looked_usec = g_get_monotonic_time(),
+                        .metered = true,
+                };
+
+                g_array_append_val(rows, row);
+        }
+}
+
+/* The jobs that have not ended. 0; or a negative errno, with a message. */
+static int look_at_jobs(Connection *connection, GArray *rows) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *state, *path;
+        int r;
+
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
+        while (r > 0 && (r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, &state, NULL, NULL, NULL,
+                                         &path)) > 0) {
+                _cleanup_(job_status_done) JobStatus status = job_status_empty();
+
+                if (strcmp(state, "ended") == 0)
+                        continue;
+                r = job_status_fetch(&status, connection, path);
+                if (r < 0)
+                        return r;
+                add_job(rows, &status);
+                r = 1;
+        }
+        if (r < 0)
+                complain("the list of jobs cannot be read: %s", g_strerror(-r));
+        return r;
+}
+
+static int look(Connection *connection, const char *path, GArray *rows) {
+        _cleanup_(job_status_done) JobStatus status = job_status_empty();
+        int r;
+
+        if (!path)
+                return look_at_jobs(connection, rows);
+        r = job_status_fetch(&status, connection, path);
+        if (r >= 0)
+                add_parts(rows, &status);
+        return r;
+}
+
+static const Row *find_before(const GArray *before, const Row *row) {
+        for (guint i = 0; i < before->len; i++) {
+                const Row *other = &g_array_index(before, Row, i);
+
+                if (other->id == row->id && strcmp(other->name, row->name) == 0)
+                        return other;
+        }
+        return NULL;
+}
+
+/* A count that fell, as that of a cgroup does in a new life, says nothing yet. */
+static double rate(double now, double before, double sec) {
+        return now >= before && sec > 0 ? (now - before) / sec : NAN;
+}
+
+static void compare_looks(GArray *rows, const GArray *before) {
+        for (guint i = 0; i < rows->len; i++) {
+                Row *row = &g_array_index(rows, Row, i);
+                const Row *old = find_before(before, row);
+                double sec = old ? (double) (row->looked_usec - old->looked_usec) / 1e6 : 0;
+
+                row->cpu_share = row->steps_rate = row->cost_rate = NAN;
+                if (!old)
+                        continue;
+                if (row->metered && old->metered)
+                        row->cpu_share = rate((double) row->cpu_usec, (double) old->cpu_usec, 1e6 * sec);
+                row->steps_rate = rate((double) row->n_env_steps, (double) old->n_env_steps, sec);
+                row->cost_rate = 3600 * rate(row->cost, old->cost, sec);
+        }
+}
+
+typedef double (*Value)(const Row *row);
+
+static double value_job(const Row *row) {
+        return -(double) row->id;
+}
+
+static double value_cpu(const Row *row) {
+        return row->cpu_share;
+}
+
+static double value_memory(const Row *row) {
+        return (double) row->memory_bytes;
+}
+
+static double value_steps(const Row *row) {
+        return row->steps_rate;
+}
+
+static double value_cost(const Row *row) {
+        return row->cost_rate;
+}
+
+/* The key that sorts by it is the first letter. */
+static const struct {
+        const char *word;
+        Value value;
+} sorts[] = { { "cpu", value_cpu }, { "memory", value_memory }, { "steps", value_steps },
+        { "dollars", value_cost }, { "job", value_job } };
+
+/* The largest first; what is not known last. */
+static gint compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
+        const size_t *sort = data;
+        double x = sorts[*sort].value(a), y = sorts[*sort].value(b);
+
+        if (isnan(x) || isnan(y))
+                return isnan(x) - isnan(y);
+        return (x < y) - (x > y);
+}
+
+static void add_common(Table *table, const Row *row) {
+        g_autofree char *memory =
+                        row->metered ? g_strdup_printf("%.1f MiB", (double) row->memory_bytes / 1048576)
+                                     : g_strdup("");
+        g_autofree char *cpu = isfinite(row->cpu_share) ? g_strdup_printf("%.0f %%", 100 * row->cpu_share)
+                                                        : g_strdup("");
+
+        table_shown(table, cpu, json_real(row->cpu_share));
+        table_shown(table, memory,
+                        row->metered ? json_unsigned(row->memory_bytes)
+                                     : json_node_init_null(json_node_alloc()));
+}
+
+static void add_row(Table *table, const Row *row, bool parts) {
+        char count[32], money[48];
+
+        if (parts) {
+                table_string(table, row->name);
+                table_unsigned(table, row->id);
+                add_common(table, row);
+                return;
+        }
+        table_unsigned(table, row->id);
+        table_user(table, row->uid);
+        table_string(table, row->state);
+        table_string(table, row->name);
+        add_common(table, row);
+        table_shown(table, isfinite(row->steps_rate) ? format_count((uint64_t) row->steps_rate, count) : "",
+                        json_real(row->steps_rate));
+        table_shown(table,
+                        isfinite(row->cost_rate) ? format_money(row->cost_rate, row->currency, money) : "",
+                        json_real(row->cost_rate));
+        table_shown(table, "", json_word(row->currency));
+        snprintf(money, sizeof(money), "%u of %u", row->n_actors, row->n_actors_max);
+        table_shown(table, money, json_unsigned(row->n_actors));
+}
+
+static Table *make_table(const GArray *rows, bool parts) {
+        Table *table = table_new();
+
+        if (parts) {
+                table_column(table, "PART", "part", COLUMN_TEXT);
+                table_column(table, "PROCESS", "pid", COLUMN_NUMBER);
+        } else {
+                table_column(table, "JOB", "job", COLUMN_NUMBER);
+                table_column(table, "USER", "user", COLUMN_TEXT);
+                table_column(table, "STATE", "state", COLUMN_TEXT);
+                table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
+        }
+        table_column(table, "CPU", "cpu_cores", COLUMN_NUMBER);
+        table_column(table, "MEMORY", "memory_bytes", COLUMN_NUMBER);
+        if (!parts) {
+                table_column(table, "STEPS/S", "env_steps_per_s", COLUMN_NUMBER);
+                table_column(table, "COST/H", "cost_per_hour", COLUMN_NUMBER);
+                table_column(table, "CURRENCY", "currency", COLUMN_JSON);
+                table_column(table, "ACTORS", "actors", COLUMN_NUMBER);
+                table_spare(table, "user");
+                table_spare(table, "state");
+        }
+        for (guint i = 0; i < rows->len; i++)
+                add_row(table, &g_array_index(rows, Row, i), parts);
+        return table;
+}
+
+static void print_rows(const Options *options, GArray *rows, bool parts, size_t sort) {
+        g_autoptr(Table) table = NULL;
+
+        g_array_sort_with_data(rows, compare_rows, &sort);
+        table = make_table(rows, parts);
+        table_print(table, options, parts ? "part" : "job");
+}
+
+static bool find_sort(const char *word, size_t *ret) {
+        for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++)
+                if (!word || strcmp(word, sorts[i].word) == 0) {
+                        *ret = i;
+                        return true;
+                }
+        complain("--sort=%s: it must be one of cpu, memory, steps, dollars, job", word);
+        return false;
+}
+
+/* Waits a second for a key. Whether to go on. */
+static bool take_key(int fd, size_t *sort) {
+        struct pollfd p = { fd, POLLIN, 0 };
+        char key;
+
+        if (poll(&p, 1, LOOK_MSEC) <= 0 || fd < 0)
+                return true;
+        if (read(fd, &key, 1) != 1 || key == 'q')
+                return false;
+        for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++)
+                if (key == sorts[i].word[0])
+                        *sort = i;
+        return true;
+}
+
+static ExitStatus follow(const Options *options, Connection *connection, const char *path, size_t sort) {
+        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO);
+        int fd = once ? -EBADF : keys_open();
+        g_autoptr(GArray) before = rows_new();
+        int r;
+
+        r = look(connection, path, before);
+        while (r >= 0) {
+                g_autoptr(GArray) rows = rows_new(), swap = NULL;
+
+                if (!take_key(fd, &sort))
+                        break;
+                r = look(connection, path, rows);
+                if (r < 0)
+                        break;
+                compare_looks(rows, before);
+                if (!once)
+                        stream_write_raw(stdout, "\033[H\033[J");
+                print_rows(options, rows, path, sort);
+                if (once)
+                        break;
+                printf("\nby %s; keys: c CPU, m memory, s steps, d cost, j number, q quits\n",
+                                sorts[sort].word);
+                (void) fflush(stdout);
+                swap = g_steal_pointer(&before);
+                before = g_steal_pointer(&rows);
+        }
+        keys_close();
+        return r < 0 ? status_of_error(r) : STATUS_OK;
+}
+
+ExitStatus verb_top(const Options *options, char **arguments, size_t n) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        ExitStatus status = STATUS_OK;
+        size_t sort;
+
+        if (!find_sort(options->sort, &sort))
+                return STATUS_USAGE;
+        if (n > 0 && word_names_run(arguments[0]))
+                return job_path(arguments[0], NULL, &path) < 0 ? STATUS_USAGE : STATUS_OK;
+        if (n > 0)
+                status = job_open(options, arguments[0], &connection, &path);
+        else if (connection_open(options, &connection) < 0)
+                status = STATUS_FAILED;
+        return status == STATUS_OK ? follow(options, connection, path, sort) : status;
+}
