@@ -173,7 +173,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_CHECKPOINT:
                 job->waits_checkpoint = 0;
                 say_checkpoint(job, record);
-                /* Only now that its cost is known, too; said, and tried again, if it cannot be. */
+                /* Its cost is known only now. A commit that fails is logged, and tried again. */
                 (void) commit_now(job->context);
                 break;
         case RECORD_ENDED: life_ended_by_itself(job); break;

@@ -22,8 +22,7 @@ typedef struct LongCalls {
 typedef struct LongCallOps {
         /* A small part of the work. 1: there is more; 0: it is done; negative: it cannot be done. */
         int (*part)(void *work);
-        /* Replies: what it came to, or, of a negative result, why there is nothing. Negative: it could
-         * not. */
+        /* Replies with the result, or with an error if `result` is negative. Negative: no reply was sent. */
         int (*answer)(sd_bus_message *m, int result, void *work);
         void (*free)(void *work);
 } LongCallOps;

@@ -22,10 +22,10 @@ static int say_name_taken(Manager *manager) {
 
         r = sd_bus_get_name_creds(
                         manager->context.bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
-        if (r >= 0)
+        if (r >= 0) {
                 (void) sd_bus_creds_get_pid(creds, &pid);
-        if (r >= 0)
                 (void) sd_bus_creds_get_euid(creds, &uid);
+        }
         log_begin(&entry, MESSAGE_DAEMON_SECOND);
         log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_OTHER_PID=%d", (int) pid);

@@ -23,6 +23,9 @@
 #define ORIGIN_NAME "origin"
 #define LEDGER_NAME "ledger.sqlite"
 
+DEFINE_CLEANUP(Job *, job_free)
+DEFINE_CLEANUP(Ledger *, ledger_close)
+
 /* In the order in which they are tried; NULL: there is none. */
 static void places(const char *state_directory, const char *ret[5]) {
         const char *const all[] = { state_directory, g_get_tmp_dir(), "/var/tmp", "/dev/shm",
@@ -152,22 +155,21 @@ static int collect(const LedgerJob *row, void *userdata) {
 
 /* Ends a job whose daemon was killed: no more records will come than the ledger has. */
 static int end_job(JobContext *context, uint64_t id) {
-        Job *job;
+        _cleanup_(job_freep) Job *job = NULL;
         int r;
 
         r = job_of_row(context, id, &job);
         if (r < 0)
                 return r;
         r = job_load_progress(job, true);
-        if (r >= 0) {
-                job_leave(job);
-                r = ledger_n_pending(context->ledger) == 0 ? 0 : -context->ledger_blocked;
-        }
-        if (r >= 0)
-                (void) printf("Job %" PRIu64 " has ended: %s after %" PRIu64 " rounds.\n", id,
-                                plan_end_to_string(job->end.end), job->progress.round);
-        (void) job_free(job);
-        return r;
+        if (r < 0)
+                return r;
+        job_leave(job);
+        if (ledger_n_pending(context->ledger) > 0)
+                return -context->ledger_blocked;
+        (void) printf("Job %" PRIu64 " has ended: %s after %" PRIu64 " rounds.\n", id,
+                        plan_end_to_string(job->end.end), job->progress.round);
+        return 0;
 }
 
 static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_said) {
@@ -191,22 +193,29 @@ static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_sai
         return r;
 }
 
+static int recover(const char *path, const char *state_directory, unsigned *n_said) {
+        _cleanup_(ledger_closep) Ledger *ledger = NULL;
+        int r;
+
+        if (access(path, R_OK) < 0)
+                return -errno;
+        r = ledger_open(path, &ledger);
+        if (r < 0)
+                return r;
+        r = take_all(ledger, state_directory, n_said);
+        return r < 0 ? r : end_jobs(state_directory, ledger, n_said);
+}
+
 int rest_recover(const char *directory) {
         g_autofree char *origin_path = g_build_filename(directory, ORIGIN_NAME, NULL), *state = NULL,
                         *path = NULL, *safe = NULL;
-        Ledger *ledger = NULL;
         unsigned n_said = 0;
         int r;
 
         if (!g_file_get_contents(origin_path, &state, NULL, NULL))
                 state = g_canonicalize_filename(directory, NULL);
         path = g_build_filename(state, LEDGER_NAME, NULL);
-        r = access(path, R_OK) < 0 ? -errno : ledger_open(path, &ledger);
-        if (r >= 0)
-                r = take_all(ledger, state, &n_said);
-        if (r >= 0)
-                r = end_jobs(state, ledger, &n_said);
-        (void) ledger_close(ledger);
+        r = recover(path, state, &n_said);
         safe = sanitise_text(r == -EBUSY || r >= 0 ? state : path);
         if (r == -EBUSY)
                 (void) fprintf(stderr, "actord: The run in %s still goes on.\n", safe);

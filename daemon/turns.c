@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A message waits by being kept, and its turn is to be read from the bus a second time. */
+/* A message that waits is kept. When its turn comes, it is read from the bus a second time. */
 #include "daemon/turns.h"
 
 #include <assert.h>

@@ -211,6 +211,9 @@ static int statements_prepare(Ledger *ledger) {
                         &ledger->complete_round);
         if (r < 0)
                 return r;
+        r = ledger_prepare_decisions(ledger);
+        if (r < 0)
+                return r;
         return ledger_prepare(ledger,
                         "INSERT OR IGNORE INTO statistics (job, life, seq, n_env_steps, n_episodes, "
                         "policy_version" STATISTICS(S_NAME) ") VALUES (?, ?, ?, ?, ?, ?" STATISTICS(
@@ -237,8 +240,6 @@ int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledg
         r = ledger_setup(ledger, path, checking);
         if (r >= 0)
                 r = statements_prepare(ledger);
-        if (r >= 0)
-                r = ledger_prepare_decisions(ledger);
         if (r < 0) {
                 ledger_close(ledger);
                 return r;

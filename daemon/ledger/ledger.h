@@ -69,8 +69,8 @@ bool ledger_is_full(const Ledger *ledger);
 void ledger_on_written(Ledger *ledger, void (*written)(void *userdata), void *userdata);
 /* The size of the write-ahead file. */
 uint64_t ledger_wal_bytes(const Ledger *ledger);
-/* Brings what the write-ahead file has into the ledger's own, and cuts it. 0: done; 1: a reader's
- * transaction keeps it from that, as far as it is open. */
+/* Copies the write-ahead file into the ledger's file, and cuts it. 0: done; 1: an open transaction of a
+ * reader prevents it. */
 int ledger_fold(Ledger *ledger);
 /* A process that has such a transaction open; 0: it cannot be known. */
 pid_t ledger_reader(Ledger *ledger);
@@ -209,7 +209,7 @@ int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
 /* The cost of a job by the records that are queued or committed. Queued like them, once for each job, and
- * committed in one transaction with them: what is more than was counted before is added to the day.
+ * committed in one transaction with them: the increase since the last count is added to the day.
  * -ENOBUFS: commit first. */
 typedef struct LedgerSpent {
         uint64_t job;

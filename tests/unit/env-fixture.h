@@ -169,8 +169,8 @@ static inline void env_free(Env *env) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
 
-/* Whether an option says what holds without it, beside `others`: then it leaves an instance as it is, but
- * for pointers, of which two that live at one time are never equal. */
+/* Whether an option has its default value, beside `others`: then the instance is the same with and without
+ * it, except for pointers, which differ between two live instances. */
 static inline bool env_is_default(const ActordEnv *abi, const ActordOption *option,
                 const ActordOption *others, uint32_t n_others) {
         g_autofree ActordOption *all = g_new0(ActordOption, n_others + 1);
