@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Means that few values allow, and how sure they are: what the tables of docs/experiments say of seeds and storms."""
 import random
-from statistics import mean
+from statistics import fmean as mean
 
 RESAMPLES = 10000
 
