@@ -30,7 +30,7 @@ HOST_SECONDS = 1500
 LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
 .PHONY: check check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
-.PHONY: check-reproducible check-clang check-asan check-tsan check-valgrind check-fuzz fuzzers bench demo
+.PHONY: check-reproducible check-clang check-asan check-tsan check-valgrind check-fuzz fuzzers bench bench-peers demo
 
 check:
 	@packaging/dependencies.sh build test
@@ -127,6 +127,8 @@ $(B)/bench/%: $(B)/bench/%.o $(B)/fixtures.a $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 bench: all $(BENCHES)
 	@tests/bench/run.py $(BENCH)
+bench-peers: all
+	@tests/bench/peers.py
 
 # Each file is looked at again only after it, a header of it or the rules have changed.
 $(B)/tidy/%.ok: %.c $(B)/o/%.o .clang-tidy
