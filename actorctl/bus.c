@@ -16,7 +16,6 @@
 #include "actorctl/reach.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
-#include "lib/limits.h"
 
 /* SubmitJob may take long: it waits for its turn, for a person to type a password, and until files are
  * copied. */
@@ -259,10 +258,11 @@ static void complain_error(
         else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile)))
                 /* These messages begin with the file's name. */
                 complain_bare(error->message);
-        else if (connection_lost(r) && connection->pid > 0)
-                complain("the private daemon ended unexpectedly%s",
-                                limit_of_memory_is_set() ? limit_advice(-ENOMEM) : "");
-        else if (error->message)
+        else if (connection_lost(r) && connection->pid > 0) {
+                g_autofree char *fate = private_daemon_fate(connection->pid);
+
+                complain("the private daemon %s", fate);
+        } else if (error->message)
                 complain("%s", error->message);
         else
                 complain("the daemon did not answer: %s", g_strerror(-r));

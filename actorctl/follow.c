@@ -154,13 +154,14 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 /* Without a state that stays, there is nothing to recover. */
 static void complain_private_end(const Connection *connection) {
         g_autofree char *word = run_directory_word(connection->state_directory);
+        g_autofree char *fate = private_daemon_fate(connection->pid);
 
         if (connection->temporary)
-                complain("the private daemon ended unexpectedly, and the job with it");
+                complain("the private daemon %s, and the job with it", fate);
         else
-                complain("the private daemon ended unexpectedly, and the job with it; what it did is in %s, "
-                         "and `actorctl recover %s` ends the job with that",
-                                connection->state_directory, word);
+                complain("the private daemon %s, and the job with it; what it did is in %s, and `actorctl "
+                         "recover %s` ends the job with that",
+                                fate, connection->state_directory, word);
 }
 
 static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {

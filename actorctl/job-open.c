@@ -33,10 +33,11 @@ static ExitStatus check_ended(const Connection *connection, const char *word) {
                 complain("run %s was left before its job had ended: `actorctl recover %s` ends it with "
                          "what its ledger has",
                                 word, called);
-        else if (connection_lost(r))
-                complain("the records of run %s cannot be read: the private daemon ended unexpectedly",
-                                word);
-        else
+        else if (connection_lost(r)) {
+                g_autofree char *fate = private_daemon_fate(connection->pid);
+
+                complain("the records of run %s cannot be read: the private daemon %s", word, fate);
+        } else
                 complain("the records of run %s cannot be read: %s", word,
                                 error.message ? error.message : g_strerror(-r));
         return STATUS_FAILED;

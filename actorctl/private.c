@@ -30,6 +30,7 @@
 #define CHECKPOINT_SUFFIX ".safetensors"
 #define FAR_FD            3 /* of the program that is started: its end of our socket */
 #define DAEMON_END_MSEC   15000
+#define DAEMON_FATE_MSEC  2000
 
 extern char **environ;
 
@@ -333,6 +334,27 @@ static bool wait_exit(pid_t pid, int timeout_msec) {
                 r = poll(&p, 1, timeout_msec);
         while (r < 0 && errno == EINTR);
         return r > 0;
+}
+
+static const char *memory_advice(void) {
+        return limit_of_memory_is_set() ? limit_advice(-ENOMEM) : "";
+}
+
+char *private_daemon_fate(pid_t pid) {
+        siginfo_t info = {};
+        const char *name, *advice;
+
+        if (!wait_exit(pid, DAEMON_FATE_MSEC) ||
+                        waitid(P_PID, (id_t) pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+                        info.si_pid != pid)
+                return g_strdup("has closed its connection unexpectedly");
+        if (info.si_code == CLD_EXITED)
+                return g_strdup_printf(
+                                "ended unexpectedly (exit status %d%s)", info.si_status, memory_advice());
+        name = sigabbrev_np(info.si_status);
+        advice = limit_signal_advice(info.si_status);
+        return g_strdup_printf("ended unexpectedly (signal %d [SIG%s]%s)", info.si_status, name ? name : "",
+                        *advice ? advice : memory_advice());
 }
 
 int private_daemon_wait(pid_t pid) {

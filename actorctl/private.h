@@ -48,6 +48,9 @@ int private_spawn(const char *program, const char *const argv[], int fd, int std
 /* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is
  * our end of its socket. inspect: it shows what the directory's ledger has, and begins nothing. */
 int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
+/* How the daemon ended that has closed its socket unasked: a predicate, with advice where a limit may be the
+ * reason; g_free(). private_daemon_wait() is still to be called. */
+char *private_daemon_fate(pid_t pid);
 /* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns
  * the wait status. */
 int private_daemon_wait(pid_t pid);

@@ -14,6 +14,7 @@
 #include "daemon/job-step.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #include "daemon/sources.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/string-tables.h"
 
 #define LIVES_MAX          5u /* without a new checkpoint */
@@ -172,6 +174,14 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
+/* Of an invoker that was killed: a signal is all that the kernel may have sent it. */
+static void life_failed_unsaid(Job *job) {
+        g_autofree char *sentence = g_strconcat(
+                        "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);
+
+        life_failed(job, sentence);
+}
+
 /* Decides what follows on a life that has written its last record, perhaps before the daemon was
  * restarted. */
 static void ended(Job *job) {
@@ -226,8 +236,7 @@ static void life_check(Job *job) {
         else if (job->life_hopeless)
                 job_give_up(job, job->life_error);
         else
-                life_failed(job, job->life_error ? job->life_error
-                                                 : "its invoker ended without reporting an end");
+                life_failed_unsaid(job);
 }
 
 /* Ends a life whose invoker does not answer. The records that it has written are read first. */

@@ -88,6 +88,14 @@ const char *limit_advice(int error) {
         }
 }
 
+const char *limit_signal_advice(int number) {
+        if (number == SIGXCPU)
+                return "; raise the limit of CPU time: RLIMIT_CPU (ulimit -t)";
+        if (number == SIGKILL && is_limited(RLIMIT_CPU))
+                return "; it may have reached the limit of CPU time: raise RLIMIT_CPU (ulimit -t)";
+        return "";
+}
+
 bool limit_is_lasting(int error) {
         return abs(error) == EMFILE || abs(error) == EFBIG;
 }

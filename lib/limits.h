@@ -17,6 +17,10 @@ int limits_check_file_size(void);
  * have caused; "" for any other error. */
 const char *limit_advice(int error);
 
+/* Advice for a process that was killed by this signal: the limit of CPU time sends SIGXCPU, and SIGKILL a
+ * moment later; "" if it has nothing to do with that. */
+const char *limit_signal_advice(int number);
+
 /* Whether this process has a limit of memory that it may have been given by its caller. */
 bool limit_of_memory_is_set(void);
 

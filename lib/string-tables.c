@@ -199,6 +199,8 @@ char *fault_describe(uint32_t fault, int detail, char ret[256]) {
                 n += snprintf(ret + n, 256 - (size_t) n,
                                 fault == FAULT_KILLED || fault == FAULT_SYSCALL ? " [SIG%s]" : ": %s", word);
         if ((fault == FAULT_INTERNAL || fault == FAULT_CHECKPOINT) && n > 0 && n < 256)
-                (void) snprintf(ret + n, 256 - (size_t) n, "%s", limit_advice(detail));
+                n += snprintf(ret + n, 256 - (size_t) n, "%s", limit_advice(detail));
+        if (fault == FAULT_KILLED && n > 0 && n < 256)
+                (void) snprintf(ret + n, 256 - (size_t) n, "%s", limit_signal_advice(detail));
         return ret;
 }

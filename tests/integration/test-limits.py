@@ -130,6 +130,21 @@ def processes_of_cgroup():
         os.rmdir(path)
 
 
+@story("too little CPU time: RLIMIT_CPU is named when it ends a learner")
+def cpu_time():
+    words = [os.path.join(BUILD, "actorctl"), "run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set", "Job.StopSteps=1000000000",
+             "--set", "Learner.Epochs=1000"]
+    with tempfile.TemporaryFile("w+") as said:
+        p = subprocess.Popen(["bash", "-c", 'ulimit -t 1 && exec "$0" "$@"', *words], stdout=subprocess.DEVNULL, stderr=said)
+        try:
+            wait_for("the limit is named", lambda: b"RLIMIT_CPU" in os.pread(said.fileno(), 1 << 16, 0) or p.poll() is not None, 120)
+            told = os.pread(said.fileno(), 1 << 16, 0).decode()
+            assert re.search(r"learner was killed by signal \d+ \[SIG(KILL|XCPU)\]; .*RLIMIT_CPU \(ulimit -t\)", told), told
+        finally:
+            p.send_signal(signal.SIGINT)
+            p.wait(60 * PATIENCE)
+
+
 @story("/dev/shm is not needed: shared memory is anonymous")
 def no_shm():
     if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "umount", "-l", "/dev/shm"], capture_output=True).returncode != 0:

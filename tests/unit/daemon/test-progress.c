@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 
 #include "daemon/progress.h"
 #include "include/plan.h"
@@ -123,6 +124,8 @@ static void test_faults(Fixture *f, const void *userdata) {
                         fault_sentence_of(3, FAULT_KILLED, 9, sentence), "actor 3 was killed by signal 9"));
         g_assert_true(g_str_has_prefix(
                         fault_sentence_of(UINT32_MAX, FAULT_KILLED, 9, sentence), "the learner was"));
+        g_assert_nonnull(strstr(fault_sentence_of(UINT32_MAX, FAULT_KILLED, SIGXCPU, sentence),
+                        "[SIGXCPU]; raise the limit of CPU time: RLIMIT_CPU"));
         g_assert_true(g_str_has_prefix(
                         fault_sentence_of(UINT32_MAX, FAULT_LOAD, 8, sentence), "an actor could not load"));
         g_assert_cmpstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, EBADMSG, sentence), ==,
