@@ -2,21 +2,39 @@
 /* verify: checks a job file by starting its job, up to the spec of its environment. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
+#include "lib/settings/print.h"
+
+/* Such a limit is no mistake: price sheets bill by it. But it keeps nothing from taking the host's memory. */
+static void note_memory(const JobFile *job_file, Setting i, uint64_t limit_bytes) {
+        const uint64_t host_bytes = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
+        char value[SETTING_TEXT_MAX];
+
+        if (limit_bytes <= host_bytes)
+                return;
+        setting_print(&job_file->settings, i, value);
+        printf("note: [%s] %s=%s is more than the memory of this host, %.1fG: it limits nothing here\n",
+                        setting_row(i)->section, setting_row(i)->key, value,
+                        (double) host_bytes / (1u << 30));
+}
 
 static void print_ok(const Options *options, const JobFile *job_file, const JobStatus *job) {
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_status_to_json(job);
 
                 json_print(node, options->json);
-        } else
-                printf("%s: fine; %s loads at sandbox level %s\n",
-                                job_file->no_file ? job_file->settings.environment : job_file->file_name,
-                                job->environment, job->sandbox_level);
+                return;
+        }
+        printf("%s: fine; %s loads at sandbox level %s\n",
+                        job_file->no_file ? job_file->settings.environment : job_file->file_name,
+                        job->environment, job->sandbox_level);
+        note_memory(job_file, SETTING_Actor_MemoryMax, job_file->settings.memory_max_bytes);
+        note_memory(job_file, SETTING_Learner_MemoryMax, job_file->settings.learner_memory_max_bytes);
 }
 
 static ExitStatus verify_submission(const Options *options, JobFile *job_file) {

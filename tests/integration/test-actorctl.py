@@ -130,7 +130,9 @@ def verify_level():
 @story("verify loads the environment and names the line when it cannot")
 def verify():
     r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"))
-    assert r.status == 0 and "fine" in r.out, (r.out, r.err)
+    assert r.status == 0 and "fine" in r.out and "note:" not in r.out, (r.out, r.err)
+    r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Actor.MemoryMax=100T")
+    assert r.status == 0 and re.search(r"note: \[Actor\] MemoryMax=100T is more than the memory of this host, [0-9.]+G: ", r.out), (r.out, r.err)
     r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"), "-q", "--set", "Actor.Sandbox=none")
     assert r.status == 0 and "fine" in r.out, (r.out, r.err)
     equal((len(r.err.splitlines()), r.err.count("NO SANDBOX")), (1, 1), "limits that -q leaves out: " + r.err)
