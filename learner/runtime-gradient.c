@@ -105,7 +105,7 @@ void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g, float
 
         for (uint32_t i = 0; i < g->stride; i++)
                 bench->weight[i] = i < g->n ? weight : 0.0f;
-        for (unsigned c = 0; c < _COLUMN_MAX; c++) {
+        for (unsigned c = 0; c < sizeof(from) / sizeof(from[0]); c++) {
                 for (uint32_t i = 0; i < g->n; i++)
                         bench->columns[c][i] = from[c][gathered_row(g, i)];
                 for (uint32_t i = g->n; i < g->stride; i++)
@@ -121,6 +121,10 @@ static float *bench_value(const Runtime *rt, Bench *bench) {
 static float *bench_d_value(const Runtime *rt, Bench *bench) {
         return rt->layer_value == UINT32_MAX ? bench->d_terms[TERM_VALUE]
                                              : bench->pass->d_output[rt->layer_value];
+}
+
+static Pass *bench_pass(const Bench *bench, Net net) {
+        return net < NET_CRITIC ? bench->pass : bench->critics[(net - NET_CRITIC) / 2];
 }
 
 /* The forward pass; then probability, entropy and value of the actions that were taken. */
@@ -290,13 +294,18 @@ void runtime_choose(Runtime *rt, Net net) {
 
 /* Gradients */
 
-void bench_loss(const Runtime *rt, Bench *bench, const float *value, float *d_value, uint32_t lane) {
+TapePlace bench_place(const Runtime *rt, Bench *bench, uint32_t stride) {
         TapePlace place = {
-                .stride = rt->work.stride,
+                .stride = stride,
                 .weight = bench->weight,
-                .values = bench->nodes[0],
-                .d = bench->d_nodes[0],
-                .sums = rt->lane_sums[lane],
+                .values = bench->nodes,
+                .d = bench->d_nodes,
+                .inputs = {
+                        [INPUT_OBSERVATION] = bench->pass->input,
+                        [INPUT_ACTION] = bench->actions,
+                        [INPUT_NORMAL] = bench->normal,
+                },
+                .d_input = bench->d_input,
         };
 
         for (unsigned c = 0; c < _COLUMN_MAX; c++)
@@ -305,19 +314,47 @@ void bench_loss(const Runtime *rt, Bench *bench, const float *value, float *d_va
                 place.terms[t] = bench->terms[t];
                 place.d_terms[t] = bench->d_terms[t];
         }
-        place.terms[TERM_VALUE] = value;
-        place.d_terms[TERM_VALUE] = d_value;
-        tape_execute(&rt->work.tape, &place);
+        place.terms[TERM_VALUE] = bench_value(rt, bench);
+        place.d_terms[TERM_VALUE] = bench_d_value(rt, bench);
+        for (Net net = 0; net < _NET_MAX; net++) {
+                place.passes[net] = bench_pass(bench, net);
+                place.parameters[net] = rt->nets[net] ? rt->nets[net]->parameters : NULL;
+        }
+        return place;
+}
+
+void bench_draw(const Runtime *rt, Bench *bench, RandomPurpose purpose, const Gathered *g) {
+        if (!rt->work.draws)
+                return;
+        for (uint32_t i = 0; i < g->stride; i++) {
+                ActordRandom random;
+
+                random_begin(&random, rt->settings->seed, purpose,
+                                i < g->n ? (uint32_t) gathered_row(g, i) & RANDOM_SLOT_MAX : 0, rt->update,
+                                rt->work.draw);
+                for (uint32_t k = 0; k < rt->network->n_action; k++)
+                        bench->normal[(size_t) k * g->stride + i] =
+                                        i < g->n ? (float) actord_random_normal(&random) : 0.0f;
+        }
 }
 
 static void shard_gradient(Runtime *rt, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane) {
         const Work *w = &rt->work;
         const float *parameters = rt->nets[w->net]->parameters;
+        TapePlace place = bench_place(rt, bench, g->stride);
 
+        place.sums = rt->lane_sums[lane];
+        place.gradient = rt->gradients[lane];
+        place.accumulate = accumulate;
         bench_gather(bench, rt->batch, g);
         bench_gather_columns(bench, rt->batch, g, 1.0f / (float) w->rows.n);
+        if (w->applies) {
+                bench_draw(rt, bench, RANDOM_POLICY, g);
+                tape_execute(&w->tape, &place);
+                return;
+        }
         bench_forward(rt, bench, parameters);
-        bench_loss(rt, bench, bench_value(rt, bench), bench_d_value(rt, bench), lane);
+        tape_execute(&w->tape, &place);
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
@@ -342,7 +379,7 @@ static void lane_task(void *arg, uint32_t task, uint32_t thread) {
                         .stride = rt->work.stride,
                 };
 
-                rt->work.shard(rt, &rt->benches[thread], &g, shard > first, lane);
+                shard_gradient(rt, &rt->benches[thread], &g, shard > first, lane);
         }
 }
 
@@ -417,19 +454,32 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
-void runtime_record(Runtime *rt, Loss loss, const void *arg) {
-        tape_begin(&rt->work.tape);
-        loss(&rt->work.tape, arg);
+void runtime_record(Runtime *rt, Net net, Loss loss, const void *arg) {
+        Work *w = &rt->work;
+        bool used[_NET_MAX / 2] = {};
+
+        w->net = net;
+        w->applies = w->draws = false;
+        rt->shape.trained = net;
+        tape_begin_with(&w->tape, &rt->shape);
+        loss(&w->tape, arg);
+
+        assert(w->tape.n_columns <= rt->tape_columns);
+        for (Node k = 0; k < w->tape.n_nodes; k++) {
+                const TapeNode *node = &w->tape.nodes[k];
+
+                if (node->op == TAPE_INPUT && node->of == INPUT_NORMAL)
+                        w->draws = true;
+                if (node->op != TAPE_NETWORK)
+                        continue;
+                /* A network and its target have one place. */
+                assert(!used[node->of / 2]);
+                w->applies = used[node->of / 2] = true;
+        }
 }
 
 int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums) {
-        runtime_record(rt, loss, arg);
-        return runtime_gradient_by(rt, net, rows, shard_gradient, ret_sums, n_sums);
-}
-
-int runtime_gradient_by(
-                Runtime *rt, Net net, Rows rows, ShardTask shard, double *ret_sums, unsigned n_sums) {
         Work *w = &rt->work;
         uint64_t begun_nsec = spent_begin(rt->spent);
         int r;
@@ -437,9 +487,8 @@ int runtime_gradient_by(
         assert(rows.n > 0);
         assert(n_sums <= SUMS_MAX);
 
-        w->net = net;
+        runtime_record(rt, net, loss, arg);
         w->rows = rows;
-        w->shard = shard;
         w->stride = rows.n < SHARD_SMALL_BELOW ? SHARD_ROWS_SMALL : SHARD_ROWS_MAX;
         w->n_shards = (rows.n + w->stride - 1) / w->stride;
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;

@@ -14,6 +14,7 @@
 #include "learner/threads.h"
 #include "lib/algorithm-traits.h"
 #include "lib/reduce.h"
+#include "lib/rng.h"
 #include "lib/spent.h"
 
 enum {
@@ -35,15 +36,13 @@ typedef struct Bench {
         /* of the network; its layers have those that are not computed from them */
         float terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
-        float nodes[TAPE_NODES_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
-        float d_nodes[TAPE_NODES_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float *nodes, *d_nodes; /* [tape_columns][SHARD_ROWS_MAX] */
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *actions; /* [n_action][SHARD_ROWS_MAX] */
         /* of an algorithm with critics: */
         Pass *critics[CRITICS_MAX];
-        float *d_inputs; /* [n_observation + n_action][SHARD_ROWS_MAX], of one of them */
-        float *squashed; /* [n_action][SHARD_ROWS_MAX]: tanh() of the number that was drawn */
-        float *spread;   /* [n_action][SHARD_ROWS_MAX]: how far it is from the mean */
+        float *d_input; /* [n_observation + n_action][SHARD_ROWS_MAX], of one of them */
+        float *normal;  /* [n_action][SHARD_ROWS_MAX] */
 } Bench;
 
 /* The rows of the batch that a shard takes; the rest of its rows are zeros. */
@@ -57,16 +56,12 @@ static inline size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
-/* Adds one shard of the minibatch to the lane's gradient, and to its sums. */
-typedef void (*ShardTask)(Runtime *runtime, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane);
-
 typedef struct Work { /* of the phase in progress */
         Net net;
         Rows rows;
         Tape tape;
-        ShardTask shard;
-        const CriticTargets *targets;
-        double temperature;
+        bool applies; /* the tape applies networks; otherwise it has terms of one */
+        bool draws;   /* and reads normal numbers */
         uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
@@ -89,6 +84,8 @@ struct Runtime {
         const Network *networks[_NET_MAX]; /* the shape of each */
         Network *critic;                   /* NULL: the algorithm has none */
         uint32_t n_critics;
+        TapeShape shape;
+        uint32_t tape_columns;
         float *gradients[LANES_MAX];
         double (*lane_sums)[REDUCE_SUMS_MAX];
         double *block_sums;
@@ -123,16 +120,17 @@ static inline uint32_t runtime_blocks(const Runtime *runtime) {
         return (uint32_t) ((runtime->nets[runtime->work.net]->n + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
 }
 
-/* Columns of the network's input, and of the actions that were taken. */
+/* Columns of the policy's input, and of the actions that were taken. */
 void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
-/* What a loss reads of the rows, each with this weight; and the loss itself, with the value that a network
- * estimates: gradients of the terms, and sums. */
+/* What a loss reads of the rows, each with this weight. */
 void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
-void bench_loss(const Runtime *runtime, Bench *bench, const float *value, float *d_value, uint32_t lane);
-void runtime_record(Runtime *runtime, Loss loss, const void *arg);
-/* runtime_gradient() with any work for a shard. */
-int runtime_gradient_by(
-                Runtime *runtime, Net net, Rows rows, ShardTask shard, double *ret_sums, unsigned n_sums);
+/* Where a tape is executed. */
+TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);
+/* Standard normal numbers for a tape that reads them: those of row i of the minibatch have a random stream
+ * of their own. */
+void bench_draw(const Runtime *runtime, Bench *bench, RandomPurpose purpose, const Gathered *g);
+/* Records a loss, whose gradient is for this net. */
+void runtime_record(Runtime *runtime, Net net, Loss loss, const void *arg);
 /* Targets become copies of what they follow. */
 void runtime_copy_targets(Runtime *runtime);
 

@@ -75,6 +75,7 @@ Rows runtime_replay(Runtime *rt, uint32_t draw, double gamma) {
 
         rt->batch = b;
         rt->n_actors = 1;
+        rt->work.draw = draw;
         return runtime_rows(rt);
 }
 

@@ -57,9 +57,10 @@ static void bench_done(Bench *bench) {
         for (unsigned k = 0; k < CRITICS_MAX; k++)
                 pass_free(bench->critics[k]);
         free(bench->actions);
-        free(bench->d_inputs);
-        free(bench->squashed);
-        free(bench->spread);
+        free(bench->nodes);
+        free(bench->d_nodes);
+        free(bench->d_input);
+        free(bench->normal);
 }
 
 Runtime *runtime_free(Runtime *runtime) {
@@ -97,17 +98,18 @@ static int bench_init_critics(Bench *bench, const Runtime *rt) {
                 if (r < 0)
                         return r;
         }
-        bench->d_inputs = columns_new(rt->critic->n_observation);
-        bench->squashed = columns_new(rt->network->n_action);
-        bench->spread = columns_new(rt->network->n_action);
-        return bench->d_inputs && bench->squashed && bench->spread ? 0 : -ENOMEM;
+        bench->d_input = columns_new(rt->critic->n_observation);
+        bench->normal = columns_new(rt->network->n_action);
+        return bench->d_input && bench->normal ? 0 : -ENOMEM;
 }
 
 static int bench_init(Bench *bench, const Runtime *rt) {
         int r;
 
         bench->actions = columns_new(rt->network->n_action);
-        if (!bench->actions)
+        bench->nodes = columns_new(rt->tape_columns);
+        bench->d_nodes = columns_new(rt->tape_columns);
+        if (!bench->actions || !bench->nodes || !bench->d_nodes)
                 return -ENOMEM;
         r = rt->critic ? bench_init_critics(bench, rt) : 0;
         return r < 0 ? r : pass_new(rt->network, &bench->pass);
@@ -127,7 +129,12 @@ static int runtime_shape(Runtime *rt) {
                         return r;
         }
         for (Net net = 0; net < _NET_MAX; net++)
-                rt->networks[net] = net <= NET_TARGET ? rt->network : rt->critic;
+                rt->shape.networks[net] = rt->networks[net] = net <= NET_TARGET ? rt->network : rt->critic;
+        rt->shape.n_inputs[INPUT_OBSERVATION] = rt->network->n_observation;
+        rt->shape.n_inputs[INPUT_ACTION] = rt->shape.n_inputs[INPUT_NORMAL] = rt->network->n_action;
+        rt->tape_columns = TAPE_NODES_MAX;
+        if (rt->critic)
+                rt->tape_columns += TAPE_WIDE_MAX * rt->network->n_action + rt->critic->n_observation;
         return 0;
 }
 
@@ -264,8 +271,8 @@ double *runtime_state(Runtime *rt) {
         return rt->state;
 }
 
-uint32_t runtime_action_numbers(const Runtime *rt) {
-        return rt->network->n_action;
+const Network *runtime_policy(const Runtime *rt) {
+        return rt->network;
 }
 
 Statistics *runtime_statistics(Runtime *rt) {

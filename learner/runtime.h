@@ -42,8 +42,8 @@ double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
 Statistics *runtime_statistics(Runtime *runtime);
-/* Choices, or numbers of a continuous action. */
-uint32_t runtime_action_numbers(const Runtime *runtime);
+/* The policy's network: its actions, and their bounds. */
+const Network *runtime_policy(const Runtime *runtime);
 
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* old_value and old_log_probability of each row */
@@ -91,23 +91,11 @@ Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
 
-/* Critics of the minibatch that runtime_replay() drew: learner/runtime-critic.c. runtime_critic_targets()
- * makes targets: the window's rewards, and of the least that any critic's target says of the action that a
- * policy takes after it. The value of the entropy is in it, if there is a temperature. */
-typedef struct CriticTargets {
-        Net policy;               /* who acts after the window */
-        double noise, noise_clip; /* of ACT_DETERMINISTIC: on the action, as a share of half the space */
-        double temperature;       /* of ACT_SQUASHED */
-} CriticTargets;
-
-void runtime_critic_targets(Runtime *runtime, Rows rows, uint32_t draw, const CriticTargets *how);
-/* As runtime_gradient(): of a loss that reads what a critic says of the actions that were taken, as
- * TERM_VALUE. And of what the policy's own actions are worth by the first critic, or, ACT_SQUASHED, by the
- * less of all, and by their entropy. */
-int runtime_critic_gradient(Runtime *runtime, Net critic, Rows rows, Loss loss, const void *arg,
-                double *ret_sums, unsigned n_sums);
-int runtime_policy_gradient(Runtime *runtime, Rows rows, uint32_t draw, double temperature, double *ret_loss,
-                double *ret_entropy);
+/* A target for each row that runtime_replay() drew: the result of a tape (tape_result()) that reads what
+ * followed the row's window as its observation, and COLUMN_REWARD and COLUMN_DISCOUNT of the window. For
+ * algorithms with critics; so is INPUT_NORMAL, there and in a gradient: numbers that each row draws from a
+ * random stream of its own. */
+void runtime_targets(Runtime *runtime, Rows rows, Loss record, const void *arg);
 
 /* learner/curvature/noise.c: the gradient's noise scale in rows, from the shares of the round that its
  * first actors have, or from parts of an only actor's; NaN: not measured. For a job that asks for it

@@ -43,25 +43,55 @@ int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret) {
         return 0;
 }
 
-void critics_loss(Tape *tape, const void *arg) {
-        Node error = tape_subtract(tape, tape_term(tape, TERM_VALUE), tape_column(tape, COLUMN_TARGET));
-        Node half = tape_half_square(tape, error);
+Node critics_action(Tape *t, const Network *policy, Node share) {
+        double low = policy->action_low, high = policy->action_high;
+        Node action = tape_shift(t, tape_scale(t, share, 0.5 * high - 0.5 * low), 0.5 * low + 0.5 * high);
 
-        tape_loss(tape, half, 2.0);
-        tape_sum(tape, 0, half, 2.0);
+        return tape_clamp(t, action, low, high);
+}
+
+Node critics_joined(Tape *t, Node action) {
+        return tape_join(t, tape_input(t, INPUT_OBSERVATION), action);
+}
+
+Node critics_value(Tape *t, Net critic, Node joined) {
+        return tape_output(t, tape_network(t, critic, joined), OUTPUT_VALUE);
+}
+
+void critics_target(Tape *t, Node value) {
+        tape_result(t, tape_add(t, tape_column(t, COLUMN_REWARD),
+                                       tape_multiply(t, tape_column(t, COLUMN_DISCOUNT), value)));
+}
+
+void critics_loss(Tape *t, const void *arg) {
+        Node value = critics_value(t, *(const Net *) arg, critics_joined(t, tape_input(t, INPUT_ACTION)));
+        Node half = tape_half_square(t, tape_subtract(t, value, tape_column(t, COLUMN_TARGET)));
+
+        tape_loss(t, half, 2.0);
+        tape_sum(t, 0, half, 2.0);
+}
+
+void critics_policy_loss(Tape *t, const void *arg) {
+        Node policy = tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION));
+        Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));
+        Node value = critics_value(t, NET_CRITIC, critics_joined(t, action));
+
+        tape_loss(t, value, -1.0);
+        tape_sum(t, CRITICS_SUM_LOSS, value, -1.0);
 }
 
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps) {
         const JobSettings *s = runtime_settings(runtime);
 
         for (uint32_t k = 0; k < n; k++) {
+                Net critic = critic_of(k);
                 double loss, norm;
                 int r;
 
-                r = runtime_critic_gradient(runtime, critic_of(k), rows, critics_loss, NULL, &loss, 1);
+                r = runtime_gradient(runtime, critic, rows, critics_loss, &critic, &loss, 1);
                 if (r < 0)
                         return r;
-                r = runtime_apply(runtime, critic_of(k), steps->critic_rate, s->max_grad_norm, &norm);
+                r = runtime_apply(runtime, critic, steps->critic_rate, s->max_grad_norm, &norm);
                 if (r < 0)
                         return r;
                 steps->loss_value += loss / n;
@@ -78,24 +108,24 @@ bool critics_policy_due(Runtime *runtime) {
         return true;
 }
 
-int critics_move_policy(Runtime *runtime, Rows rows, uint32_t draw, double temperature, CriticSteps *steps,
+int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy) {
         const JobSettings *s = runtime_settings(runtime);
-        double loss, entropy, norm;
+        double sums[CRITICS_SUMS], norm;
         int r;
 
-        r = runtime_policy_gradient(runtime, rows, draw, temperature, &loss, &entropy);
+        r = runtime_gradient(runtime, NET_POLICY, rows, loss, arg, sums, CRITICS_SUMS);
         if (r < 0)
                 return r;
         r = runtime_apply(runtime, NET_POLICY, steps->rate, s->max_grad_norm, &norm);
         if (r < 0)
                 return r;
 
-        steps->loss_policy += loss;
-        steps->entropy += entropy;
+        steps->loss_policy += sums[CRITICS_SUM_LOSS];
+        steps->entropy += sums[CRITICS_SUM_ENTROPY];
         steps->norm += norm;
         steps->n_policy++;
-        *ret_entropy = entropy;
+        *ret_entropy = sums[CRITICS_SUM_ENTROPY];
         return 0;
 }
 

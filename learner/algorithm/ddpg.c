@@ -5,18 +5,26 @@
  * policy climbs Q(s, mu(s)) by (6). */
 #include "learner/algorithm/critics.h"
 
+static void ddpg_target(Tape *t, const void *arg) {
+        Node policy = tape_network(t, NET_TARGET, tape_input(t, INPUT_OBSERVATION));
+        Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));
+
+        critics_target(t, critics_value(t, NET_CRITIC_TARGET, critics_joined(t, action)));
+}
+
 static int ddpg_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
         const JobSettings *s = runtime_settings(runtime);
         Rows rows = runtime_replay(runtime, draw, s->gamma);
         double entropy;
         int r;
 
-        runtime_critic_targets(runtime, rows, draw, &(CriticTargets){ .policy = NET_TARGET });
+        runtime_targets(runtime, rows, ddpg_target, runtime_policy(runtime));
         r = critics_move(runtime, rows, 1, steps);
         if (r < 0 || !critics_policy_due(runtime))
                 return r;
 
-        r = critics_move_policy(runtime, rows, draw, 0.0, steps, &entropy);
+        r = critics_move_policy(
+                        runtime, rows, critics_policy_loss, runtime_policy(runtime), steps, &entropy);
         if (r < 0)
                 return r;
         critics_follow(runtime, 1, true);

@@ -8,6 +8,7 @@
 
 #include "learner/algorithm/critics.h"
 #include "lib/doubles.h"
+#include "lib/forward.h"
 
 enum {
         STATE_LOG_TEMPERATURE = CRITICS_STATE,
@@ -17,6 +18,49 @@ enum {
 };
 
 enum { N_CRITICS = 2 };
+
+typedef struct SacLoss {
+        const Network *policy;
+        double temperature;
+} SacLoss;
+
+/* An action that is drawn by normal numbers; joined with the observation. */
+static Node sac_draw(Tape *t, const Network *network, Node *ret_log_probability) {
+        const double reach = 0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW),
+                     half_log_2pi = 0.918938533204672742;
+        double each = half_log_2pi + double_log(0.5 * network->action_high - 0.5 * network->action_low);
+        Node policy = tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION));
+        Node normal = tape_input(t, INPUT_NORMAL), share = tape_output(t, policy, OUTPUT_LOG_STD);
+        Node log_sd = tape_shift(t, tape_scale(t, share, reach), SQUASHED_LOG_SD_LOW + reach);
+        Node spread = tape_multiply(t, tape_exp(t, log_sd), normal);
+        Node x = tape_add(t, tape_output(t, policy, OUTPUT_ACTION), spread);
+        Node density = tape_add(t, tape_half_square(t, normal),
+                        tape_add(t, tape_shift(t, log_sd, each), tape_log_tanh_slope(t, x)));
+
+        *ret_log_probability = tape_scale(t, tape_total(t, density), -1.0);
+        return critics_joined(t, critics_action(t, network, tape_tanh(t, x)));
+}
+
+static void sac_target(Tape *t, const void *arg) {
+        const SacLoss *p = arg;
+        Node log_probability, joined = sac_draw(t, p->policy, &log_probability);
+        Node least = tape_min(t, critics_value(t, NET_CRITIC_TARGET, joined),
+                        critics_value(t, NET_CRITIC_2_TARGET, joined));
+
+        critics_target(t, tape_subtract(t, least, tape_scale(t, log_probability, p->temperature)));
+}
+
+static void sac_policy_loss(Tape *t, const void *arg) {
+        const SacLoss *p = arg;
+        Node log_probability, joined = sac_draw(t, p->policy, &log_probability);
+        Node least = tape_min(
+                        t, critics_value(t, NET_CRITIC, joined), critics_value(t, NET_CRITIC_2, joined));
+        Node loss = tape_subtract(t, tape_scale(t, log_probability, p->temperature), least);
+
+        tape_loss(t, loss, 1.0);
+        tape_sum(t, CRITICS_SUM_LOSS, loss, 1.0);
+        tape_sum(t, CRITICS_SUM_ENTROPY, log_probability, -1.0);
+}
 
 static double temperature_of(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
@@ -32,7 +76,7 @@ static void temperature_move(Runtime *runtime, double rate, double entropy) {
         double *state = runtime_state(runtime), b1 = s->adam_beta1, b2 = s->adam_beta2, d, m, v;
         double target = settings_present(s, SETTING_Learner_TargetEntropy)
                                         ? s->target_entropy
-                                        : -(double) runtime_action_numbers(runtime);
+                                        : -(double) runtime_policy(runtime)->n_action;
         uint64_t n = (uint64_t) ++state[STATE_MOVES];
 
         d = double_exp(state[STATE_LOG_TEMPERATURE]) * (entropy - target);
@@ -46,15 +90,15 @@ static void temperature_move(Runtime *runtime, double rate, double entropy) {
 static int sac_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
         const JobSettings *s = runtime_settings(runtime);
         Rows rows = runtime_replay(runtime, draw, s->gamma);
-        double temperature = temperature_of(runtime), entropy;
+        SacLoss loss = { .policy = runtime_policy(runtime), .temperature = temperature_of(runtime) };
+        double entropy;
         int r;
 
-        runtime_critic_targets(runtime, rows, draw,
-                        &(CriticTargets){ .policy = NET_POLICY, .temperature = temperature });
+        runtime_targets(runtime, rows, sac_target, &loss);
         r = critics_move(runtime, rows, N_CRITICS, steps);
         if (r < 0)
                 return r;
-        r = critics_move_policy(runtime, rows, draw, temperature, steps, &entropy);
+        r = critics_move_policy(runtime, rows, sac_policy_loss, &loss, steps, &entropy);
         if (r < 0)
                 return r;
         if (!settings_present(s, SETTING_Learner_Temperature))

@@ -35,7 +35,12 @@ static Slopes slopes_of(const TapeNode *node, double a, double b, double conditi
 
         switch ((TapeOp) node->op) {
         case TAPE_COLUMN:
-        case TAPE_TERM: break;
+        case TAPE_TERM:
+        case TAPE_INPUT:
+        case TAPE_NETWORK:
+        case TAPE_OUTPUT:
+        case TAPE_JOIN: break;
+        case TAPE_TOTAL: return (Slopes){ .value = a, .a = 1.0 }; /* of one column */
         case TAPE_SHIFT: return (Slopes){ .value = a + number, .a = 1.0 };
         case TAPE_SCALE: return (Slopes){ .value = a * number, .a = number };
         case TAPE_CLAMP:
@@ -48,6 +53,21 @@ static Slopes slopes_of(const TapeNode *node, double a, double b, double conditi
                 double e = double_exp(a);
 
                 return (Slopes){ .value = e, .a = e, .aa = e };
+        }
+        case TAPE_TANH: {
+                double y = double_tanh(a), slope = 1.0 - y * y;
+
+                return (Slopes){ .value = y, .a = slope, .aa = -2.0 * y * slope };
+        }
+        case TAPE_LOG_TANH_SLOPE: {
+                double y = double_tanh(a), size = fabs(a);
+                double log_sum = double_log(1.0 + double_exp(-2.0 * size));
+
+                return (Slopes){
+                        .value = 2.0 * (M_LN2 - size - log_sum),
+                        .a = -2.0 * y,
+                        .aa = -2.0 * (1.0 - y * y),
+                };
         }
         case TAPE_HALF_SQUARE: return (Slopes){ .value = 0.5 * a * a, .a = a, .aa = 1.0 };
         case TAPE_HUBER:
@@ -76,6 +96,8 @@ static Slopes slopes_of(const TapeNode *node, double a, double b, double conditi
 
 void tape_jet(const Tape *tape, const LossRow *row, LossJet *ret) {
         LossJet jets[TAPE_NODES_MAX];
+
+        assert(!tape->shape);
 
         for (Node k = 0; k < tape->n_nodes; k++) {
                 const TapeNode *node = &tape->nodes[k];

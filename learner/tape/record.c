@@ -5,18 +5,40 @@
 #include "learner/tape/tape.h"
 
 void tape_begin(Tape *tape) {
-        tape->n_nodes = tape->n_losses = tape->n_sums = 0;
+        tape_begin_with(tape, NULL);
+}
+
+void tape_begin_with(Tape *tape, const TapeShape *shape) {
+        tape->shape = shape;
+        tape->n_nodes = tape->n_losses = tape->n_sums = tape->n_columns = 0;
+}
+
+/* Whether its columns lie elsewhere. */
+static bool is_given(TapeOp op) {
+        return op == TAPE_COLUMN || op == TAPE_TERM || op == TAPE_INPUT || op == TAPE_NETWORK ||
+               op == TAPE_OUTPUT;
 }
 
 static Node append(Tape *tape, TapeNode node) {
         assert(tape->n_nodes < TAPE_NODES_MAX);
+        assert(node.width > 0);
 
+        if (!is_given(node.op)) {
+                node.at = tape->n_columns;
+                tape->n_columns += node.width;
+        }
         tape->nodes[tape->n_nodes] = node;
         return tape->n_nodes++;
 }
 
+static const TapeNode *node_of(const Tape *tape, Node node) {
+        assert(node < tape->n_nodes);
+
+        return &tape->nodes[node];
+}
+
 Node tape_column(Tape *tape, Column column) {
-        return append(tape, (TapeNode){ .op = TAPE_COLUMN, .of = column });
+        return append(tape, (TapeNode){ .op = TAPE_COLUMN, .of = column, .width = 1 });
 }
 
 /* One node for each term: what reads it adds up there. */
@@ -26,7 +48,8 @@ static Node term_append(Tape *tape, Term term, bool late) {
                         assert(tape->nodes[k].late == late);
                         return k;
                 }
-        return append(tape, (TapeNode){ .op = TAPE_TERM, .of = term, .moves = true, .late = late });
+        return append(tape,
+                        (TapeNode){ .op = TAPE_TERM, .of = term, .width = 1, .moves = true, .late = late });
 }
 
 Node tape_term(Tape *tape, Term term) {
@@ -43,6 +66,7 @@ static Node unary(Tape *tape, TapeOp op, Node x, double number, double other) {
         return append(tape, (TapeNode){
                                             .op = op,
                                             .a = x,
+                                            .width = tape->nodes[x].width,
                                             .number = (float) number,
                                             .other = (float) other,
                                             .moves = tape->nodes[x].moves,
@@ -57,13 +81,87 @@ static Node binary(Tape *tape, TapeOp op, Node a, Node b) {
 
         x = &tape->nodes[a];
         y = &tape->nodes[b];
+        assert(x->width == y->width);
         assert(!x->moves || !y->moves || x->late == y->late);
         return append(tape, (TapeNode){
                                             .op = op,
                                             .a = a,
                                             .b = b,
+                                            .width = x->width,
                                             .moves = x->moves || y->moves,
                                             .late = x->late || y->late,
+                            });
+}
+
+Node tape_input(Tape *tape, Input input) {
+        assert(tape->shape);
+
+        return append(tape,
+                        (TapeNode){ .op = TAPE_INPUT, .of = input, .width = tape->shape->n_inputs[input] });
+}
+
+Node tape_network(Tape *tape, uint32_t net, Node input) {
+        const TapeNode *x = node_of(tape, input);
+        const Network *network;
+
+        assert(tape->shape && net < TAPE_NETS_MAX && tape->shape->networks[net]);
+        network = tape->shape->networks[net];
+        assert(x->width == network->n_observation);
+        assert(!x->moves || (net != tape->shape->trained && !x->late));
+        for (Node k = 0; k < tape->n_nodes; k++)
+                assert(tape->nodes[k].op != TAPE_NETWORK || tape->nodes[k].of != net);
+
+        return append(tape, (TapeNode){
+                                            .op = TAPE_NETWORK,
+                                            .of = net,
+                                            .a = input,
+                                            .width = network->n_observation,
+                                            .moves = x->moves || net == tape->shape->trained,
+                            });
+}
+
+Node tape_output(Tape *tape, Node network, LayerOutput output) {
+        const TapeNode *x = node_of(tape, network);
+        const Network *of;
+        uint32_t layer;
+
+        assert(x->op == TAPE_NETWORK);
+        of = tape->shape->networks[x->of];
+        layer = network_find(of, output);
+        assert(layer < of->n_layers);
+
+        return append(tape, (TapeNode){
+                                            .op = TAPE_OUTPUT,
+                                            .of = layer,
+                                            .a = network,
+                                            .width = of->layers[layer].n_out,
+                                            .moves = x->moves,
+                            });
+}
+
+Node tape_join(Tape *tape, Node a, Node b) {
+        const TapeNode *x = node_of(tape, a), *y = node_of(tape, b);
+
+        assert(!x->moves || !y->moves || x->late == y->late);
+        return append(tape, (TapeNode){
+                                            .op = TAPE_JOIN,
+                                            .a = a,
+                                            .b = b,
+                                            .width = x->width + y->width,
+                                            .moves = x->moves || y->moves,
+                                            .late = x->late || y->late,
+                            });
+}
+
+Node tape_total(Tape *tape, Node x) {
+        const TapeNode *of = node_of(tape, x);
+
+        return append(tape, (TapeNode){
+                                            .op = TAPE_TOTAL,
+                                            .a = x,
+                                            .width = 1,
+                                            .moves = of->moves,
+                                            .late = of->late,
                             });
 }
 
@@ -94,6 +192,14 @@ Node tape_abs(Tape *tape, Node x) {
 
 Node tape_exp(Tape *tape, Node x) {
         return unary(tape, TAPE_EXP, x, 0.0, 0.0);
+}
+
+Node tape_tanh(Tape *tape, Node x) {
+        return unary(tape, TAPE_TANH, x, 0.0, 0.0);
+}
+
+Node tape_log_tanh_slope(Tape *tape, Node x) {
+        return unary(tape, TAPE_LOG_TANH_SLOPE, x, 0.0, 0.0);
 }
 
 Node tape_half_square(Tape *tape, Node x) {
@@ -140,34 +246,45 @@ Node tape_max(Tape *tape, Node a, Node b) {
 Node tape_exceeds(Tape *tape, Node x, double bound) {
         assert(x < tape->n_nodes);
 
-        return append(tape, (TapeNode){ .op = TAPE_EXCEEDS, .a = x, .number = (float) bound });
+        return append(tape, (TapeNode){ .op = TAPE_EXCEEDS,
+                                            .a = x,
+                                            .width = tape->nodes[x].width,
+                                            .number = (float) bound });
 }
 
 Node tape_differs(Tape *tape, Node a, Node b) {
-        assert(a < tape->n_nodes && b < tape->n_nodes);
+        const TapeNode *x = node_of(tape, a), *y = node_of(tape, b);
 
-        return append(tape, (TapeNode){ .op = TAPE_DIFFERS, .a = a, .b = b });
+        assert(x->width == y->width);
+        return append(tape, (TapeNode){ .op = TAPE_DIFFERS, .a = a, .b = b, .width = x->width });
 }
 
 Node tape_where(Tape *tape, Node condition, Node yes, Node no) {
         Node node = binary(tape, TAPE_WHERE, yes, no);
 
         assert(condition < node && !tape->nodes[condition].moves);
+        assert(tape->nodes[condition].width == tape->nodes[node].width);
         tape->nodes[node].c = condition;
         return node;
 }
 
 void tape_loss(Tape *tape, Node x, double coefficient) {
         assert(tape->n_losses < TAPE_OUTPUTS_MAX);
-        assert(x < tape->n_nodes && tape->nodes[x].moves);
+        assert(x < tape->n_nodes && tape->nodes[x].moves && tape->nodes[x].width == 1);
 
         tape->losses[tape->n_losses++] = (TapeLoss){ .node = x, .coefficient = (float) coefficient };
 }
 
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient) {
         assert(tape->n_sums < TAPE_OUTPUTS_MAX);
-        assert(x < tape->n_nodes);
+        assert(x < tape->n_nodes && tape->nodes[x].width == 1);
 
         tape->sums[tape->n_sums++] =
                         (TapeSum){ .node = x, .number = (float) number, .coefficient = (float) coefficient };
+}
+
+void tape_result(Tape *tape, Node x) {
+        assert(x < tape->n_nodes && tape->nodes[x].width == 1);
+
+        tape->result = x;
 }

@@ -8,23 +8,39 @@
 #define EACH_ROW for (uint32_t i = 0; i < n; i++)
 
 KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *place) {
-        uint32_t n = place->stride;
-
         for (Node k = 0; k < tape->n_nodes; k++) {
                 const TapeNode *node = &tape->nodes[k];
+                const uint32_t stride = place->stride, n = node->width * stride;
                 const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
                 const float *condition = value_of(tape, place, node->c);
                 const float number = node->number, other = node->other;
-                float *restrict y = place->values + (size_t) k * n;
+                float *restrict y = place->values + (size_t) node->at * stride;
 
                 switch ((TapeOp) node->op) {
                 case TAPE_COLUMN:
-                case TAPE_TERM: break;
+                case TAPE_TERM:
+                case TAPE_INPUT:
+                case TAPE_OUTPUT: break;
+                case TAPE_NETWORK: network_forward(tape, place, k); break;
+                case TAPE_JOIN: {
+                        uint32_t n_first = tape->nodes[node->a].width * stride;
+
+                        memcpy(y, a, n_first * sizeof(float));
+                        memcpy(y + n_first, b, (n - n_first) * sizeof(float));
+                        break;
+                }
+                case TAPE_TOTAL:
+                        EACH_ROW y[i] = a[i];
+                        for (uint32_t column = 1; column < tape->nodes[node->a].width; column++)
+                                EACH_ROW y[i] += a[(size_t) column * stride + i];
+                        break;
                 case TAPE_SHIFT: EACH_ROW y[i] = a[i] + number; break;
                 case TAPE_SCALE: EACH_ROW y[i] = a[i] * number; break;
                 case TAPE_CLAMP: EACH_ROW y[i] = held(a[i], number, other); break;
                 case TAPE_ABS: EACH_ROW y[i] = fabsf(a[i]); break;
                 case TAPE_EXP: EACH_ROW y[i] = elementary_exp(a[i]); break;
+                case TAPE_TANH: EACH_ROW y[i] = elementary_tanh(a[i]); break;
+                case TAPE_LOG_TANH_SLOPE: EACH_ROW y[i] = log_tanh_slope(a[i]); break;
                 case TAPE_HALF_SQUARE: EACH_ROW y[i] = 0.5f * a[i] * a[i]; break;
                 case TAPE_HUBER: EACH_ROW y[i] = huber(a[i], number); break;
                 case TAPE_DIVERGENCE: divergence(a, n, y); break;
@@ -47,11 +63,11 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         const TapeNode *node = &tape->nodes[k];
         const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
         const float *condition = value_of(tape, place, node->c);
-        const float *y = place->values + (size_t) k * place->stride;
-        const float *d = place->d + (size_t) k * place->stride;
+        const float *y = place->values + (size_t) node->at * place->stride;
+        const float *d = d_of(tape, place, k);
         const float number = node->number, other = node->other;
         float *restrict ret = d_of(tape, place, node->a);
-        uint32_t n = place->stride;
+        const uint32_t stride = place->stride, n = node->width * stride;
 
         switch ((TapeOp) node->op) {
         case TAPE_ADD:
@@ -61,6 +77,8 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         case TAPE_CLAMP: EACH_ROW ret[i] += a[i] < number || a[i] > other ? 0.0f : d[i]; break;
         case TAPE_ABS: EACH_ROW ret[i] += a[i] < 0.0f ? -d[i] : d[i]; break;
         case TAPE_EXP: EACH_ROW ret[i] += d[i] != 0.0f ? d[i] * y[i] : 0.0f; break;
+        case TAPE_TANH: EACH_ROW ret[i] += d[i] * (1.0f - y[i] * y[i]); break;
+        case TAPE_LOG_TANH_SLOPE: EACH_ROW ret[i] += d[i] * (-2.0f * elementary_tanh(a[i])); break;
         case TAPE_HALF_SQUARE: EACH_ROW ret[i] += d[i] * a[i]; break;
         case TAPE_HUBER: EACH_ROW ret[i] += d[i] * held(a[i], -number, number); break;
         case TAPE_DIVERGENCE: divergence_backward(a, d, n, ret); break;
@@ -69,8 +87,19 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         case TAPE_MIN: EACH_ROW ret[i] += a[i] < b[i] ? d[i] : 0.0f; break;
         case TAPE_MAX: EACH_ROW ret[i] += a[i] > b[i] ? d[i] : 0.0f; break;
         case TAPE_WHERE: EACH_ROW ret[i] += condition[i] > 0.0f ? d[i] : 0.0f; break;
+        case TAPE_NETWORK: network_backward(tape, place, k); break;
+        case TAPE_JOIN:
+                for (uint32_t i = 0; i < tape->nodes[node->a].width * stride; i++)
+                        ret[i] += d[i];
+                break;
+        case TAPE_TOTAL:
+                for (uint32_t column = 0; column < tape->nodes[node->a].width; column++)
+                        EACH_ROW ret[(size_t) column * stride + i] += d[i];
+                break;
         case TAPE_COLUMN:
         case TAPE_TERM:
+        case TAPE_INPUT:
+        case TAPE_OUTPUT:
         case TAPE_EXCEEDS:
         case TAPE_DIFFERS:
         case _TAPE_OP_MAX: break;
@@ -82,9 +111,9 @@ KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePl
         const TapeNode *node = &tape->nodes[k];
         const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
         const float *condition = value_of(tape, place, node->c);
-        const float *d = place->d + (size_t) k * place->stride;
+        const float *d = d_of(tape, place, k);
         float *restrict ret = d_of(tape, place, node->b);
-        uint32_t n = place->stride;
+        const uint32_t stride = place->stride, n = node->width * stride;
 
         switch ((TapeOp) node->op) {
         case TAPE_ADD: EACH_ROW ret[i] += d[i]; break;
@@ -93,13 +122,24 @@ KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePl
         case TAPE_MIN: EACH_ROW ret[i] += a[i] < b[i] ? 0.0f : d[i]; break;
         case TAPE_MAX: EACH_ROW ret[i] += a[i] > b[i] ? 0.0f : d[i]; break;
         case TAPE_WHERE: EACH_ROW ret[i] += condition[i] > 0.0f ? 0.0f : d[i]; break;
+        case TAPE_JOIN:
+                d += tape->nodes[node->a].width * stride;
+                for (uint32_t i = 0; i < tape->nodes[node->b].width * stride; i++)
+                        ret[i] += d[i];
+                break;
         case TAPE_COLUMN:
         case TAPE_TERM:
+        case TAPE_INPUT:
+        case TAPE_NETWORK:
+        case TAPE_OUTPUT:
+        case TAPE_TOTAL:
         case TAPE_SHIFT:
         case TAPE_SCALE:
         case TAPE_CLAMP:
         case TAPE_ABS:
         case TAPE_EXP:
+        case TAPE_TANH:
+        case TAPE_LOG_TANH_SLOPE:
         case TAPE_HALF_SQUARE:
         case TAPE_HUBER:
         case TAPE_DIVERGENCE:
@@ -113,7 +153,10 @@ KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePl
 KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *place) {
         uint32_t n = place->stride;
 
-        memset(place->d, 0, (size_t) tape->n_nodes * n * sizeof(float));
+        memset(place->d, 0, (size_t) tape->n_columns * n * sizeof(float));
+        for (Node k = 0; k < tape->n_nodes; k++)
+                if (tape->nodes[k].op == TAPE_NETWORK && tape->nodes[k].moves)
+                        network_clear(tape, place, k);
         for (unsigned t = 0; t < _TERM_MAX; t++)
                 if (place->d_terms[t])
                         memset(place->d_terms[t], 0, n * sizeof(float));
@@ -141,7 +184,9 @@ KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *pl
                                 EACH_ROW d[i] *= place->weight[i];
                         continue;
                 }
-                if (tape->nodes[node->a].moves)
+                if (node->op == TAPE_OUTPUT) /* its network's turn comes later */
+                        continue;
+                if (node->op == TAPE_NETWORK || tape->nodes[node->a].moves)
                         KERNEL(backward_first)(tape, place, k);
                 if (tape->nodes[node->b].moves)
                         KERNEL(backward_second)(tape, place, k);

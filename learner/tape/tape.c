@@ -31,6 +31,14 @@ ELEMENTARY float held(float x, float lowest, float most) {
         return x > most ? most : x;
 }
 
+/* log(1 - tanh(x)^2), with 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2: "Soft Actor-Critic Algorithms and
+ * Applications" (Haarnoja et al. 2018), appendix C. */
+ELEMENTARY float log_tanh_slope(float x) {
+        float size = fabsf(x);
+
+        return 2.0f * (0.693147181f - size - elementary_log(1.0f + elementary_exp(-2.0f * size)));
+}
+
 ELEMENTARY float huber(float x, float bound) {
         float size = fabsf(x), square = 0.5f * x * x, line = bound * (size - 0.5f * bound);
 
@@ -42,6 +50,7 @@ typedef struct Kernels {
         void (*backward)(const Tape *tape, const TapePlace *place);
 } Kernels;
 
+/* The numbers of a node, [width][stride]; of an application, its input. */
 static const float *value_of(const Tape *tape, const TapePlace *place, Node node) {
         const TapeNode *n = &tape->nodes[node];
 
@@ -49,13 +58,59 @@ static const float *value_of(const Tape *tape, const TapePlace *place, Node node
                 return place->columns[n->of];
         if (n->op == TAPE_TERM)
                 return place->terms[n->of];
-        return place->values + (size_t) node * place->stride;
+        if (n->op == TAPE_INPUT)
+                return place->inputs[n->of];
+        if (n->op == TAPE_OUTPUT)
+                return place->passes[tape->nodes[n->a].of]->output[n->of];
+        if (n->op == TAPE_NETWORK)
+                return place->passes[n->of]->input;
+        return place->values + (size_t) n->at * place->stride;
 }
 
 static float *d_of(const Tape *tape, const TapePlace *place, Node node) {
         const TapeNode *n = &tape->nodes[node];
 
-        return n->op == TAPE_TERM ? place->d_terms[n->of] : place->d + (size_t) node * place->stride;
+        if (n->op == TAPE_TERM)
+                return place->d_terms[n->of];
+        if (n->op == TAPE_OUTPUT)
+                return place->passes[tape->nodes[n->a].of]->d_output[n->of];
+        return place->d + (size_t) n->at * place->stride;
+}
+
+static void network_forward(const Tape *tape, const TapePlace *place, Node k) {
+        const TapeNode *node = &tape->nodes[k];
+        const float *x = value_of(tape, place, node->a);
+        Pass *pass = place->passes[node->of];
+
+        pass->stride = place->stride;
+        if (x != pass->input)
+                memcpy(pass->input, x, (size_t) node->width * place->stride * sizeof(float));
+        pass_forward(pass, place->parameters[node->of]);
+}
+
+/* Nothing has arrived at what a network tells: it may be that no node reads it. */
+static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
+        const Pass *pass = place->passes[tape->nodes[k].of];
+
+        for (uint32_t i = 0; i < pass->network->n_layers; i++)
+                if (pass->network->layers[i].output != OUTPUT_HIDDEN)
+                        memset(pass->d_output[i], 0,
+                                        (size_t) pass->network->layers[i].n_out * place->stride *
+                                                        sizeof(float));
+}
+
+/* To the parameters of the trained network; through the others, to what they read. */
+static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
+        const TapeNode *node = &tape->nodes[k];
+        const float *parameters = place->parameters[node->of];
+        Pass *pass = place->passes[node->of];
+
+        if (node->of == tape->shape->trained) {
+                pass_backward(pass, parameters, place->accumulate, place->gradient);
+                return;
+        }
+        pass_backward_input(pass, parameters, place->d_input);
+        kernel_add(d_of(tape, place, node->a), place->d_input, (size_t) node->width * place->stride);
 }
 
 #define KERNEL_TEMPLATE "learner/tape/tape-wide.h"
@@ -83,4 +138,11 @@ void tape_execute(const Tape *tape, const TapePlace *place) {
         kernels->forward(tape, place);
         kernels->backward(tape, place);
         sums_add(tape, place);
+}
+
+const float *tape_evaluate(const Tape *tape, const TapePlace *place) {
+        assert(place->stride % KERNEL_LANES == 0 && place->stride <= SHARD_ROWS_MAX);
+
+        kernels_chosen()->forward(tape, place);
+        return value_of(tape, place, tape->result);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A loss is written once, as a function that records operations on columns: one number for each row of a
- * shard. What was recorded is then executed forwards, and backwards for the gradient (reverse mode), shard
- * by shard; and row by row in double precision for first and second derivatives (learner/curvature/). An
- * operation runs over a whole column, so that reading the tape costs next to nothing.
+/* A loss is written once, as a function that records operations on columns: one number, or several, for
+ * each row of a shard. What was recorded is then executed forwards, and backwards for the gradient (reverse
+ * mode), shard by shard; and row by row in double precision for first and second derivatives
+ * (learner/curvature/). An operation runs over a whole column, so that reading the tape costs next to
+ * nothing. A network is an operation too: a gradient goes through one whose parameters stay as they are, to
+ * what it reads.
  *
  * Recording is cheap beside any minibatch. So a loss is recorded anew for each gradient, with the numbers
  * of the moment (a clip that has a schedule, the mean of the advantages) as constants, and leaves out what
@@ -15,9 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "include/policy.h"
+#include "learner/gradient.h"
+
 enum {
         TAPE_NODES_MAX = 64,
         TAPE_OUTPUTS_MAX = 8,
+        TAPE_NETS_MAX = 8,
+        TAPE_WIDE_MAX = 24, /* nodes that are as wide as an action */
 };
 
 /* What a row of the batch has. */
@@ -27,8 +34,18 @@ typedef enum Column {
         COLUMN_OLD_LOG_PROBABILITY, /* before this round's updates */
         COLUMN_OLD_VALUE,
         COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor acted */
+        COLUMN_REWARD,
+        COLUMN_DISCOUNT, /* of what followed a window of replayed steps; 0 after the end of an episode */
         _COLUMN_MAX,
 } Column;
+
+/* And what it has several numbers of. */
+typedef enum Input {
+        INPUT_OBSERVATION,
+        INPUT_ACTION,
+        INPUT_NORMAL, /* standard normal numbers, as many as an action has */
+        _INPUT_MAX,
+} Input;
 
 /* What the network says of a row now. Where it estimates the value of each action, TERM_VALUE is that of
  * the action that was taken, and there is no probability. */
@@ -37,11 +54,18 @@ typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } 
 typedef enum TapeOp {
         TAPE_COLUMN,
         TAPE_TERM,
+        TAPE_INPUT,
+        TAPE_NETWORK,
+        TAPE_OUTPUT,
+        TAPE_JOIN,
+        TAPE_TOTAL,
         TAPE_SHIFT,
         TAPE_SCALE,
         TAPE_CLAMP,
         TAPE_ABS,
         TAPE_EXP,
+        TAPE_TANH,
+        TAPE_LOG_TANH_SLOPE,
         TAPE_HALF_SQUARE,
         TAPE_HUBER,
         TAPE_DIVERGENCE,
@@ -61,7 +85,8 @@ typedef uint32_t Node; /* a column's place on the tape */
 
 typedef struct TapeNode {
         uint32_t op;
-        uint32_t of;         /* Column or Term */
+        uint32_t of;         /* Column, Term, Input, number of a network or of a layer */
+        uint32_t width, at;  /* columns: how many, and the first one's place */
         Node a, b, c;        /* what it reads: nodes before it */
         float number, other; /* constants, rounded for jets too: it is the same loss */
         bool moves;          /* it depends on a term, so it has a gradient */
@@ -79,9 +104,18 @@ typedef struct TapeSum {
         float coefficient;
 } TapeSum;
 
+/* What a tape may read and apply. */
+typedef struct TapeShape {
+        uint32_t n_inputs[_INPUT_MAX];
+        const Network *networks[TAPE_NETS_MAX];
+        uint32_t trained; /* the network that the gradient is for; the others' parameters stay as they are */
+} TapeShape;
+
 typedef struct Tape {
-        uint32_t n_nodes, n_losses, n_sums;
+        const TapeShape *shape; /* NULL: there are terms and columns alone */
+        uint32_t n_nodes, n_losses, n_sums, n_columns;
         TapeNode nodes[TAPE_NODES_MAX];
+        Node result;
         TapeLoss losses[TAPE_OUTPUTS_MAX];
         TapeSum sums[TAPE_OUTPUTS_MAX];
 } Tape;
@@ -91,12 +125,21 @@ typedef struct Tape {
 typedef void (*Loss)(Tape *tape, const void *arg);
 
 void tape_begin(Tape *tape);
+void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
 /* The same; but the row's weight multiplies the gradient where it arrives here, and not where it leaves the
  * loss. Both are the same number but for rounding. A loss reads terms of one kind alone. */
 Node tape_term_late(Tape *tape, Term term);
 
+Node tape_input(Tape *tape, Input input);
+/* A network whose input these columns are; then its outputs. Each network is applied once. */
+Node tape_network(Tape *tape, uint32_t net, Node input);
+Node tape_output(Tape *tape, Node network, LayerOutput output);
+Node tape_join(Tape *tape, Node a, Node b); /* the columns of a, then those of b */
+Node tape_total(Tape *tape, Node x);        /* one column: the sum of all */
+
+/* Of each column; where there are two operands, they are of one width. */
 Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */
 Node tape_scale(Tape *tape, Node x, double by);                  /* x * by */
 Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= most; may be infinite */
@@ -104,7 +147,9 @@ Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= mo
 Node tape_clip(Tape *tape, Node ratio, double clip);
 Node tape_abs(Tape *tape, Node x);
 Node tape_exp(Tape *tape, Node x);
-Node tape_half_square(Tape *tape, Node x); /* x * x / 2 */
+Node tape_tanh(Tape *tape, Node x);
+Node tape_log_tanh_slope(Tape *tape, Node x); /* log(1 - tanh(x)^2), exact where tanh(x) is nearly 1 */
+Node tape_half_square(Tape *tape, Node x);    /* x * x / 2 */
 /* Half the square up to the bound, and linear beyond it. */
 Node tape_huber(Tape *tape, Node x, double bound);
 /* exp(x) - 1 - x, which is never negative: exactly, however small x is; */
@@ -125,6 +170,8 @@ Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 
 void tape_loss(Tape *tape, Node x, double coefficient);
 /* And to the sum with this number, which is a statistic: it has no gradient. */
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
+/* What tape_evaluate() computes of each row. */
+void tape_result(Tape *tape, Node x);
 
 /* Executing: learner/tape/tape.c. Columns of `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.
  * `weight` is 1 / rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums
@@ -135,14 +182,24 @@ typedef struct TapePlace {
         const float *columns[_COLUMN_MAX];
         const float *terms[_TERM_MAX];
         float *d_terms[_TERM_MAX]; /* out; NULL: there is no such term */
-        float *values, *d;         /* [TAPE_NODES_MAX][stride], aligned to 64 */
+        float *values, *d;         /* [columns][stride], aligned to 64 */
         double *sums;              /* added to */
+
+        /* Of tapes with networks: */
+        const float *inputs[_INPUT_MAX]; /* [width][stride] */
+        Pass *passes[TAPE_NETS_MAX];     /* a place of its own for each that is applied */
+        const float *parameters[TAPE_NETS_MAX];
+        float *d_input;  /* [the widest input of a network][stride] */
+        float *gradient; /* of the trained network */
+        bool accumulate; /* adds to it */
 } TapePlace;
 
-/* Gradients of the loss with respect to the terms, and the sums. */
+/* Gradients of the loss with respect to the terms, or to the trained network's parameters; and the sums. */
 void tape_execute(const Tape *tape, const TapePlace *place);
+/* Forwards alone: the result of each row. */
+const float *tape_evaluate(const Tape *tape, const TapePlace *place);
 
-/* One row in double precision: learner/tape/jet.c */
+/* One row in double precision, of a tape without networks: learner/tape/jet.c */
 typedef struct LossRow {
         double columns[_COLUMN_MAX], terms[_TERM_MAX];
 } LossRow;

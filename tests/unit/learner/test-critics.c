@@ -220,8 +220,8 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
                 double loss;
 
                 g.critic = NET_CRITIC + 2 * k;
-                g_assert_cmpint(runtime_critic_gradient(bed.learner->runtime, g.critic, rows, critics_loss,
-                                                NULL, &loss, 1),
+                g_assert_cmpint(runtime_gradient(bed.learner->runtime, g.critic, rows, critics_loss,
+                                                &g.critic, &loss, 1),
                                 ==, 0);
                 memcpy(parameters, after.parameters[g.critic], sizeof(parameters));
                 g_assert_cmpfloat_with_epsilon(loss, reference_critic_loss(&g, parameters), 1e-4);

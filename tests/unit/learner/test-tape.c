@@ -49,6 +49,12 @@ static void divergence(Tape *t, Node x, Node y, Node c) {
 static void divergence_by_exp(Tape *t, Node x, Node y, Node c) {
         tape_loss(t, tape_divergence_by_exp(t, tape_exp(t, tape_add(t, x, y))), 1);
 }
+static void hyperbolic(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_multiply(t, tape_tanh(t, tape_scale(t, x, 3)), y), 1);
+}
+static void log_tanh_slope(Tape *t, Node x, Node y, Node c) {
+        tape_loss(t, tape_multiply(t, tape_log_tanh_slope(t, tape_scale(t, x, 3)), y), 1);
+}
 static void minimum(Tape *t, Node x, Node y, Node c) {
         tape_loss(t, tape_min(t, tape_multiply(t, x, y), tape_half_square(t, x)), 1);
 }
@@ -78,6 +84,8 @@ static const Case cases[] = {
         { "huber", huber },
         { "divergence", divergence },
         { "divergence-by-exp", divergence_by_exp },
+        { "tanh", hyperbolic },
+        { "log-tanh-slope", log_tanh_slope },
         { "min", minimum },
         { "max", maximum },
         { "where", where },
@@ -297,6 +305,186 @@ static void test_small_divergence(void) {
         g_assert_cmpfloat(fabs(bench.sums[0] / 5e-11 - 1), <, 1e-4);
 }
 
+/* Networks: an actor that reads the observation, and a critic that reads the observation and the action that
+ * the actor makes of normal numbers. */
+
+enum { OBSERVATIONS = 3, ACTIONS = 2, UNITS = 5, ACTOR = 2, CRITIC = 5 };
+
+static void layer_add(Network *network, uint32_t input, uint32_t n_in, uint32_t n_out, uint32_t activation,
+                uint32_t output) {
+        uint32_t i = network->n_layers++;
+
+        network->layers[i] = (Layer){
+                .kind = LAYER_DENSE,
+                .activation = activation,
+                .output = output,
+                .input = input,
+                .n_in = n_in,
+                .n_out = n_out,
+                .n_units = n_out,
+                .n_reads = n_in,
+                .weight_at = network->n_parameters,
+                .bias_at = network->n_parameters + (uint64_t) n_in * n_out,
+        };
+        network->n_parameters += (uint64_t) (n_in + 1) * n_out;
+}
+
+static void networks_make(Network *actor, Network *critic) {
+        *actor = (Network){ .n_observation = OBSERVATIONS, .n_action = ACTIONS };
+        layer_add(actor, 0, OBSERVATIONS, UNITS, LAYER_TANH, OUTPUT_HIDDEN);
+        layer_add(actor, 0, UNITS, ACTIONS, LAYER_NONE, OUTPUT_ACTION);
+        layer_add(actor, 0, UNITS, ACTIONS, LAYER_TANH, OUTPUT_LOG_STD);
+        *critic = (Network){ .n_observation = OBSERVATIONS + ACTIONS, .n_action = ACTIONS };
+        layer_add(critic, 0, OBSERVATIONS + ACTIONS, UNITS, LAYER_TANH, OUTPUT_HIDDEN);
+        layer_add(critic, 0, UNITS, 1, LAYER_NONE, OUTPUT_VALUE);
+}
+
+/* A squashed normal policy, its probability, and what the critic says of the action. */
+static void networks_record(Tape *t) {
+        Node observation = tape_input(t, INPUT_OBSERVATION), normal = tape_input(t, INPUT_NORMAL);
+        Node actor = tape_network(t, ACTOR, observation), log_sd = tape_output(t, actor, OUTPUT_LOG_STD);
+        Node spread = tape_multiply(t, tape_exp(t, log_sd), normal);
+        Node x = tape_add(t, tape_output(t, actor, OUTPUT_ACTION), spread);
+        Node action = tape_scale(t, tape_tanh(t, x), 1.5);
+        Node critic = tape_network(t, CRITIC, tape_join(t, observation, action));
+        Node value = tape_output(t, critic, OUTPUT_VALUE);
+        Node log_probability =
+                        tape_scale(t, tape_total(t, tape_add(t, log_sd, tape_log_tanh_slope(t, x))), -1);
+        Node loss = tape_subtract(t, tape_scale(t, log_probability, 0.3), value);
+
+        tape_loss(t, loss, 1);
+        tape_sum(t, 1, loss, 1);
+        tape_result(t, loss);
+}
+
+static void plain_forward(
+                const Network *network, const double *parameters, const double *input, double ret[][UNITS]) {
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *l = &network->layers[i];
+                const double *x = i == 0 ? input : ret[l->input];
+
+                for (uint32_t o = 0; o < l->n_out; o++) {
+                        double y = parameters[l->bias_at + o];
+
+                        for (uint32_t k = 0; k < l->n_in; k++)
+                                y += parameters[l->weight_at + o * l->n_in + k] * x[k];
+                        ret[i][o] = l->activation == LAYER_TANH ? tanh(y) : y;
+                }
+        }
+}
+
+typedef struct NetworksBed {
+        Network actor, critic;
+        Tape tape;
+        Bench bench;
+        TapeShape shape;
+        float inputs[_INPUT_MAX][OBSERVATIONS * ROWS];
+        float parameters[2][64] __attribute__((aligned(64)));
+        float d_input[(OBSERVATIONS + ACTIONS) * ROWS] __attribute__((aligned(64)));
+        float gradient[64] __attribute__((aligned(64)));
+        float values[64 * ROWS] __attribute__((aligned(64))), d[64 * ROWS] __attribute__((aligned(64)));
+        Pass *passes[2];
+} NetworksBed;
+
+/* The same in double precision, with the C library. */
+static double plain_row(const NetworksBed *bed, double parameters[2][64], unsigned i) {
+        double input[OBSERVATIONS + ACTIONS], actor[3][UNITS], critic[2][UNITS], log_probability = 0;
+
+        for (unsigned k = 0; k < OBSERVATIONS; k++)
+                input[k] = (double) bed->inputs[INPUT_OBSERVATION][k * ROWS + i];
+        plain_forward(&bed->actor, parameters[0], input, actor);
+        for (unsigned k = 0; k < ACTIONS; k++) {
+                double x = actor[1][k] + exp(actor[2][k]) * (double) bed->inputs[INPUT_NORMAL][k * ROWS + i];
+
+                input[OBSERVATIONS + k] = 1.5 * tanh(x);
+                log_probability -= actor[2][k] + log(1 - tanh(x) * tanh(x));
+        }
+        plain_forward(&bed->critic, parameters[1], input, critic);
+        return 0.3 * log_probability - critic[1][0];
+}
+
+static void networks_execute(NetworksBed *bed, bool evaluate, bool accumulate) {
+        TapePlace place = {
+                .stride = ROWS,
+                .weight = bed->bench.weight,
+                .values = bed->values,
+                .d = bed->d,
+                .sums = bed->bench.sums,
+                .inputs = { bed->inputs[0], bed->inputs[1], bed->inputs[2] },
+                .d_input = bed->d_input,
+                .gradient = bed->gradient,
+                .accumulate = accumulate,
+        };
+
+        place.passes[ACTOR] = bed->passes[0];
+        place.passes[CRITIC] = bed->passes[1];
+        place.parameters[ACTOR] = bed->parameters[0];
+        place.parameters[CRITIC] = bed->parameters[1];
+        g_assert_cmpuint(bed->tape.n_columns, <=, 64);
+        if (!evaluate) {
+                tape_execute(&bed->tape, &place);
+                return;
+        }
+        memcpy(bed->bench.d_terms[0], tape_evaluate(&bed->tape, &place), ROWS * sizeof(float));
+}
+
+/* The gradient for the actor goes through the critic; that for the critic ends there. */
+static void test_networks(const void *arg) {
+        bool actor = arg != NULL;
+        g_autofree NetworksBed *bed = aligned_alloc(64, (sizeof(NetworksBed) + 63) / 64 * 64);
+        g_autoptr(GRand) rand = g_rand_new_with_seed(2);
+        double parameters[2][64] = {}, loss = 0;
+        size_t n;
+
+        memset(bed, 0, sizeof(*bed));
+        networks_make(&bed->actor, &bed->critic);
+        n = actor ? bed->actor.n_parameters : bed->critic.n_parameters;
+        bench_fill(&bed->bench);
+        for (unsigned net = 0; net < 2; net++)
+                for (unsigned i = 0; i < 64; i++) {
+                        bed->parameters[net][i] = (float) g_rand_double_range(rand, -0.7, 0.7);
+                        parameters[net][i] = (double) bed->parameters[net][i];
+                }
+        for (unsigned k = 0; k < _INPUT_MAX; k++)
+                for (unsigned i = 0; i < OBSERVATIONS * ROWS; i++)
+                        bed->inputs[k][i] = i % ROWS < REAL ? (float) g_rand_double_range(rand, -1, 1) : 0;
+        g_assert_cmpint(pass_new(&bed->actor, &bed->passes[0]), ==, 0);
+        g_assert_cmpint(pass_new(&bed->critic, &bed->passes[1]), ==, 0);
+
+        bed->shape = (TapeShape){ .n_inputs = { OBSERVATIONS, ACTIONS, ACTIONS },
+                .trained = actor ? ACTOR : CRITIC };
+        bed->shape.networks[ACTOR] = &bed->actor;
+        bed->shape.networks[CRITIC] = &bed->critic;
+        tape_begin_with(&bed->tape, &bed->shape);
+        networks_record(&bed->tape);
+        networks_execute(bed, false, false);
+        networks_execute(bed, false, true);
+
+        for (size_t p = 0; p < n; p++) {
+                double *at = &parameters[actor ? 0 : 1][p], kept = *at, up = 0, down = 0;
+
+                for (unsigned i = 0; i < REAL; i++) {
+                        *at = kept + 1e-5;
+                        up += plain_row(bed, parameters, i) / REAL;
+                        *at = kept - 1e-5;
+                        down += plain_row(bed, parameters, i) / REAL;
+                        *at = kept;
+                }
+                /* twice: the second time it was added */
+                g_assert_cmpfloat_with_epsilon((double) bed->gradient[p], 2 * (up - down) / 2e-5, 2e-6);
+        }
+        for (unsigned i = 0; i < REAL; i++)
+                loss += 2 * plain_row(bed, parameters, i) / REAL;
+        g_assert_cmpfloat_with_epsilon(bed->bench.sums[1], loss, 1e-5);
+
+        networks_execute(bed, true, false);
+        for (unsigned i = 0; i < REAL; i++)
+                g_assert_cmpfloat_with_epsilon(
+                                (double) bed->bench.d_terms[0][i], plain_row(bed, parameters, i), 1e-5);
+        pass_free(bed->passes[0]);
+        pass_free(bed->passes[1]);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
 
@@ -309,6 +497,8 @@ int main(int argc, char **argv) {
                 g_test_add_data_func(late, &cases[i], test_late);
                 g_test_add_data_func(widths, &cases[i], test_widths);
         }
+        g_test_add_data_func("/tape/networks/actor", "", test_networks);
+        g_test_add_data_func("/tape/networks/critic", NULL, test_networks);
         g_test_add_func("/tape/overflow", test_overflow);
         g_test_add_func("/tape/ties", test_ties);
         g_test_add_func("/tape/small-divergence", test_small_divergence);
