@@ -30,7 +30,7 @@ typedef struct Options {
         bool dot, svg, check, profile;
         GPtrArray *sets;    /* of "Section.Key=VALUE" */
         GPtrArray *metrics; /* of "FORMAT:PATH" */
-        bool dry_run, once;
+        bool dry_run, weights_only, once;
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;

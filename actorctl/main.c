@@ -85,7 +85,11 @@ const Verb verbs[] = {
                         "The training loop as fragments and the tensors between them, as the job's\n"
                         "distribution policy maps them to processes. A shape that only the\n"
                         "environment knows is a word.\n" RUN_IS },
-        { VERB_EXPORT, "export", "JOB|RUN", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
+        { VERB_EXPORT, "export", "JOB|RUN|FILE", "copy a checkpoint, or write its policy for others", 1, 1,
+                        verb_export,
+                        "FILE is a checkpoint (.safetensors). Without --format the newest checkpoint is\n"
+                        "copied as it is. onnx and header hold the policy alone, normalisation included;\n"
+                        "the environment is loaded in a sandbox, as the network's shape follows from it.\n\n"
                         RUN_IS },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
                         "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"

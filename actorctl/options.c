@@ -128,7 +128,7 @@ static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", FLAG(help) },
         { "version", 0, NULL, VERB_ANY, "show the version", FLAG(version) },
         { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL |
-                        VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE,
+                        VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE | VERB_EXPORT,
                         "change a setting of the job file; empty: unset", OWN(take_set) },
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV,
                         "as --set Job.Seed=N", SETTING("Job.Seed=") },
@@ -170,7 +170,8 @@ static const OptionRow rows[] = {
         { "fleet", 0, "SHEET", VERB_BILL,
                         "compare with the servers of this price sheet alone", TEXT(fleet) },
         { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },
-        { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", TEXT(format) },
+        { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default), onnx, header", TEXT(format) },
+        { "weights-only", 0, NULL, VERB_EXPORT, "the policy alone, by its tensors", FLAG(weights_only) },
         { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
                         "where to: a file (-: stdout), a directory", TEXT(output) },
         { "jobs", 0, "N", VERB_EXPERIMENT,

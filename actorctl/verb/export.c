@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* export: copies the newest checkpoint of a job, which the daemon keeps, into a file. */
+/* export: copies the newest checkpoint of a job, which the daemon keeps, into a file; or writes the policy
+ * alone, in a format of other programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "actorctl/bus.h"
-#include "actorctl/job-open.h"
 #include "actorctl/checkpoint-open.h"
-#include "actorctl/checkpoint.h"
+#include "actorctl/export/model.h"
 #include "actorctl/file.h"
 #include "actorctl/private.h"
 #include "lib/cleanup.h"
+#include "lib/network.h"
 #include "lib/fd.h"
 
 static int copy(int from, int to) {
@@ -45,28 +45,38 @@ static int copy_to_file(int from, const char *path) {
         return r < 0 ? r : aside_commit(&aside, path);
 }
 
-/* Refuses a damaged checkpoint: its copy would be taken for a policy. */
-static ExitStatus check_whole(const char *name, int fd) {
-        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
-        g_autofree char *message = NULL;
+static int write_bytes_to_file(const GByteArray *bytes, const char *path) {
+        _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
+        int r;
 
-        if (checkpoint_load(fd, name, &checkpoint, &message) >= 0)
-                return STATUS_OK;
-        complain("%s", message);
-        return STATUS_FAILED;
+        r = aside_open(path, 0666, &aside);
+        if (r < 0)
+                return r;
+        r = write_full(aside.fd, bytes->data, bytes->len);
+        return r < 0 ? r : aside_commit(&aside, path);
 }
 
-/* "job-7.safetensors", "run-7.safetensors". */
-static char *file_name_of(const char *word) {
-        g_autofree char *directory = word_names_run(word) ? run_directory_of(word) : NULL,
-                        *run = directory ? g_path_get_basename(directory) : NULL;
+/* "job-7.onnx", "run-7.h"; beside a checkpoint: "checkpoint-79.onnx". */
+static char *file_name_of(const char *word, const char *ending) {
+        g_autofree char *directory = NULL, *name = NULL;
 
-        return run ? g_strdup_printf("run-%s.safetensors", run)
-                   : g_strdup_printf("job-%s.safetensors", word);
+        if (word_names_run(word)) {
+                directory = run_directory_of(word);
+                name = g_path_get_basename(directory);
+                return g_strconcat("run-", name, ending, NULL);
+        }
+        if (word[strspn(word, "0123456789")] == '\0')
+                return g_strconcat("job-", word, ending, NULL);
+        name = g_path_get_basename(word);
+        if (g_str_has_suffix(name, ".safetensors"))
+                name[strlen(name) - strlen(".safetensors")] = '\0';
+        return g_strconcat(name, ending, NULL);
 }
 
-static ExitStatus write_out(const Options *options, const char *word, int fd) {
-        g_autofree char *path = options->output ? g_strdup(options->output) : file_name_of(word);
+/* bytes NULL: the whole checkpoint. */
+static ExitStatus write_out(const Options *options, const char *word, int fd, const GByteArray *bytes,
+                const char *ending) {
+        g_autofree char *path = options->output ? g_strdup(options->output) : file_name_of(word, ending);
         int r;
 
         if (strcmp(path, "-") == 0) {
@@ -74,14 +84,15 @@ static ExitStatus write_out(const Options *options, const char *word, int fd) {
                         complain("a checkpoint is not for terminals; give -o FILE");
                         return STATUS_USAGE;
                 }
-                r = copy(fd, STDOUT_FILENO);
+                r = bytes ? write_full(STDOUT_FILENO, bytes->data, bytes->len) : copy(fd, STDOUT_FILENO);
         } else {
                 if (!may_replace(path))
                         return STATUS_USAGE;
-                r = copy_to_file(fd, path);
+                r = bytes ? write_bytes_to_file(bytes, path) : copy_to_file(fd, path);
         }
         if (r < 0) {
-                complain("the checkpoint cannot be written to %s: %s", path, g_strerror(-r));
+                complain("the %s cannot be written to %s: %s", bytes ? "policy" : "checkpoint", path,
+                                g_strerror(-r));
                 return STATUS_FAILED;
         }
         if (!options->quiet && strcmp(path, "-") != 0)
@@ -89,22 +100,84 @@ static ExitStatus write_out(const Options *options, const char *word, int fd) {
         return STATUS_OK;
 }
 
-ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
-        g_autofree char *path = NULL, *called = job_called(arguments[0]),
-                        *name = g_strconcat("checkpoint of ", called, NULL);
-        g_autoptr(Connection) connection = NULL;
-        _cleanup_close_ int fd = -EBADF;
-        ExitStatus status;
+typedef struct Format {
+        const char *name, *ending;
+        GByteArray *(*make)(const Model *model); /* NULL: safetensors */
+} Format;
 
-        if (options->format && strcmp(options->format, "safetensors") != 0) {
-                complain("--format=%s: it must be safetensors", options->format);
+static const Format formats[] = {
+        { "safetensors", ".safetensors", NULL },
+        { "onnx", ".onnx", model_to_onnx },
+        { "header", ".h", model_to_header },
+};
+
+static const Format *find_format(const char *name) {
+        for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+                if (!name || strcmp(name, formats[i].name) == 0)
+                        return &formats[i];
+        complain("--format=%s: it must be safetensors, onnx or header", name);
+        return NULL;
+}
+
+static ExitStatus check_usage(const Options *options, const Format *format, const char *word) {
+        bool whole = !format->make && !options->weights_only, file;
+
+        if (options->weights_only && format->make) {
+                complain("--weights-only is for --format=safetensors; %s never has more than the policy",
+                                format->name);
                 return STATUS_USAGE;
         }
-        status = job_open(options, arguments[0], &connection, &path);
+        file = word[strspn(word, "0123456789")] != '\0' && !word_names_run(word);
+        if (file && !format->make && !options->output) {
+                complain("%s is %s; name the new file by --output=FILE", word,
+                                whole ? "a checkpoint already" : "of the same format");
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus export_model(const Options *options, const Format *format, const char *word,
+                const NamedCheckpoint *checkpoint) {
+        g_autoptr(GByteArray) bytes = NULL;
+        g_autoptr(Model) model = NULL;
+        ExitStatus status;
+
+        status = model_read(options, checkpoint, &model);
         if (status != STATUS_OK)
                 return status;
-        status = job_checkpoint_receive(connection, path, name, &fd);
+        if (format->make == model_to_header && model->settings.convolutions.n > 0) {
+                complain("%s: a C header holds no convolutions; export it by --format=onnx",
+                                checkpoint->name);
+                return STATUS_USAGE;
+        }
+        if (format->make && act_is_continuous(model->network.act) && model->network.act != ACT_GAUSSIAN) {
+                complain("%s: the actions of ddpg, td3 and sac pass through tanh, which --format=%s does "
+                         "not write; export the tensors by --weights-only",
+                                checkpoint->name, format->name);
+                return STATUS_USAGE;
+        }
+        bytes = format->make ? format->make(model) : model_to_safetensors(model, &checkpoint->checkpoint);
+        if (!bytes) {
+                complain("the policy of %s cannot be put into a file: %s", checkpoint->name,
+                                g_strerror(errno));
+                return STATUS_FAILED;
+        }
+        return write_out(options, word, -EBADF, bytes, format->ending);
+}
+
+ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
+        _cleanup_(named_checkpoint_done) NamedCheckpoint checkpoint = NAMED_CHECKPOINT_NONE;
+        const Format *format = find_format(options->format);
+        ExitStatus status;
+
+        if (!format)
+                return STATUS_USAGE;
+        status = check_usage(options, format, arguments[0]);
         if (status == STATUS_OK)
-                status = check_whole(name, fd);
-        return status == STATUS_OK ? write_out(options, arguments[0], fd) : status;
+                status = named_checkpoint_open(&checkpoint, options, arguments[0]);
+        if (status != STATUS_OK)
+                return status;
+        if (format->make || options->weights_only)
+                return export_model(options, format, arguments[0], &checkpoint);
+        return write_out(options, arguments[0], checkpoint.fd, NULL, format->ending);
 }

@@ -68,7 +68,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -S : -W 'csv jsonl tensorboard monitor' -- "$word")
             return ;;
         --format)
-            mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'safetensors onnx header' -- "$word")
             return ;;
     esac
 
@@ -84,7 +84,7 @@ _actorctl() {
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
-                export) words='--format --output' ;;
+                export) words='--format --weights-only --output --set' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --from --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
@@ -106,7 +106,7 @@ _actorctl() {
 
     case $verb in
         '') words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
-        status | cat | bill | rounds | metrics | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
+        status | cat | bill | rounds | metrics | decisions) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
         stop | watch | top | logs | remove) words=$(_actorctl_jobs) ;;
         recover) words=$(_actorctl_runs) ;;
         graph)
@@ -118,7 +118,7 @@ _actorctl() {
         experiment)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.exp' -- "$word"; compgen -d -- "$word")
             return ;;
-        eval | show)
+        eval | show | export)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
         help) words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;

@@ -31,7 +31,7 @@ def usage():
                         (["stats"], "actorctl status"), (["lst"], "actorctl list"),
                         (["run"], "run FILE"), (["run", "a", "b"], "run FILE"), (["run", "--sed", "3", "x.conf"], "--seed"),
                         (["run", "--follow", "x.conf"], "--follow"), (["list", "--json=xml"], "short"), (["run", "x", "--set", "nonsense"], "nonsense"),
-                        (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=onnx"], "safetensors"),
+                        (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=torch"], "safetensors, onnx or header"),
                         (["status", "one", "--system"], "one"), (["env", "shw"], "show"), (["env", "show", "cartpol-v1"], "CartPole-v1"),
                         (["help", "rn"], "actorctl run"), (["list", "--system", "--user"], "--system"), (["run", "no-such.conf"], "no-such.conf"),
                         (["eval", "no-such.safetensors"], "no-such.safetensors"), (["--frobnicate"], "--frobnicate"), (["list", "-x"], "-x"),

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A C header for machines without an operating system: the numbers of the policy as constants, and one
+ * function that computes what the policy says of an observation. It includes <math.h> for tanhf() alone,
+ * allocates nothing and needs two arrays on the stack, as wide as the widest layer. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/export/model.h"
+#include "lib/forward.h"
+
+static void append(GByteArray *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(GByteArray *file, const char *format, ...) {
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        g_byte_array_append(file, (const uint8_t *) text, (guint) strlen(text));
+}
+
+/* Nine digits restore a float. A number without a point is no float of C. */
+static void append_number(GByteArray *file, float value) {
+        char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+        if (isinf(value)) {
+                append(file, value > 0 ? "INFINITY" : "-INFINITY");
+                return;
+        }
+        (void) g_ascii_formatd(digits, sizeof(digits), "%.9g", value);
+        append(file, "%s%sf", digits, strpbrk(digits, ".e") ? "" : ".0");
+}
+
+static void append_array(GByteArray *file, const char *name, const float *values, size_t n) {
+        append(file, "static const float %s[%zu] = {", name, n);
+        for (size_t i = 0; i < n; i++) {
+                append(file, i % 6 == 0 ? "\n        " : " ");
+                append_number(file, values[i]);
+                append(file, ",");
+        }
+        append(file, "\n};\n\n");
+}
+
+/* What may stand in a comment of C. */
+static char *comment_of(const char *text) {
+        char *plain = g_strdup(text);
+
+        for (char *p = plain; *p; p++)
+                if (!g_ascii_isprint(*p) || *p == '*' || *p == '/' || *p == '\\')
+                        *p = '?';
+        return plain;
+}
+
+static size_t widest(const Model *model) {
+        size_t n = model->network.n_observation;
+
+        for (uint32_t i = 0; i < model->network.n_layers; i++)
+                if (model->acts >> i & 1)
+                        n = MAX(n, model->network.layers[i].n_out);
+        return n;
+}
+
+/* The layers from the observation to the action, each of which reads the one before; and a deviation that
+ * is constant. */
+static bool is_exported(const Model *model, uint32_t i) {
+        const Layer *layer = &model->network.layers[i];
+
+        return layer->kind == LAYER_PARAMETER || ((model->acts >> i & 1) && layer->output != OUTPUT_LOG_STD);
+}
+
+static void append_head(GByteArray *file, const Model *model) {
+        g_autofree char *environment = comment_of(model->settings.environment),
+                        *sha256 = comment_of(model->sha256), *round = comment_of(model->round);
+        const Network *network = &model->network;
+
+        append(file,
+                        "/* A policy for %s, written by actorctl %s.\n * policy_sha256 %s, round %s */\n"
+                        "#ifndef ACTORD_POLICY_H\n#define ACTORD_POLICY_H\n\n#include <math.h>\n\n",
+                        environment, ACTORD_VERSION, sha256, round);
+        append(file, "#define POLICY_OBSERVATIONS %u /* numbers in an observation */\n",
+                        network->n_observation);
+        append(file, "#define POLICY_ACTIONS %u /* numbers in an output: %s */\n\n", network->n_action,
+                        model_output_name(model));
+        if (model->normalised) {
+                append_array(file, "policy_mean", model->mean, network->n_observation);
+                append_array(file, "policy_inverse_sd", model->inverse_sd, network->n_observation);
+        }
+}
+
+static void append_numbers(GByteArray *file, const Model *model) {
+        for (uint32_t i = 0; i < model->network.n_layers; i++) {
+                const Layer *layer = &model->network.layers[i];
+                g_autofree char *weight = g_strdup_printf("policy_weight_%u", i),
+                                *bias = layer->kind == LAYER_PARAMETER
+                                                        ? g_strdup("policy_log_std")
+                                                        : g_strdup_printf("policy_bias_%u", i);
+
+                if (!is_exported(model, i))
+                        continue;
+                if (layer->kind == LAYER_PARAMETER)
+                        append(file, "/* %s: of each number of an action; exp() of it scales noise */\n",
+                                        layer->name);
+                else {
+                        append(file, "/* %s: %u outputs of %u inputs each, row by row */\n", layer->name,
+                                        layer->n_units, layer->n_reads);
+                        append_array(file, weight, model->parameters + layer->weight_at,
+                                        (size_t) layer->n_units * layer->n_reads);
+                }
+                append_array(file, bias, model->parameters + layer->bias_at,
+                                layer->kind == LAYER_PARAMETER ? layer->n_out : layer->n_units);
+        }
+}
+
+static const char dense[] =
+                "static void policy_dense(const float *weight, const float *bias, unsigned n_in,\n"
+                "                unsigned n_out, const float *x, float *y) {\n"
+                "        for (unsigned o = 0; o < n_out; o++) {\n"
+                "                y[o] = bias[o];\n"
+                "                for (unsigned i = 0; i < n_in; i++)\n"
+                "                        y[o] += weight[o * n_in + i] * x[i];\n"
+                "        }\n"
+                "}\n\n";
+
+static void append_reading(GByteArray *file, const Model *model) {
+        append(file, "        for (unsigned i = 0; i < POLICY_OBSERVATIONS; i++) {\n"
+                     "                a[i] = observation[i];\n");
+        if (model->normalised) {
+                append(file, "                a[i] = (a[i] - policy_mean[i]) * policy_inverse_sd[i];\n");
+                if (isfinite(model->clip)) {
+                        append(file, "                a[i] = fminf(fmaxf(a[i], ");
+                        append_number(file, (float) -model->clip);
+                        append(file, "), ");
+                        append_number(file, (float) model->clip);
+                        append(file, ");\n");
+                }
+        }
+        append(file, "        }\n");
+}
+
+static void append_layer(GByteArray *file, const Model *model, uint32_t i, char *newest) {
+        const Layer *layer = &model->network.layers[i];
+        bool last = layer->output == OUTPUT_ACTION;
+        char next = *newest == 'a' ? 'b' : 'a';
+        g_autofree char *to = last ? g_strdup("output") : g_strdup_printf("%c", next);
+
+        append(file, "        policy_dense(policy_weight_%u, policy_bias_%u, %u, %u, %c, %s);\n", i, i,
+                        layer->n_reads, layer->n_units, *newest, to);
+        if (layer->activation != LAYER_NONE)
+                append(file,
+                                "        for (unsigned i = 0; i < %u; i++)\n"
+                                "                %s[i] = %s(%s[i]%s);\n",
+                                layer->n_out, to, layer->activation == LAYER_TANH ? "tanhf" : "fmaxf", to,
+                                layer->activation == LAYER_TANH ? "" : ", 0.0f");
+        *newest = next;
+}
+
+GByteArray *model_to_header(const Model *model) {
+        GByteArray *file = g_byte_array_new();
+        char newest = 'a';
+
+        append_head(file, model);
+        append_numbers(file, model);
+        append(file, "%s", dense);
+        append(file,
+                        "/* output: POLICY_ACTIONS numbers, %s. observation: as the environment has it. */\n"
+                        "static void policy_forward(const float *observation, float *output) {\n"
+                        "        float a[%zu], b[%zu];\n\n",
+                        model_output_name(model), widest(model), widest(model));
+        append_reading(file, model);
+        for (uint32_t i = 0; i < model->network.n_layers; i++)
+                if (is_exported(model, i) && model->network.layers[i].kind == LAYER_DENSE)
+                        append_layer(file, model, i, &newest);
+        append(file, "}\n\n#endif\n");
+        return file;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reads a model by the same function as recordings do (actorctl/recording/policy.h), so that what is
+ * exported is what would act. */
+#include "actorctl/export/model.h"
+
+#include <string.h>
+
+#include "actorctl/recording/policy.h"
+#include "actorctl/trial.h"
+#include "lib/network.h"
+
+static void fill(Model *model, const double *numbers) {
+        size_t n = model->network.n_observation;
+
+        model->clip = numbers[TRIAL_POLICY_CLIP];
+        model->normalised = model->clip > 0;
+        model->mean = g_new(float, n);
+        model->inverse_sd = g_new(float, n);
+        model->parameters = g_new(float, model->network.n_parameters);
+        numbers += _TRIAL_POLICY_NUMBER_MAX;
+        for (size_t i = 0; i < n; i++) {
+                model->mean[i] = (float) numbers[i];
+                model->inverse_sd[i] = (float) numbers[n + i];
+        }
+        for (size_t i = 0; i < model->network.n_parameters; i++)
+                model->parameters[i] = (float) numbers[2 * n + i];
+}
+
+static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile *job_file, Model *model) {
+        g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
+        const TrialRequest show = { .kind = TRIAL_SHOW };
+        g_autofree char *message = NULL;
+        TrialVerdict verdict;
+        TrialSpec said = {};
+        ExitStatus status;
+
+        status = trial_call(&show, job_file, NULL, trial_take_spec, &said, &verdict);
+        if (status == STATUS_OK)
+                status = trial_judge(job_file->settings.environment, &verdict);
+        if (status != STATUS_OK)
+                return status;
+        model->settings = job_file->settings;
+        model->spec = said.spec;
+        if (policy_read(&checkpoint->checkpoint, checkpoint->name, &model->settings, &model->spec, numbers,
+                            &message) < 0 ||
+                        network_derive(&model->settings, &model->spec, &model->network) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        model->acts = network_acting_layers(&model->network);
+        fill(model, (const double *) (const void *) numbers->data);
+        return STATUS_OK;
+}
+
+ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret) {
+        g_autoptr(Model) model = g_new0(Model, 1);
+        const Safetensors *file = checkpoint->checkpoint.file;
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load_text(&job_file, checkpoint->name, checkpoint->text, options->sets);
+        if (status == STATUS_OK && g_str_has_prefix(job_file.settings.environment, "job:")) {
+                complain("%s: a policy that schedules a job cannot be exported; `actorctl scheduler export` "
+                         "copies a trained scheduler",
+                                job_file.settings.environment);
+                status = STATUS_USAGE;
+        }
+        if (status == STATUS_OK)
+                status = read_numbers(checkpoint, &job_file, model);
+        job_file_done(&job_file);
+        if (status != STATUS_OK)
+                return status;
+        model->sha256 = safetensors_metadata(file, METADATA_POLICY_SHA256) ?: "";
+        model->round = safetensors_metadata(file, METADATA_ROUND) ?: "";
+        *ret = g_steal_pointer(&model);
+        return STATUS_OK;
+}
+
+Model *model_free(Model *model) {
+        if (!model)
+                return NULL;
+        g_free(model->mean);
+        g_free(model->inverse_sd);
+        g_free(model->parameters);
+        g_free(model);
+        return NULL;
+}
+
+const char *model_output_name(const Model *model) {
+        switch ((ActKind) model->network.act) {
+        case ACT_CATEGORICAL: return "logits";
+        case ACT_EPSILON_GREEDY: return "action_values";
+        case ACT_GAUSSIAN:
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: return "mean";
+        }
+        g_assert_not_reached();
+}

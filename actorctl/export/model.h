@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A policy as other programs take it: the network, its numbers, and how observations are normalised. */
+#pragma once
+
+#include "actorctl/checkpoint-open.h"
+#include "include/actord/env.h"
+#include "include/policy.h"
+#include "include/settings.h"
+
+typedef struct Model {
+        JobSettings settings;
+        ActordEnvSpec spec;
+        Network network;
+        uint64_t acts; /* bit i: layer i is needed to act */
+        bool normalised;
+        double clip;              /* of normalised observations */
+        float *mean, *inverse_sd; /* [n_observation] */
+        float *parameters;        /* [n_parameters] */
+        const char *sha256, *round;
+} Model;
+
+/* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,
+ * as the network's shape follows from its spec. STATUS_OK; or another status, with a message. */
+ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret);
+Model *model_free(Model *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
+
+/* What the output of the layer with the action means: "logits", "action_values", "mean". */
+const char *model_output_name(const Model *model);
+
+/* The formats. Each returns the whole file. */
+GByteArray *model_to_onnx(const Model *model);
+GByteArray *model_to_header(const Model *model);
+/* The policy's tensors under their names, and the metadata of the checkpoint. NULL, with errno: there is no
+ * memory for it. */
+GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* safetensors with the policy alone: a file of parameters (lib/checkpoint/checkpoint.h), and what normalises
+ * observations. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "actorctl/export/model.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+static size_t list_rows(const Model *model, TensorRow *ret) {
+        size_t n = checkpoint_network_rows(
+                        PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY, &model->network, model->parameters, ret);
+        const struct {
+                const char *name;
+                float *data;
+        } scales[] = { { "observation.mean", model->mean },
+                { "observation.inverse_sd", model->inverse_sd } };
+
+        for (size_t i = 0; model->normalised && i < G_N_ELEMENTS(scales); i++) {
+                ret[n] = (TensorRow){ .dtype = "F32",
+                        .n_dims = 1,
+                        .shape = { model->network.n_observation },
+                        .data = scales[i].data };
+                (void) snprintf(ret[n++].name, TENSOR_NAME_MAX, "%s", scales[i].name);
+        }
+        return n;
+}
+
+/* The settings and where the policy came from, but the format is this file's own. */
+static size_t list_metadata(const Checkpoint *checkpoint, const char *format, MetadataRow *ret) {
+        size_t n, n_kept = 0;
+        const MetadataRow *rows = safetensors_metadata_rows(checkpoint->file, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                ret[n_kept] = rows[i];
+                if (strcmp(rows[i].key, METADATA_FORMAT) == 0)
+                        ret[n_kept].value = format;
+                n_kept++;
+        }
+        return n_kept;
+}
+
+GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint) {
+        g_autofree TensorRow *rows = g_new0(TensorRow, 2 * LAYERS_MAX + 2);
+        g_autofree MetadataRow *metadata = g_new0(MetadataRow, SAFETENSORS_METADATA_MAX);
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        char format[64];
+        uint8_t sha256[32];
+        uint64_t size = 0;
+        size_t n, n_metadata, n_bytes;
+        int r;
+
+        (void) snprintf(format, sizeof(format), PARAMETERS_FORMAT "%u", PARAMETERS_FORMAT_NEWEST);
+        n = list_rows(model, rows);
+        n_metadata = list_metadata(checkpoint, format, metadata);
+        fd = memfd_create("actord-policy", MFD_CLOEXEC);
+        if (fd < 0)
+                return NULL;
+        r = safetensors_write(fd, rows, n, metadata, n_metadata, sha256);
+        if (r >= 0)
+                r = safetensors_size(rows, n, metadata, n_metadata, &size);
+        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+                r = -errno;
+        if (r >= 0)
+                r = read_all(fd, size + 1, &bytes, &n_bytes);
+        if (r < 0) {
+                errno = -r;
+                return NULL;
+        }
+        return g_byte_array_append(g_byte_array_new(), (const uint8_t *) bytes, (guint) n_bytes);
+}

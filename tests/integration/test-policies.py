@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Exported policies, run by the programs that they are for: onnxruntime, NumPy, a C compiler, Gymnasium. The numbers of all must be
+those of NumPy's on the tensors, and an exported policy must do in Gymnasium what `eval` says that it does."""
+from tools import *
+
+PAGE = open(os.path.join(ROOT, "docs", "policies.md")).read()
+NUMPY = re.search(r"```python\n(import re\nimport numpy\nfrom safetensors.*?)```", PAGE, re.S)[1]
+COMPARE = NUMPY + """
+import json, sys, onnx, onnxruntime
+weights, graph, out = sys.argv[1:4]
+model = onnx.load(graph)
+onnx.checker.check_model(model, full_check=True)
+session = onnxruntime.InferenceSession(graph)
+names = [o.name for o in session.get_outputs()]
+place = session.get_inputs()[0]
+rng = numpy.random.default_rng(7)
+n = place.shape[1] if len(place.shape) > 1 else 0
+x = rng.normal(size=(50, n)).astype(numpy.float32) * 3 if n else rng.integers(0, int(sys.argv[4]), 50)
+outputs = session.run(None, {"observation": x})
+policy = Policy(weights)
+rows = x if n else numpy.eye(int(sys.argv[4]), dtype=numpy.float32)[x]
+reference = policy(rows.astype(numpy.float64))
+numpy.concatenate([rows.astype(numpy.float32).ravel(), outputs[0].ravel()]).astype(numpy.float32).tofile(out)
+std = float(numpy.abs(outputs[1] - policy.tensors["actor_logstd"][0]).max()) if len(outputs) > 1 else 0
+print(json.dumps({"names": names, "opset": model.opset_import[0].version, "metadata": {p.key: p.value for p in model.metadata_props},
+                  "width": int(rows.shape[1]), "outputs": int(outputs[0].shape[1]), "difference": float(numpy.abs(outputs[0] - reference).max()),
+                  "std": std, "scale": float(numpy.abs(reference).max())}))
+"""
+IMAGES = """
+import json, re, sys, numpy, onnx, onnxruntime
+from safetensors.numpy import load_file
+graph, weights = sys.argv[1:3]
+onnx.checker.check_model(onnx.load(graph), full_check=True)
+session = onnxruntime.InferenceSession(graph)
+place = session.get_inputs()[0]
+tensors = load_file(weights)
+x = numpy.random.default_rng(3).integers(0, 256, (4, *place.shape[1:]), dtype=numpy.uint8)
+y = session.run(None, {"observation": x})[0]
+
+
+def convolve(x, weight, bias, stride, padding):
+    x = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    k = weight.shape[2]
+    h, w = (x.shape[2] - k) // stride + 1, (x.shape[3] - k) // stride + 1
+    out = numpy.empty((len(x), len(weight), h, w))
+    for i in range(h):
+        for j in range(w):
+            square = x[:, :, i * stride:i * stride + k, j * stride:j * stride + k]
+            out[:, :, i, j] = numpy.einsum("bchw,ochw->bo", square, weight) + bias
+    return out
+
+
+a = x.astype(float) / 255
+if a.ndim == 3:
+    a = a[:, None]
+elif a.shape[1] > a.shape[3]:
+    a = a.transpose(0, 3, 1, 2)
+names = sorted((n[:-7] for n in tensors if re.fullmatch(r"(actor|network)\\.\\d+\\.weight", n)), key=lambda n: int(n.split(".")[1]))
+names += ["actor"] if "actor.weight" in tensors else []
+for name, (stride, padding) in zip(names, json.loads(sys.argv[3]) + [[1, 0]] * 9):
+    weight, bias = tensors[name + ".weight"], tensors[name + ".bias"]
+    a = convolve(a, weight, bias, stride, padding) if weight.ndim == 4 else a.reshape(len(a), -1) @ weight.T + bias
+    a = a if name == names[-1] else numpy.maximum(a, 0)
+print(json.dumps({"shape": list(place.shape[1:]), "difference": float(numpy.abs(a - y).max()), "scale": float(numpy.abs(a).max())}))
+"""
+GYMNASIUM = """
+import json, sys, gymnasium, numpy, onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1])
+env = gymnasium.make(sys.argv[2])
+returns = []
+for episode in range(int(sys.argv[3])):
+    observation, _ = env.reset(seed=episode)
+    total, done = 0.0, False
+    while not done:
+        output = session.run(None, {"observation": observation[None].astype(numpy.float32)})[0][0]
+        action = int(output.argmax()) if isinstance(env.action_space, gymnasium.spaces.Discrete) else numpy.clip(output, env.action_space.low, env.action_space.high)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        total, done = total + float(reward), terminated or truncated
+    returns.append(total)
+print(json.dumps({"mean": float(numpy.mean(returns)), "error": float(numpy.std(returns) / len(returns) ** 0.5)}))
+"""
+MAIN = """
+#include <stdio.h>
+#include "policy.h"
+
+int main(int argc, char **argv) {
+        static float x[50 * POLICY_OBSERVATIONS], y[50 * POLICY_ACTIONS], output[POLICY_ACTIONS];
+        float worst = 0;
+        FILE *f = fopen(argv[1], "rb");
+
+        if (!f || fread(x, sizeof(x), 1, f) != 1 || fread(y, sizeof(y), 1, f) != 1)
+                return 1;
+        for (int row = 0; row < 50; row++) {
+                policy_forward(x + row * POLICY_OBSERVATIONS, output);
+                for (int i = 0; i < POLICY_ACTIONS; i++)
+                        worst = fmaxf(worst, fabsf(output[i] - y[row * POLICY_ACTIONS + i]));
+        }
+        printf("%.9g\\n", worst);
+        return 0;
+}
+"""
+
+
+def path(name):
+    return os.path.join(STATE, name)
+
+
+def trained(example, *sets):
+    """The checkpoint of a short run."""
+    r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
+    assert r.status == 0, r.err
+    return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
+
+
+def export(name, checkpoint, *words):
+    r = ctl("export", checkpoint, f"--output={path(name)}", *words)
+    assert r.status == 0, r.err
+    return path(name)
+
+
+def compare(checkpoint, name, choices=0):
+    """ONNX and NumPy agree to 1e-5 of the outputs' scale; the C header, compiled, agrees with ONNX."""
+    weights = export(name + ".safetensors", checkpoint, "--weights-only")
+    graph = export(name + ".onnx", checkpoint, "--format=onnx")
+    got = foreign(COMPARE, weights, graph, path(name + ".numbers"), choices)
+    assert got["difference"] <= 1e-5 * max(1, got["scale"]), got
+    assert got["std"] <= 1e-7, got
+    equal(got["opset"], 13, "operators")
+    os.makedirs(path(name), exist_ok=True)
+    export(name + "/policy.h", checkpoint, "--format=header")
+    open(path(name + "/main.c"), "w").write(MAIN)
+    subprocess.run(["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-unused-const-variable", "-o", path(name + "/main"),
+                    path(name + "/main.c"), "-lm"], check=True)
+    worst = float(subprocess.run([path(name + "/main"), path(name + ".numbers")], check=True, capture_output=True, text=True).stdout)
+    assert worst <= 1e-5 * max(1, got["scale"]), (worst, got)
+    return got
+
+
+@story("a discrete policy: onnxruntime, NumPy and the C header say the same, and in Gymnasium it does what `eval` says")
+def discrete():
+    checkpoint = trained("cartpole", "Job.StopSteps=12000")
+    got = compare(checkpoint, "cartpole")
+    equal(got["names"], ["logits"], "outputs")
+    equal(got["metadata"]["environment"], "CartPole-v1", "environment")
+    want = ctl("eval", checkpoint, "--episodes=100", "--json").json
+    played = foreign(GYMNASIUM, path("cartpole.onnx"), "CartPole-v1", 100)
+    error = (played["error"] ** 2 + (want["return_deviation"] ** 2) / 100) ** 0.5
+    assert abs(played["mean"] - want["return_mean"]) < 4 * error + 0.5, (played, want["return_mean"])
+
+
+@story("a continuous policy with normalised observations: mean and log_std, the normalisation inside")
+def continuous():
+    got = compare(trained("pendulum", "Job.StopSteps=9000", "Learner.NormalizeObservations=yes"), "pendulum")
+    equal(got["names"], ["mean", "log_std"], "outputs")
+
+
+@story("values of actions by dqn, and a network of relu that both heads share")
+def others():
+    got = compare(trained("cartpole-dqn", "Job.StopSteps=3000"), "dqn")
+    equal(got["names"], ["action_values"], "outputs")
+    compare(trained("cartpole", "Job.StopSteps=1000", "Learner.SharedNetwork=yes", "Learner.Activation=relu"), "shared")
+
+
+@story("a policy of images has its convolutions, and reads bytes as the environment gives them")
+def images():
+    checkpoint = trained("catch", "Job.StopSteps=2000", "Learner.Convolutions=8x3/2+1 8x3", "Learner.Activation=relu")
+    weights = export("catch.safetensors", checkpoint, "--weights-only")
+    got = foreign(IMAGES, export("catch.onnx", checkpoint, "--format=onnx"), weights, json.dumps([[2, 1], [1, 0]]))
+    assert len(got["shape"]) >= 2 and got["difference"] <= 1e-5 * max(1, got["scale"]), got
+    r = ctl("export", checkpoint, "--format=header")
+    assert r.status == 2 and "holds no convolutions" in r.err, r.err
+
+
+@story("a checkpoint is copied as it is; weights alone are smaller, and taken for no checkpoint")
+def weights():
+    checkpoint = trained("cartpole", "Job.StopSteps=2000")
+    weights = export("w.safetensors", checkpoint, "--weights-only")
+    assert os.path.getsize(weights) < os.path.getsize(checkpoint) / 2
+    for words in (["run", os.path.join(EXAMPLES, "cartpole.conf"), f"--from={weights}"], ["eval", weights]):
+        r = ctl(*words)
+        assert r.status == 2 and "name the checkpoint that they came from" in r.err, r.err
+    equal(open(export("whole.safetensors", checkpoint), "rb").read(), open(checkpoint, "rb").read(), "the copy")
+
+
+@story("what cannot be exported is refused with what to do")
+def refused():
+    checkpoint = trained("cartpole", "Job.StopSteps=500")
+    for words, reason in ((["--format=torch"], "it must be safetensors, onnx or header"), (["--weights-only", "--format=onnx"], "--weights-only is for"),
+                          ([], "name the new file by --output=FILE"), (["--weights-only"], "name the new file by --output=FILE")):
+        r = ctl("export", checkpoint, *words)
+        assert r.status == 2 and reason in r.err, (words, r.err)
+    open(path("bad.safetensors"), "wb").write(open(checkpoint, "rb").read()[:-1])
+    r = ctl("export", path("bad.safetensors"), "--format=onnx")
+    assert r.status != 0 and "bad.safetensors" in r.err and not os.path.exists("bad.onnx"), r.err
+
+
+tell()
