@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The command line's options are rows of one table: GLib parses by it, the help is printed from it, and
  * an option that the verb does not take is refused. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -196,32 +195,6 @@ static const OptionRow rows[] = {
         { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
 };
 /* clang-format on */
-
-static char *last_complaint;
-
-void complain(const char *format, ...) {
-        g_autofree char *sentence = NULL;
-        va_list arguments;
-
-        va_start(arguments, format);
-        sentence = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
-        (void) fflush(stdout);
-        fprintf(stderr, "actorctl: %s\n", sentence);
-        g_free(last_complaint);
-        last_complaint = g_steal_pointer(&sentence);
-}
-
-void complain_bare(const char *sentences) {
-        (void) fflush(stdout);
-        fprintf(stderr, "%s\n", sentences);
-        g_free(last_complaint);
-        last_complaint = g_strdup(sentences);
-}
-
-const char *complaint_last(void) {
-        return last_complaint ?: "";
-}
 
 bool may_replace(const char *path) {
         struct stat st;

@@ -141,8 +141,8 @@ int profile_write(const Profile *profile, int directory_fd) {
         if (!profile->on || sums->n_rounds == 0)
                 return 0;
 
-        /* The file of an earlier life may belong to another user id, since under another daemon a job has other
-         * ids: it is never written over, but replaced. */
+        /* The file of an earlier life may belong to another user id, since under another daemon a job has
+         * other ids: it is replaced, and never written over. */
         (void) unlinkat(directory_fd, PROFILE_NAME, 0);
         fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)

@@ -58,7 +58,7 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
 
         assert(fds_max <= MESSAGE_FDS_MAX);
 
-        /* Of processes that wait in recvmsg() a record wakes one; of those that wait in poll() it wakes all. */
+        /* A record wakes one of the processes that wait in recvmsg(), but all that wait in poll(). */
         if (timeout_msec >= 0) {
                 r = wait_readable(fd, timeout_msec);
                 if (r < 0)

@@ -10,7 +10,7 @@
 #include "lib/cleanup.h"
 #include "lib/settings/print.h"
 
-/* Such a limit is no mistake: price sheets bill by it. But it keeps nothing from taking the host's memory. */
+/* Such a limit is allowed, since price sheets bill by it. But it does not protect the host's memory. */
 static void note_memory(const JobFile *job_file, Setting i, uint64_t limit_bytes) {
         const uint64_t host_bytes = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
         char value[SETTING_TEXT_MAX];

@@ -58,8 +58,6 @@ int settings_refuse_repeated(const char *text, const char *file_name, char **ret
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
-/* "0-3,8". -EINVAL. */
-int settings_parse_cpus(const char *text, setting_cpuset *ret);
 /* "0.05", "0.05USD": more than nothing. -EINVAL. */
 int settings_parse_money(const char *text, setting_money *ret);
 /* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */

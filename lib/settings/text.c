@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/settings/cpus.h"
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 
@@ -396,41 +397,7 @@ static int parse_u32list(
 
 static int parse_cpuset(
                 const char *text, double lowest, double highest, setting_cpuset *ret, char **ret_reason) {
-        g_auto(GStrv) parts = g_strsplit_set(text, " \t,", -1);
-        setting_cpuset set = {};
-        bool any = false;
-
-        for (char **part = parts; *part; part++) {
-                const char *p = *part;
-                char *end;
-                guint64 first, last;
-
-                if (*p == '\0')
-                        continue;
-                if (!g_ascii_isdigit(*p))
-                        return refuse(ret_reason, "not a set of CPUs: write it as 0-3,8");
-                first = last = g_ascii_strtoull(p, &end, 10);
-                if (*end == '-' && g_ascii_isdigit(end[1]))
-                        last = g_ascii_strtoull(end + 1, &end, 10);
-                if (*end || last < first)
-                        return refuse(ret_reason, "not a set of CPUs: write it as 0-3,8");
-                if (last >= 64 * G_N_ELEMENTS(set.words))
-                        return refuse(ret_reason, "out of range: CPUs are from 0 to %zu",
-                                        64 * G_N_ELEMENTS(set.words) - 1);
-                for (guint64 cpu = first; cpu <= last; cpu++)
-                        set.words[cpu / 64] |= 1ull << (cpu % 64);
-                any = true;
-        }
-        if (!any)
-                return refuse(ret_reason, "not a set of CPUs: write it as 0-3,8");
-        *ret = set;
-        return 0;
-}
-
-int settings_parse_cpus(const char *text, setting_cpuset *ret) {
-        g_autofree char *reason = NULL;
-
-        return parse_cpuset(text, 0, 0, ret, &reason);
+        return cpus_parse(text, ret, ret_reason);
 }
 
 char *did_you_mean(const char *word, const char *const *words) {

@@ -9,7 +9,6 @@
 
 #include "actorctl/experiment/experiment.h"
 #include "actorctl/experiment/plot.h"
-#include "actorctl/experiment/statistics.h"
 
 static const char job[] = "[Job]\nEnvironment=CartPole-v1\nStopSteps=1000\n[Actor]\nRolloutSteps=64\n";
 
@@ -224,47 +223,6 @@ static void test_wrong(const void *data) {
         const Wrong *wrong = data;
 
         check_wrong(wrong->text, wrong->words);
-}
-
-static void test_interquartile(void) {
-        static const double values[] = { 100, 1, 2, 3, 4, 5, 6, -100 };
-
-        g_assert_cmpfloat(interquartile_mean(values, 8), ==, 3.5); /* 2 3 4 5 */
-        g_assert_cmpfloat(interquartile_mean(values, 7), ==, (2 + 3 + 4 + 5 + 6) / 5.0);
-        g_assert_cmpfloat(interquartile_mean(values, 3), ==, 103 / 3.0);
-        g_assert_cmpfloat(interquartile_mean(values, 1), ==, 100);
-        g_assert_true(isnan(interquartile_mean(values, 0)));
-        g_assert_cmpfloat(quantile(values, 8, 0), ==, -100);
-        g_assert_cmpfloat(quantile(values, 8, 0.5), ==, 3.5);
-        g_assert_cmpfloat(quantile(values, 8, 1), ==, 100);
-}
-
-/* The interval of a normal sample's trimmed mean is known in theory; equal values have none; pairs cancel
- * what they share. */
-static void test_bootstrap(void) {
-        enum { N = 400 };
-        double values[N], others[N], equal[4] = { 2, 2, 2, 2 };
-        Interval one, again, pair;
-
-        for (int i = 0; i < N; i++) {
-                /* Two uniform grids, mixed by a step that is prime to N. */
-                values[i] = (i + 0.5) / N;
-                others[i] = values[i] - 0.25 + 0.01 * ((i * 7) % 2);
-        }
-        one = bootstrap_interval(values, N);
-        again = bootstrap_interval(values, N);
-        g_assert_cmpmem(&one, sizeof(one), &again, sizeof(again));
-        /* Variance of the 25 % trimmed mean of U(0, 1): Tukey and McLaughlin's formula with winsorised
-         * variance 1/24 gives a standard error of sqrt(1/24) / (0.5 sqrt(N)) = 0.0204. */
-        g_assert_cmpfloat_with_epsilon((one.low + one.high) / 2, 0.5, 0.003);
-        g_assert_cmpfloat_with_epsilon(one.high - one.low, 2 * 1.96 * 0.0204, 0.004);
-        pair = bootstrap_paired(values, others, N);
-        g_assert_cmpfloat(pair.low, >, 0.24);
-        g_assert_cmpfloat(pair.high, <, 0.26);
-        one = bootstrap_interval(equal, 4);
-        g_assert_cmpfloat(one.low, ==, 2);
-        g_assert_cmpfloat(one.high, ==, 2);
-        g_assert_true(isnan(bootstrap_interval(values, 1).low));
 }
 
 static void fill(Series *series, const char *name, const double *values) {
@@ -605,8 +563,6 @@ int main(int argc, char **argv) {
 
                 g_test_add_data_func(name, &wrongs[i], test_wrong);
         }
-        g_test_add_func("/experiment/interquartile", test_interquartile);
-        g_test_add_func("/experiment/bootstrap", test_bootstrap);
         g_test_add_func("/experiment/metrics", test_metrics);
         g_test_add_func("/experiment/outcome", test_outcome);
         for (size_t i = 0; i < G_N_ELEMENTS(broken); i++) {

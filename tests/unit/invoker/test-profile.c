@@ -120,8 +120,8 @@ static void test_write(void) {
         g_rmdir(directory);
 }
 
-/* What an earlier life wrote under another user id cannot be opened: it is replaced. A link stands for it here,
- * since root can open any file. */
+/* What an earlier life wrote under another user id cannot be opened: it is replaced. A link stands for it
+ * here, since root can open any file. */
 static void test_leftover(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-XXXXXX", NULL);
         g_autofree char *path = g_build_filename(directory, PROFILE_NAME, NULL);
