@@ -8,8 +8,8 @@
  * caller among them. So the caller keeps a balance. Each task that another thread did adds the time that
  * the caller would have needed for it; taken off are waiting, waking, and what others had of the core of a
  * thread that looked for tasks. When the balance is below 0, help was no help: the caller works alone for
- * FORBEARANCE times the loss, and then tries again. This bounds what threads can lose to a few hundredths
- * of the time of one thread.
+ * FORBEARANCE times the loss, and then tries again. So threads that do not pay lose a small
+ * part of the time of one thread.
  *
  * Between two phases a thread looks for some microseconds whether there is a task, and lets others have
  * its core if they want it; then it sleeps on a word that goes up with each phase. The writer of a word
