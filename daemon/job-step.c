@@ -14,8 +14,8 @@
 #include "daemon/job-step.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +235,8 @@ static void life_check(Job *job) {
                 ended(job);
         else if (job->life_hopeless)
                 job_give_up(job, job->life_error);
+        else if (job->life_error)
+                life_failed(job, job->life_error);
         else
                 life_failed_unsaid(job);
 }

@@ -220,7 +220,7 @@ int threads_new(uint32_t n, Threads **ret) {
         threads = aligned_alloc(64, sizeof(*threads));
         if (!threads)
                 return -ENOMEM;
-        *threads = (Threads){ .n = n, .balance_nsec = CREDIT_NSEC, .has_cores = has_cores() };
+        *threads = (Threads){ .n = n, .balance_nsec = CREDIT_NSEC, .has_cores = n > 1 && has_cores() };
 
         threads->members = aligned_alloc(64, n * sizeof(Thread));
         if (!threads->members)
@@ -312,6 +312,8 @@ static void work_together(Threads *threads) {
 static void work_alone(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         uint32_t n = threads->n_tasks;
+
+        assert(n > 0);
 
         for (uint32_t i = 0; i < n; i++)
                 threads->work(threads->arg, i, 0);

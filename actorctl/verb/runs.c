@@ -51,6 +51,13 @@ static void add_time(Table *table, uint64_t usec) {
         table_shown(table, "", usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc()));
 }
 
+/* Whole seconds. */
+static JsonNode *json_age(uint64_t since_usec, uint64_t now_usec) {
+        if (since_usec == 0 || since_usec > now_usec)
+                return json_node_init_null(json_node_alloc());
+        return json_unsigned((now_usec - since_usec) / 1000000);
+}
+
 static void add_run(Table *table, const char *directory, uint64_t number, uint64_t now_usec) {
         g_autofree char *name = g_strdup_printf("r%" G_GUINT64_FORMAT, number), *file = NULL;
         RunNote note = RUN_NOTE_EMPTY;
@@ -74,10 +81,7 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
                         json_real(job->cost_full));
         table_shown(table, "", json_word(job->currency));
         table_shown(table, format_age(job->submitted_usec, now_usec, age),
-                        json_real(job->submitted_usec > 0 && job->submitted_usec <= now_usec
-                                                        ? (double) ((now_usec - job->submitted_usec) /
-                                                                          1000000)
-                                                        : NAN));
+                        json_age(job->submitted_usec, now_usec));
         table_unsigned(table, job->round);
         add_time(table, job->submitted_usec);
         add_time(table, job->ended_usec);

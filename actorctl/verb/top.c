@@ -294,7 +294,7 @@ static ExitStatus follow(const Options *options, Connection *connection, const c
 
         r = look(connection, path, before);
         while (r >= 0) {
-                g_autoptr(GArray) rows = rows_new(), swap = NULL;
+                g_autoptr(GArray) rows = rows_new();
 
                 if (!take_key(fd, &sort))
                         break;
@@ -310,7 +310,7 @@ static ExitStatus follow(const Options *options, Connection *connection, const c
                 printf("\nby %s; keys: c CPU, m memory, s steps, d cost, j number, q quits\n",
                                 sorts[sort].word);
                 (void) fflush(stdout);
-                swap = g_steal_pointer(&before);
+                g_clear_pointer(&before, g_array_unref);
                 before = g_steal_pointer(&rows);
         }
         keys_close();

@@ -122,7 +122,7 @@ def fleets():
         equal([f["price_sheet"] for f in bill(bus, job, "--fleet", "ec2-nitro")["fleets"]], ["ec2-nitro"], "one fleet")
         for name, word in ("aws-lambda-x86", "no servers"), ("gold", "price list"):
             r = bus.ctl("bill", job, "--fleet", name, ok=False)
-            assert r.status == 1 and word in r.err and len(r.err.splitlines()) == 1, r.err
+            assert r.status == 2 and word in r.err and len(r.err.splitlines()) == 1, r.err
         local = bus.submit(overrides=[*SETS, ("Billing.PriceSheet", "local"), ("Job.StopSteps", "1000")])
         equal(bus.ended(local), "finished", "result")
         equal(bill(bus, local)["fleets"], [], "fleets in another currency")
@@ -171,7 +171,7 @@ def other_prices():
         equal(bus.ended(server), "finished", "result")
         equal([line["kind"] for line in bill(bus, server, "--prices=ec2-minionsrl")["lines"]], ["fleet", "fleet"], "as servers, which need no start-up there")
         r = bus.ctl("bill", server, "--prices=azure-aci", ok=False)
-        assert r.status == 1 and "names no servers" in r.err, r.err
+        assert r.status == 2 and "names no servers" in r.err, r.err
 
 
 @story("a bill by another sheet that would lack records which the ledger does not take is refused in words; one of a job that has ended is made")

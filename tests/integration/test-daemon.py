@@ -440,7 +440,7 @@ def removing():
             r = bus.ctl("remove", job, ok=False)
             assert r.status == 1 and f"Job {job} has not ended" in r.err and "stop it first" in r.err, r.err
         r = bus.ctl("remove", 99, ok=False)
-        assert r.status == 1 and "There is no job 99" in r.err, r.err
+        assert r.status == 2 and "There is no job 99" in r.err, r.err
         before, bill = told(bus, first), bus.call(f"/org/actord1/job/{first}", JOB, "GetBill")
         equal(files_of(bus), [str(first), str(second), str(third)], "directories")
         equal(bus.ctl("remove", first, first).err, "", "remove, twice")

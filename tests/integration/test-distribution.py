@@ -116,7 +116,7 @@ def auto():
 @story("graph says whether a job's first rounds are going to be measured, as the daemon decides it")
 def measured():
     for sets, want in (((), "first rounds are measured"), (("Distribution.Learners=2",), None), (("Billing.Clock=model",), "first rounds are measured"),
-                       (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, since its scheduler sees")):
+                       (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, since its scheduler reads")):
         r = ctl("graph", os.path.join(EXAMPLES, "cartpole.conf"), *(w for s in ("Distribution.Policy=auto", *sets) for w in ("--set", s)))
         said = " ".join(r.out.split())
         assert r.status == 0 and (want in said if want else "measured" not in said) and max(map(len, r.out.splitlines())) <= 80, (sets, r.out)
