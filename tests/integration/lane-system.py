@@ -290,7 +290,7 @@ def verbs():
     r = sh("actorctl", "export", str(job), "--format=safetensors", "-o", "/tmp/policy.safetensors")
     assert os.path.getsize("/tmp/policy.safetensors") > 1000
     r = sh("actorctl", "status", "999999", check=False)
-    assert r.returncode == 1 and "999999" in r.stderr, r.stderr
+    assert r.returncode == 2 and "999999" in r.stderr, r.stderr
 
 
 @story("at each level of the sandbox a job keeps to AllowedCPUs=, and its actors' peak memory is known")

@@ -273,7 +273,7 @@ def hostile():
         "writable": dict(mounts=[("/model", place(), 0)]),
         "twice": dict(mounts=[("/model", place(), 1), ("/model", place(), 1)]),
         "part of a range": dict(uid_first=UID_FIRST + 1, n_uids=65536),
-        "each": dict(scope_each=1001),
+        "each": dict(scope_each=10001),
         "settings": dict(fds={0: unsealed}),
         "settings-file": dict(fds={0: null}),
         "state": dict(fds={2: null}),
