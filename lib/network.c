@@ -113,6 +113,7 @@ static int network_append_convolutions(Network *network, const JobSettings *sett
 
         if (settings->convolutions.n == 0)
                 return 0;
+        assert(space);
         r = image_of(space, &image);
         if (r < 0)
                 return r;
