@@ -127,7 +127,7 @@ def fleets():
         equal(bus.ended(local), "finished", "result")
         equal(bill(bus, local)["fleets"], [], "fleets in another currency")
         r = bus.ctl("bill", local, "--fleet", "ec2-nitro", ok=False)
-        assert r.status == 1 and "USD" in r.err and "EUR" in r.err, r.err
+        assert r.status == 2 and "USD" in r.err and "EUR" in r.err, r.err
         small = bus.submit(overrides=[*SETS, *MODEL, ("Scaling.Actors", "1"), ("Scaling.MaxActors", "40"), ("Job.StopSteps", "1000")])
         equal(bus.ended(small), "finished", "result")
         assert "ec2-minionsrl" not in {f["price_sheet"] for f in bill(bus, small)["fleets"]}
