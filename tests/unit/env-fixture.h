@@ -87,15 +87,15 @@ static inline int packages_open(void) {
 /* Why an environment cannot play here: its engine is in a package that is missing. NULL: it can. */
 static inline const char *env_refuses(const char *name) {
         const EnvironmentRow *row = environment_find(name);
-        void (*packages)(int fd);
+        void (*packages)(const char *python, int fd);
 
         if (strcmp(row->module, ENVIRONMENT_SWMM) != 0 || !env_module(row->module))
                 return NULL;
         if (packages_open() < 0)
                 return "EPA SWMM is not there: tests/parity/stormwater.sh fetches it";
-        packages = (void (*)(int)) dlsym(env_module(row->module), "actord_env_packages");
+        packages = (void (*)(const char *, int)) dlsym(env_module(row->module), "actord_env_packages");
         g_assert_nonnull(packages);
-        packages(packages_open());
+        packages("the tests' virtual environment", packages_open());
         return NULL;
 }
 
