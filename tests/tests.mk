@@ -29,12 +29,16 @@ HOST_SECONDS = 1500
 # Two boots: one with everything installed, and one of a system that has never seen it.
 LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
-.PHONY: check check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
+.PHONY: check packages check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
 .PHONY: check-reproducible check-clang check-asan check-tsan check-valgrind check-fuzz fuzzers bench bench-peers demo
 
 check:
 	@packaging/dependencies.sh build test
+	@$(SUBMAKE) packages
 	@$(SUBMAKE) check-installed
+# EPA SWMM, for the unit tests that play on it; without an index of packages they are skipped.
+packages: all
+	-@ACTORD_BUILD=$(abspath $(B)) sh -c 'PARITY_REQUIREMENTS=requirements-swmm.txt; . "$$0"' tests/parity/venv.sh >/dev/null
 check-installed: all $(UNIT_TESTS) $(FUZZERS) $(B)/bench/instructions
 	@LANE_DEADLINE=$$(($(LANE_SECONDS) - 20)) TEST_DEADLINE=600 $(RUN) --deadline=1800 $(TESTS_style) --deadline=$(UNIT_SECONDS) $(UNIT_TESTS) $(FUZZERS) \
                 --jobs=$(STORIES_AT_ONCE) --deadline=$(HOST_SECONDS) $(TESTS_host) --jobs=1 $(LANE)
