@@ -29,6 +29,14 @@ static int read_rows(sd_bus_message *message, size_t n_columns, GArray *values) 
         return r < 0 ? r : 0;
 }
 
+/* Names go into files of several formats as they are, and the daemon may be another user's. */
+static bool are_plain(char *const *names) {
+        for (; *names; names++)
+                if (!**names || (*names)[strspn(*names, G_CSET_a_2_z G_CSET_DIGITS "_")])
+                        return false;
+        return true;
+}
+
 int job_rounds_read(sd_bus_message *message, JobRounds *ret) {
         g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
         g_auto(GStrv) names = NULL;
@@ -41,7 +49,7 @@ int job_rounds_read(sd_bus_message *message, JobRounds *ret) {
         r = sd_bus_message_read_strv(message, &names);
         if (r < 0)
                 return r;
-        if (!names || !names[0])
+        if (!names || !names[0] || !are_plain(names))
                 return -EBADMSG;
         n_columns = g_strv_length(names);
         r = read_rows(message, n_columns, values);

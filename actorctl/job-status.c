@@ -124,6 +124,15 @@ int job_status_read(JobStatus *status, sd_bus_message *message) {
         return sd_bus_message_exit_container(message);
 }
 
+static int read_answer(JobStatus *status, sd_bus_message *reply, const char *path) {
+        int r;
+
+        r = job_status_read(status, reply);
+        if (r < 0)
+                complain("the daemon's answer about %s cannot be read: %s", path, g_strerror(-r));
+        return r;
+}
+
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
@@ -132,10 +141,25 @@ int job_status_fetch(JobStatus *status, Connection *connection, const char *path
                         BUS_INTERFACE_JOB);
         if (r < 0)
                 return r;
-        r = job_status_read(status, reply);
-        if (r < 0)
-                complain("the daemon's answer about %s cannot be read: %s", path, g_strerror(-r));
-        return r;
+        return read_answer(status, reply, path);
+}
+
+int job_status_fetch_listed(JobStatus *status, Connection *connection, const char *path) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = sd_bus_call_method(connection->bus, connection->destination, path,
+                        "org.freedesktop.DBus.Properties", "GetAll", &error, &reply, "s", BUS_INTERFACE_JOB);
+        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT))
+                return 0;
+        /* Any other error may be that the daemon is busy, and is said if it stays. */
+        if (r < 0) {
+                r = job_status_fetch(status, connection, path);
+                return r < 0 ? r : 1;
+        }
+        r = read_answer(status, reply, path);
+        return r < 0 ? r : 1;
 }
 
 bool job_has_ended(const JobStatus *status) {

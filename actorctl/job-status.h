@@ -27,6 +27,9 @@ void job_status_done(JobStatus *status);
 int job_status_read(JobStatus *status, sd_bus_message *message);
 /* Reads all properties from the daemon. 0; or a negative errno, with a message. */
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path);
+/* The same of a job that a list named just now: 1; 0, without a message: the job was removed since; or a
+ * negative errno, with a message. */
+int job_status_fetch_listed(JobStatus *status, Connection *connection, const char *path);
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);

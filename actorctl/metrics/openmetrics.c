@@ -178,8 +178,14 @@ int openmetrics_append(Connection *connection, const char *path, GString *text) 
         for (guint i = 0; i < paths->len && r >= 0; i++) {
                 JobStatus job = job_status_empty();
 
-                r = job_status_fetch(&job, connection, paths->pdata[i]);
-                g_array_append_val(jobs, job);
+                if (path)
+                        r = job_status_fetch(&job, connection, path);
+                else
+                        r = job_status_fetch_listed(&job, connection, paths->pdata[i]);
+                if (path || r > 0)
+                        g_array_append_val(jobs, job);
+                else
+                        job_status_done(&job);
         }
         if (r < 0)
                 return r;

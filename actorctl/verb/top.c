@@ -96,10 +96,11 @@ static int look_at_jobs(Connection *connection, GArray *rows) {
 
                 if (strcmp(state, "ended") == 0)
                         continue;
-                r = job_status_fetch(&status, connection, path);
+                r = job_status_fetch_listed(&status, connection, path);
                 if (r < 0)
                         return r;
-                add_job(rows, &status);
+                if (r > 0)
+                        add_job(rows, &status);
                 r = 1;
         }
         if (r < 0)
