@@ -357,7 +357,9 @@ static ExitStatus follow_to_end(Follower *f) {
         }
         if (f->result == STATUS_OK && job_status_fetch(f->status, f->connection, f->path) < 0)
                 f->result = STATUS_FAILED;
-        if (f->result == STATUS_OK)
+        if (f->result == STATUS_OK && job_has_ended(f->status))
+                metrics_finish(f->metrics, f->connection, f->path, f->status);
+        else if (f->result == STATUS_OK)
                 metrics_update(f->metrics, f->connection, f->path, f->status);
         note(f);
         say_limits(f);

@@ -5,14 +5,15 @@
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 
-/* What had accrued at the end of the round before. */
+/* What had accrued at the end of the newest round before in which an episode ended. */
 typedef struct RoundBefore {
         double env_steps, episodes;
 } RoundBefore;
 
 typedef struct MetricsFormat {
         const char *name;
-        bool directory; /* the user names a directory, and we the file */
+        bool directory;   /* the user names a directory, and we the file */
+        const char *head; /* what each file begins with, at most 32 bytes; NULL: there is no file before */
         /* What the file begins with. The columns are those of the first rounds. */
         void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);
         void (*add)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds, size_t row,

@@ -4,26 +4,12 @@
 #include "actorctl/metrics/metrics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "actorctl/metrics/format.h"
+#include "actorctl/metrics/sink.h"
+#include "include/bus.h"
 #include "lib/cleanup.h"
-
-#define READER_MSEC 5000 /* that the program at the other end of a pipe has, to make room */
-
-typedef struct Sink {
-        const MetricsFormat *format;
-        char *path;
-        int fd; /* negative: given up */
-        uint64_t n_written;
-        bool begun;
-} Sink;
 
 struct Metrics {
         GArray *sinks;  /* of Sink */
@@ -56,45 +42,24 @@ bool metrics_word_check(const char *word, char **ret_reason) {
         return false;
 }
 
-/* "events.out.tfevents.SECONDS.HOST.PID": TensorBoard reads every file of the directory with such a name. */
-static char *event_file(const char *directory) {
-        g_autofree char *name = g_strdup_printf("events.out.tfevents.%010lld.%s.%d", (long long) time(NULL),
-                        g_get_host_name(), (int) getpid());
-
-        return g_build_filename(directory, name, NULL);
-}
-
-static ExitStatus refuse(const MetricsFormat *format, const char *path, const char *reason) {
-        complain("--metrics=%s:%s: %s", format->name, path, reason);
+static ExitStatus refuse(const MetricsFormat *format, const char *path, bool of_key, const char *reason) {
+        complain("%s=%s:%s: %s", of_key ? "[Job] Metrics" : "--metrics", format->name, path, reason);
         return STATUS_USAGE;
 }
 
-static ExitStatus open_sink(Metrics *metrics, const MetricsFormat *format, const char *path) {
-        Sink sink = { .format = format, .path = g_strdup(path), .fd = -EBADF };
-        const char *reason = NULL;
-
-        if (format->directory) {
-                if (g_mkdir_with_parents(path, 0777) < 0)
-                        reason = g_strerror(errno);
-                g_free(sink.path);
-                sink.path = event_file(path);
-        }
-        /* Without O_NONBLOCK a pipe that nobody reads would keep us here, and Ctrl-C is blocked later. */
-        if (!reason) {
-                sink.fd = open(sink.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                                0666);
-                if (sink.fd < 0)
-                        reason = errno == ENXIO ? "no program reads from this pipe" : g_strerror(errno);
-        }
-        g_array_append_val(metrics->sinks, sink);
-        return reason ? refuse(format, path, reason) : STATUS_OK;
+static void clear_sink(gpointer sink) {
+        sink_clear(sink);
 }
 
-static void sink_clear(gpointer p) {
-        Sink *sink = p;
+/* One file may have two names. */
+static bool is_open_already(const Metrics *metrics) {
+        guint last = metrics->sinks->len - 1;
 
-        sink->fd = close_fd(sink->fd);
-        g_free(sink->path);
+        for (guint i = 0; i < last; i++)
+                if (sink_equal(&g_array_index(metrics->sinks, Sink, i),
+                                    &g_array_index(metrics->sinks, Sink, last)))
+                        return true;
+        return false;
 }
 
 static bool is_named_twice(const GPtrArray *words, guint i) {
@@ -107,7 +72,24 @@ static bool is_named_twice(const GPtrArray *words, guint i) {
         return false;
 }
 
-ExitStatus metrics_open(const GPtrArray *words, Metrics **ret) {
+static ExitStatus open_word(Metrics *metrics, const GPtrArray *words, guint i, bool of_key) {
+        static const char twice[] = "it is named twice; each file has one format";
+        const char *path, *reason;
+        const MetricsFormat *format = find_format(words->pdata[i], &path);
+        Sink sink;
+        int r;
+
+        g_assert(format);
+        if (is_named_twice(words, i))
+                return refuse(format, path, of_key, twice);
+        r = sink_open(&sink, format, path, of_key, &reason);
+        g_array_append_val(metrics->sinks, sink);
+        if (r < 0)
+                return refuse(format, path, of_key, reason);
+        return is_open_already(metrics) ? refuse(format, path, of_key, twice) : STATUS_OK;
+}
+
+ExitStatus metrics_open(const GPtrArray *words, bool of_key, Metrics **ret) {
         g_autoptr(Metrics) metrics = g_new0(Metrics, 1);
 
         g_assert(words);
@@ -115,16 +97,10 @@ ExitStatus metrics_open(const GPtrArray *words, Metrics **ret) {
 
         metrics->before = (RoundBefore){ NAN, NAN };
         metrics->sinks = g_array_new(FALSE, FALSE, sizeof(Sink));
-        g_array_set_clear_func(metrics->sinks, sink_clear);
+        g_array_set_clear_func(metrics->sinks, clear_sink);
         for (guint i = 0; i < words->len; i++) {
-                const char *path;
-                const MetricsFormat *format = find_format(words->pdata[i], &path);
-                ExitStatus status;
+                ExitStatus status = open_word(metrics, words, i, of_key);
 
-                g_assert(format);
-                if (is_named_twice(words, i))
-                        return refuse(format, path, "it is named twice; each file has one format");
-                status = open_sink(metrics, format, path);
                 if (status != STATUS_OK)
                         return status;
         }
@@ -145,41 +121,24 @@ bool metrics_complete(const Metrics *metrics) {
         return !metrics || !metrics->incomplete;
 }
 
-/* 0; or a negative errno, -ETIMEDOUT: a pipe whose reader makes no room. */
-static int write_patiently(int fd, const uint8_t *data, size_t n) {
-        while (n > 0) {
-                ssize_t k = write(fd, data, n);
-
-                if (k < 0 && errno == EAGAIN) {
-                        struct pollfd room = { .fd = fd, .events = POLLOUT };
-                        int r = poll(&room, 1, READER_MSEC);
-
-                        if (r == 0)
-                                return -ETIMEDOUT;
-                        if (r < 0 && errno != EINTR)
-                                return -errno;
-                        continue;
-                }
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                data += k;
-                n -= (size_t) k;
-        }
-        return 0;
-}
-
-/* A file ends with a whole round: what was written of the last one is taken away again. */
 static void give_up(Metrics *metrics, Sink *sink, int r) {
-        const char *reason = r == -ETIMEDOUT ? "the program that reads it makes no room" : g_strerror(-r);
+        const char *reason =
+                        r == -ETIMEDOUT ? "the program that reads it makes too little room" : g_strerror(-r);
 
         complain("metrics are not written to %s any more: %s; the job is not affected, and `actorctl "
                  "metrics JOB|RUN --metrics=%s:PATH` writes them afterwards",
                         sink->path, reason, sink->format->name);
-        (void) ftruncate(sink->fd, (off_t) sink->n_written);
-        sink->fd = close_fd(sink->fd);
+        sink_give_up(sink);
         metrics->incomplete = true;
+}
+
+/* The steps of a round in which no episode ended belong to an episode that ends later. So do the episodes
+ * of rounds that the daemon left out, if the next one here has none. */
+static void pass_round(RoundBefore *before, const JobRounds *rounds, size_t row) {
+        if (!isfinite(job_rounds_at(rounds, row, "return_round")))
+                return;
+        before->env_steps = job_rounds_at(rounds, row, "env_steps");
+        before->episodes = job_rounds_at(rounds, row, "episodes");
 }
 
 static void write_sink(
@@ -190,38 +149,51 @@ static void write_sink(
 
         if (!sink->begun)
                 sink->format->begin(bytes, job, rounds);
-        sink->begun = true;
         for (size_t i = 0; i < n; i++) {
                 sink->format->add(bytes, job, rounds, i, &before);
-                before.env_steps = job_rounds_at(rounds, i, "env_steps");
-                before.episodes = job_rounds_at(rounds, i, "episodes");
+                pass_round(&before, rounds, i);
         }
-        r = write_patiently(sink->fd, bytes->data, bytes->len);
+        r = sink_write(sink, bytes);
         if (r < 0)
                 give_up(metrics, sink, r);
-        else
-                sink->n_written += bytes->len;
 }
 
-static void write_rounds(Metrics *metrics, const JobStatus *job, const JobRounds *rounds) {
+/* Whether the job's first round is round 1. A job that goes on from a checkpoint begins later, and what had
+ * accrued is not of its rounds. Of very many rounds the daemon leaves out some, the first one, too; but the
+ * first round has a decision. */
+static bool begins_at_one(Connection *connection, const char *path, const JobRounds *rounds) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(job_rounds_done) JobRounds first = {};
+
+        if (job_rounds_at(rounds, 0, "round") == 1)
+                return true;
+        return rounds->n >= JOB_ROUNDS_MOST &&
+               sd_bus_call_method(connection->bus, connection->destination, path, BUS_INTERFACE_JOB,
+                               "GetDecisions", NULL, &reply, "tu", (uint64_t) 0, 1u) >= 0 &&
+               job_rounds_read(reply, &first) >= 0 && first.n > 0 && job_rounds_at(&first, 0, "round") == 1;
+}
+
+/* A job that has ended has no more rounds to come, so that its files begin now if they have not yet. */
+static void write_rounds(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job,
+                const JobRounds *rounds) {
+        bool ended = job_has_ended(job);
         size_t n = rounds->n;
 
-        if (n > 0 && !job_has_ended(job))
+        if (n > 0 && !ended)
                 n--;
-        /* A job that goes on from a checkpoint begins later: what had accrued is not of its rounds. */
-        if (n > 0 && job_rounds_at(rounds, 0, "round") == 1)
+        if (n > 0 && metrics->round == 0 && begins_at_one(connection, path, rounds))
                 metrics->before = (RoundBefore){ 0, 0 };
-        for (guint i = 0; n > 0 && i < metrics->sinks->len; i++) {
+        for (guint i = 0; i < metrics->sinks->len; i++) {
                 Sink *sink = &g_array_index(metrics->sinks, Sink, i);
 
-                if (sink->fd >= 0)
+                if (sink->fd >= 0 && (n > 0 || (ended && !sink->begun)))
                         write_sink(metrics, sink, job, rounds, n);
         }
         if (n == 0)
                 return;
         metrics->round = (uint64_t) job_rounds_at(rounds, n - 1, "round");
-        metrics->before.env_steps = job_rounds_at(rounds, n - 1, "env_steps");
-        metrics->before.episodes = job_rounds_at(rounds, n - 1, "episodes");
+        for (size_t i = 0; i < n; i++)
+                pass_round(&metrics->before, rounds, i);
 }
 
 /* The daemon is not one's own in system mode: what it says is checked. */
@@ -243,7 +215,7 @@ void metrics_update(Metrics *metrics, Connection *connection, const char *path, 
 
         if (metrics && job_rounds_ask(connection, path, metrics->round, JOB_ROUNDS_MOST, &rounds) >= 0 &&
                         in_order(metrics, &rounds))
-                write_rounds(metrics, job, &rounds);
+                write_rounds(metrics, connection, path, job, &rounds);
 }
 
 int metrics_write(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job) {
@@ -259,6 +231,24 @@ int metrics_write(Metrics *metrics, Connection *connection, const char *path, co
                 complain("the rounds cannot be read: %s", g_strerror(EBADMSG));
                 return -EBADMSG;
         }
-        write_rounds(metrics, job, &rounds);
+        write_rounds(metrics, connection, path, job, &rounds);
         return 0;
+}
+
+void metrics_finish(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job) {
+        if (!metrics || metrics_write(metrics, connection, path, job) >= 0)
+                return;
+        metrics->incomplete = true;
+        for (guint i = 0; i < metrics->sinks->len; i++) {
+                const Sink *sink = &g_array_index(metrics->sinks, Sink, i);
+
+                if (sink->fd >= 0 && !sink->begun)
+                        complain("nothing was written to %s; `actorctl metrics JOB|RUN --metrics=%s:PATH` "
+                                 "writes all rounds that the daemon still has",
+                                        sink->path, sink->format->name);
+                else if (sink->fd >= 0)
+                        complain("%s lacks the job's last rounds; `actorctl metrics JOB|RUN "
+                                 "--metrics=%s:PATH` writes all of them",
+                                        sink->path, sink->format->name);
+        }
 }

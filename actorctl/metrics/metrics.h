@@ -12,15 +12,20 @@ typedef struct Metrics Metrics;
  * be. */
 bool metrics_word_check(const char *word, char **ret_reason);
 
-/* Opens all files before there is a job, so that a wrong path stops nothing that has begun. words: of
- * "FORMAT:PATH". *ret is NULL where there is none. STATUS_OK; or another status, with a message. */
-ExitStatus metrics_open(const GPtrArray *words, Metrics **ret);
+/* Opens all files before there is a job, so that a wrong path stops nothing that has begun. They keep what
+ * they have until there is something to write. words: of "FORMAT:PATH". of_key: from Metrics= of a job file,
+ * which replaces less (actorctl/metrics/sink.h). *ret is NULL where there is none. STATUS_OK; or another
+ * status, with a message. */
+ExitStatus metrics_open(const GPtrArray *words, bool of_key, Metrics **ret);
 /* Writes the rounds that are new. The newest one is left for the next call, since its evaluation may still
  * be under way, unless the job has ended. Errors of the daemon are left for the next call, too. metrics
  * may be NULL. */
 void metrics_update(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
 /* The same, with a message where the daemon has no rounds to give. 0, or a negative errno. */
 int metrics_write(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
+/* The same for a job that has ended; with a message, too, for each file that then lacks rounds. metrics may
+ * be NULL. */
+void metrics_finish(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
 /* Whether each file took everything. NULL: there is none. */
 bool metrics_complete(const Metrics *metrics);
 Metrics *metrics_close(Metrics *metrics);

@@ -8,6 +8,7 @@
 #include "actorctl/metrics/format.h"
 #include "actorctl/view/json.h"
 
+#define HEAD          "#{\"t_start\": "
 #define EPISODES_MOST 1000000u /* of one round, in case the figures are nonsense */
 
 static void append_text(GByteArray *bytes, const GString *text) {
@@ -16,7 +17,7 @@ static void append_text(GByteArray *bytes, const GString *text) {
 
 static void begin(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds) {
         g_autofree char *environment = json_quote(job->environment);
-        g_autoptr(GString) text = g_string_new("#{\"t_start\": ");
+        g_autoptr(GString) text = g_string_new(HEAD);
 
         append_exact(text, (double) job->started_usec / 1e6);
         g_string_append_printf(text, ", \"env_id\": %s}\nr,l,t\n", environment);
@@ -48,4 +49,4 @@ static void add(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds
         append_text(bytes, text);
 }
 
-const MetricsFormat metrics_monitor = { "monitor", false, begin, add };
+const MetricsFormat metrics_monitor = { "monitor", false, HEAD, begin, add };

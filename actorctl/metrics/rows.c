@@ -51,5 +51,5 @@ static void jsonl_add(GByteArray *bytes, const JobStatus *job, const JobRounds *
         append_line(bytes, line);
 }
 
-const MetricsFormat metrics_csv = { "csv", false, csv_begin, csv_add };
-const MetricsFormat metrics_jsonl = { "jsonl", false, jsonl_begin, jsonl_add };
+const MetricsFormat metrics_csv = { "csv", false, "round,", csv_begin, csv_add };
+const MetricsFormat metrics_jsonl = { "jsonl", false, "{\"round\":", jsonl_begin, jsonl_add };

@@ -112,4 +112,4 @@ static void add(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds
         append_record(bytes, event);
 }
 
-const MetricsFormat metrics_tensorboard = { "tensorboard", true, begin, add };
+const MetricsFormat metrics_tensorboard = { "tensorboard", true, NULL, begin, add };

@@ -14,7 +14,7 @@ static ExitStatus write_files(const Options *options, Connection *connection, co
 
         if (job_status_fetch(&job, connection, path) < 0)
                 return STATUS_FAILED;
-        if (metrics_open(options->metrics, &metrics) != STATUS_OK)
+        if (metrics_open(options->metrics, false, &metrics) != STATUS_OK)
                 return STATUS_USAGE;
         if (metrics_write(metrics, connection, path, &job) < 0)
                 return STATUS_FAILED;

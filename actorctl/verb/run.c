@@ -224,9 +224,10 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);
         if (status == STATUS_OK) {
-                words = options->metrics->len > 0 ? g_ptr_array_ref(options->metrics)
-                                                  : job_file_metrics(&job_file);
-                status = metrics_open(words, &metrics);
+                bool of_key = options->metrics->len == 0;
+
+                words = of_key ? job_file_metrics(&job_file) : g_ptr_array_ref(options->metrics);
+                status = metrics_open(words, of_key, &metrics);
         }
         job_file.with_stderr = true;
         /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */

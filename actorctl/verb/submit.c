@@ -73,15 +73,16 @@ static ExitStatus submit(const Options *options, const JobFile *job_file, Metric
 /* The daemon opens no path of a user: only a program that follows the job can write files of metrics. */
 static ExitStatus open_metrics(const Options *options, const JobFile *job_file, Metrics **ret) {
         g_autoptr(GPtrArray) words = NULL;
+        bool of_key = options->metrics->len == 0;
 
         if (!options->wait && options->metrics->len > 0) {
                 complain("--metrics needs --wait, since the program that follows the job writes the files; "
                          "later, `actorctl metrics JOB --metrics=FORMAT:PATH` writes them");
                 return STATUS_USAGE;
         }
-        words = options->metrics->len > 0 ? g_ptr_array_ref(options->metrics) : job_file_metrics(job_file);
+        words = of_key ? job_file_metrics(job_file) : g_ptr_array_ref(options->metrics);
         if (options->wait)
-                return metrics_open(words, ret);
+                return metrics_open(words, of_key, ret);
         if (words->len > 0 && !options->quiet)
                 complain("without --wait nothing writes the files of Metrics=; later, `actorctl metrics JOB "
                          "--metrics=FORMAT:PATH` writes them");

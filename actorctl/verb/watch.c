@@ -10,14 +10,17 @@
 #include "actorctl/private.h"
 #include "lib/cleanup.h"
 
-static ExitStatus watch(Connection *connection, const char *path, const Options *options, Metrics *metrics,
-                JobStatus *job) {
-        g_autoptr(Display) display = display_new(stdout, true, connection, path);
+static ExitStatus watch(Connection *connection, const char *path, const Options *options, JobStatus *job) {
+        g_autoptr(Display) display = NULL;
+        g_autoptr(Metrics) metrics = NULL;
         g_autoptr(JobBill) bill = NULL;
         ExitStatus status;
 
         if (job_status_fetch(job, connection, path) < 0)
                 return STATUS_FAILED;
+        if (metrics_open(options->metrics, false, &metrics) != STATUS_OK)
+                return STATUS_USAGE;
+        display = display_new(stdout, true, connection, path);
         status = job_follow(connection, path, FOLLOW_LEAVE, follow_limits(options), display, metrics, job);
         if (status != STATUS_OK || !job_has_ended(job))
                 return status;
@@ -31,17 +34,14 @@ static ExitStatus watch(Connection *connection, const char *path, const Options 
 
 ExitStatus verb_watch(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
-        g_autoptr(Metrics) metrics = NULL;
         g_autofree char *path = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
         if (word_names_run(arguments[0]) && job_path(arguments[0], NULL, &path) < 0)
                 return STATUS_USAGE;
-        if (metrics_open(options->metrics, &metrics) != STATUS_OK)
-                return STATUS_USAGE;
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
-        return watch(connection, path, options, metrics, &job);
+        return watch(connection, path, options, &job);
 }

@@ -118,6 +118,12 @@ def trimmed():
         assert "the job's records were removed" in " ".join(said.out.split()), said.out
         refused = bus.ctl("rounds", job, ok=False)
         assert refused.status != 0 and "were removed on" in refused.err, refused
+        kept = os.path.join(bus.dir, "kept.csv")
+        open(kept, "w").write("old\n")
+        for verb in "watch", "metrics":
+            r = bus.ctl(verb, job, f"--metrics=csv:{kept}", ok=False)
+            assert "were removed on" in r.err and open(kept).read() == "old\n", r
+            assert verb == "metrics" or f"nothing was written to {kept}" in r.err and "actorctl metrics JOB|RUN --metrics=csv:PATH" in r.err, r.err
         assert db.execute("SELECT count(*) FROM checkpoints WHERE job = ?", (job,)).fetchone()[0] > 0
         equal(db.execute("SELECT state, trimmed_usec > 0, trimmable FROM jobs WHERE id = ?", (job,)).fetchone(), ("ended", 1, 0), "its row")
 

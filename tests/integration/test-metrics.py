@@ -37,6 +37,10 @@ def conf(name, **keys):
     return path(name)
 
 
+def put(name, text):
+    open(path(name), "w").write(text)
+
+
 def train(*words, file=None, ok=True):
     sets = [w for s in SETS for w in ("--set", s)]
     r = ctl("run", file or os.path.join(EXAMPLES, "cartpole.conf"), *sets, *words)
@@ -117,6 +121,25 @@ def broken():
     equal(r.err.count("are not written to"), 1, r.err)
 
 
+    slow = path("slow")
+    os.mkfifo(slow)
+    long = train("--quiet", "--json", "--set", "Job.StopSteps=120000")
+    reader = os.open(slow, os.O_RDONLY | os.O_NONBLOCK)
+    r = ctl("metrics", long.state_directory, f"--metrics=csv:{slow}", during=lambda p: sip(reader, p))
+    assert r.status == 1 and "makes too little room" in r.err and r.seconds < 12 * PATIENCE, (r.status, r.err, r.seconds)
+
+
+def sip(reader, p):
+    """Takes some bytes of a pipe now and then, so that there is always room for a few soon."""
+    while p.poll() is None:
+        try:
+            os.read(reader, 4096)
+        except BlockingIOError:
+            pass
+        time.sleep(0.5)
+    os.close(reader)
+
+
 def leave(reader):
     """Closes a pipe at the first bytes that come."""
     while True:
@@ -138,6 +161,16 @@ def refused():
         assert reason in r.err and "job 1" not in r.err, r.err
     r = train(f"--metrics=csv:{path('x')}", f"--metrics=jsonl:{path('x')}", ok=False)
     assert r.status == 2 and "named twice" in r.err, r.err
+    put("one.csv", "old\n")
+    os.link(path("one.csv"), path("other.csv"))
+    r = train(f"--metrics=csv:{path('one.csv')}", f"--metrics=jsonl:{path('other.csv')}", ok=False)
+    assert r.status == 2 and "named twice" in r.err, r.err
+    train(f"--metrics=csv:{path('one.csv')}", f"--metrics=csv:{path('new.csv')}", f"--metrics=tensorboard:{path('new')}",
+          f"--metrics=csv:{path('none/x.csv')}", ok=False)
+    r = train(f"--metrics=csv:{path('one.csv')}", "--set", "Job.Environment=Nowhere-v1", ok=False)
+    assert r.status == 2 and "Nowhere-v1" in r.err, r.err
+    equal(open(path("one.csv")).read(), "old\n", "a file that nothing was written to")
+    equal([os.path.exists(path("x")), os.path.exists(path("new.csv")), os.listdir(path("new"))], [False, False, []], "new files")
     os.mkfifo(path("lonely"))
     r = train(f"--metrics=csv:{path('lonely')}", ok=False)
     assert r.status == 2 and "no program reads from this pipe" in r.err, r.err
@@ -159,9 +192,42 @@ def key():
     assert os.path.exists(path("option.csv")) and not os.path.exists(path("folder/rounds.csv"))
 
 
+@story("Metrics= of a job file makes new files and replaces those of its format; others, devices and links stay as they are")
+def strange():
+    for name, word in (("s.csv", "csv"), ("s.jsonl", "jsonl"), ("s.monitor.csv", "monitor")):
+        put(name, "")
+        for _ in range(2):
+            train(file=conf("strange.conf", Metrics=f"{word}:{name}"))
+        assert len(open(path(name)).readlines()) > 10, name
+    put("bashrc", "alias ls=ls\n")
+    os.symlink(path("s.csv"), path("link.csv"))
+    os.symlink(path("nowhere"), path("nowhere.csv"))
+    for word in "csv:bashrc", "jsonl:s.csv", "csv:link.csv", "csv:nowhere.csv", "csv:/dev/full":
+        before = open(path("s.csv")).read()
+        r = train(file=conf("strange.conf", Metrics=word), ok=False)
+        assert r.status == 2 and "a job file may name a new file" in r.err and "[Job] Metrics=" + word.split(":")[0] in r.err, (word, r.err)
+        equal((open(path("bashrc")).read(), open(path("s.csv")).read()), ("alias ls=ls\n", before), word)
+    assert not os.path.exists(path("nowhere"))
+    put("bashrc", "alias ls=ls\n" * 10000)
+    r = train(f"--metrics=csv:{path('bashrc')}")
+    equal(open(path("bashrc")).read(), ctl("rounds", run_name(r), "--csv").out, "what the option replaces")
+
+
+@story("of more rounds than one answer holds, the lines of monitor.csv add up all the same")
+def thinned():
+    r = train("--quiet", "--json", "--set", "Job.StopSteps=660000", "--set", "Actor.RolloutSteps=8", "--set", "Learner.MinibatchSize=64", "--set",
+              "Learner.Epochs=1")
+    equal(ctl("metrics", r.state_directory, f"--metrics=monitor:{path('long.monitor.csv')}", f"--metrics=csv:{path('long.csv')}").status, 0, "status")
+    want = list(csv.DictReader(open(path("long.csv"))))
+    assert len(want) == 10000 and want[0]["round"] != "1", (len(want), want[0]["round"])
+    table = list(csv.DictReader(open(path("long.monitor.csv")).readlines()[1:]))
+    last = [row for row in want if row["return_round"]][-1]
+    equal((len(table), sum(int(row["l"]) for row in table)), (int(last["episodes"]), int(last["env_steps"])), "lines and steps")
+
+
 @story("submit writes files only where it waits for the job, and says so; watch writes a job's rounds from its first")
 def daemon():
-    with Bus() as bus:
+    with Bus("MaxJobs=1\nMaxJobsPerUser=10\n") as bus:
         file = conf("daemon.conf", Metrics="csv:daemon.csv")
         r = bus.ctl("submit", file, "--set", "Job.StopReturn=", "--set", "Job.StopSteps=4000", "--wait", "--json", f"--metrics=csv:{path('w.csv')}")
         equal(open(path("w.csv")).read(), bus.ctl("rounds", 1, "--csv").out, "what submit wrote")
@@ -173,6 +239,16 @@ def daemon():
         bus.ctl("watch", job, f"--metrics=csv:{path('watched.csv')}")
         equal(open(path("watched.csv")).read(), bus.ctl("rounds", job, "--csv").out, "what watch wrote")
         assert not os.path.exists(path("daemon.csv"))
+        put("kept.csv", "old\n")
+        r = bus.ctl("watch", 999, f"--metrics=csv:{path('kept.csv')}", f"--metrics=csv:{path('new.csv')}", ok=False)
+        assert r.status != 0 and open(path("kept.csv")).read() == "old\n" and not os.path.exists(path("new.csv")), r.err
+        running, queued = bus.submit(overrides=ENDLESS), bus.submit(overrides=ENDLESS)
+        bus.ctl("stop", queued)
+        bus.ended(queued)
+        bus.ctl("metrics", queued, f"--metrics=csv:{path('none.csv')}", f"--metrics=jsonl:{path('none.jsonl')}")
+        head = open(path("none.csv")).read()
+        equal((head, os.path.getsize(path("none.jsonl"))), (open(path("w.csv")).readline(), 0), "files of a job without a round")
+        bus.ctl("stop", running)
 
 
 @story("Prometheus' own parser takes what `metrics` prints, and its numbers are those of the jobs")
