@@ -406,6 +406,7 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
  * had its order already. */
 static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received) {
         uint64_t end = clock_boottime() + ANSWER_NSEC;
+        bool need = false;
         unsigned n_before;
         size_t n;
         int r;
@@ -420,11 +421,14 @@ static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received)
                         return -ECHILD;
                 if (r != -ETIMEDOUT || clock_boottime() >= end)
                         return r;
-                /* The order woke one keeper only. If that one was killed, the others still sleep. */
+                /* The order woke one keeper only. If that one was killed, the others still sleep. One that
+                 * cannot be started yet, as where the processes are used up, is tried again. */
                 n_before = keepers->n;
                 reap(keepers);
-                if (count_ready(keepers) == 0 || keepers->n < n_before)
-                        (void) start(keepers, keepers->orders[0], false, NULL);
+                need = need || keepers->n < n_before;
+                if ((need || count_ready(keepers) == 0) &&
+                                start(keepers, keepers->orders[0], false, NULL) >= 0)
+                        need = false;
         }
 }
 
