@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A C header for machines without an operating system: the numbers of the policy as constants, and one
- * function that computes what the policy says of an observation. It includes <math.h> for tanhf() alone,
- * allocates nothing and needs two arrays on the stack, as wide as the widest layer. */
+ * function that computes what the policy says of an observation. Of <math.h> it takes tanhf(), fmaxf(),
+ * fminf() and INFINITY. It allocates nothing and needs two arrays on the stack, as wide as the widest
+ * layer. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,10 +165,15 @@ GByteArray *model_to_header(const Model *model) {
         append_numbers(file, model);
         append(file, "%s", dense);
         append(file,
-                        "/* output: POLICY_ACTIONS numbers, %s. observation: as the environment has it. */\n"
+                        "/* output: POLICY_ACTIONS numbers, %s. observation: POLICY_OBSERVATIONS numbers,\n"
+                        " * %s. */\n"
                         "static void policy_forward(const float *observation, float *output) {\n"
                         "        float a[%zu], b[%zu];\n\n",
-                        model_output_name(model), widest(model), widest(model));
+                        model_output_name(model),
+                        model->spec.observation.kind == ACTORD_DISCRETE
+                                        ? "all 0 but a 1 at the place that the observation numbers"
+                                        : "as the environment has them",
+                        widest(model), widest(model));
         append_reading(file, model);
         for (uint32_t i = 0; i < model->network.n_layers; i++)
                 if (is_exported(model, i) && model->network.layers[i].kind == LAYER_DENSE)

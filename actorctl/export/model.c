@@ -3,13 +3,24 @@
  * exported is what would act. */
 #include "actorctl/export/model.h"
 
+#include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "actorctl/recording/policy.h"
 #include "actorctl/trial.h"
 #include "lib/network.h"
 
-static void fill(Model *model, const double *numbers) {
+static bool are_finite(const float *values, size_t n) {
+        size_t i = 0;
+
+        while (i < n && isfinite(values[i]))
+                i++;
+        return i == n;
+}
+
+/* -EDOM: one of the numbers is not finite; no C constant is, and what acts by it has no use. */
+static int fill(Model *model, const double *numbers) {
         size_t n = model->network.n_observation;
 
         model->clip = numbers[TRIAL_POLICY_CLIP];
@@ -24,6 +35,10 @@ static void fill(Model *model, const double *numbers) {
         }
         for (size_t i = 0; i < model->network.n_parameters; i++)
                 model->parameters[i] = (float) numbers[2 * n + i];
+        return are_finite(model->mean, n) && are_finite(model->inverse_sd, n) &&
+                                               are_finite(model->parameters, model->network.n_parameters)
+                               ? 0
+                               : -EDOM;
 }
 
 static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile *job_file, Model *model) {
@@ -48,7 +63,12 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                 return STATUS_USAGE;
         }
         model->acts = network_acting_layers(&model->network);
-        fill(model, (const double *) (const void *) numbers->data);
+        if (fill(model, (const double *) (const void *) numbers->data) < 0) {
+                complain("the policy of %s has numbers that are not finite, and is not exported; export an "
+                         "earlier checkpoint",
+                                checkpoint->name);
+                return STATUS_USAGE;
+        }
         return STATUS_OK;
 }
 

@@ -56,7 +56,7 @@ static int write_bytes_to_file(const GByteArray *bytes, const char *path) {
         return r < 0 ? r : aside_commit(&aside, path);
 }
 
-/* "job-7.onnx", "run-7.h"; beside a checkpoint: "checkpoint-79.onnx". */
+/* "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; of a checkpoint's file: "checkpoint-79.onnx". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
 
@@ -81,7 +81,8 @@ static ExitStatus write_out(const Options *options, const char *word, int fd, co
 
         if (strcmp(path, "-") == 0) {
                 if (isatty(STDOUT_FILENO)) {
-                        complain("a checkpoint is not for terminals; give -o FILE");
+                        complain("%s is not for terminals; name a file by --output=FILE",
+                                        bytes ? "an exported policy" : "a checkpoint");
                         return STATUS_USAGE;
                 }
                 r = bytes ? write_full(STDOUT_FILENO, bytes->data, bytes->len) : copy(fd, STDOUT_FILENO);
@@ -162,7 +163,9 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
-        return write_out(options, word, -EBADF, bytes, format->ending);
+        /* A copy of the whole checkpoint has the other name: one must not replace the other. */
+        return write_out(options, word, -EBADF, bytes,
+                        format->make ? format->ending : "-weights.safetensors");
 }
 
 ExitStatus verb_export(const Options *options, char **arguments, size_t n) {

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Exported policies, run by the programs that they are for: onnxruntime, NumPy, a C compiler, Gymnasium. The numbers of all must be
 those of NumPy's on the tensors, and an exported policy must do in Gymnasium what `eval` says that it does."""
+import hashlib, struct
+
 from tools import *
 
 PAGE = open(os.path.join(ROOT, "docs", "policies.md")).read()
@@ -119,6 +121,17 @@ def export(name, checkpoint, *words):
     return path(name)
 
 
+def with_nan(checkpoint):
+    """A copy, in which a weight of the policy is no number."""
+    data = bytearray(open(checkpoint, "rb").read())
+    head = 8 + int.from_bytes(data[:8], "little")
+    at = next(t["data_offsets"][0] for name, t in json.loads(data[8:head]).items() if name.endswith("actor.0.weight"))
+    data[head + at:head + at + 4] = struct.pack("<f", float("nan"))
+    data[-32:] = hashlib.sha256(data[:-32]).digest()  # of all before it
+    open(path("nan.safetensors"), "wb").write(data)
+    return path("nan.safetensors")
+
+
 def compare(checkpoint, name, choices=0):
     """ONNX and NumPy agree to 1e-5 of the outputs' scale; the C header, compiled, agrees with ONNX."""
     weights = export(name + ".safetensors", checkpoint, "--weights-only")
@@ -180,6 +193,11 @@ def weights():
     for words in (["run", os.path.join(EXAMPLES, "cartpole.conf"), f"--from={weights}"], ["eval", weights]):
         r = ctl(*words)
         assert r.status == 2 and "name the checkpoint that they came from" in r.err, r.err
+    last = "r" + re.search(r"/runs/(\d+)/", checkpoint)[1]
+    for words, name in ([], f"run-{last[1:]}.safetensors"), (["--weights-only"], f"run-{last[1:]}-weights.safetensors"):
+        r = ctl("export", last, *words, before=["env", "-C", STATE])
+        equal((r.status, r.err.strip()), (0, name), "its own name")
+    assert os.path.getsize(path(f"run-{last[1:]}.safetensors")) == os.path.getsize(checkpoint), "the whole checkpoint"
     equal(open(export("whole.safetensors", checkpoint), "rb").read(), open(checkpoint, "rb").read(), "the copy")
 
 
@@ -190,6 +208,9 @@ def refused():
                           ([], "name the new file by --output=FILE"), (["--weights-only"], "name the new file by --output=FILE")):
         r = ctl("export", checkpoint, *words)
         assert r.status == 2 and reason in r.err, (words, r.err)
+    for option in "--format=header", "--format=onnx", "--weights-only":
+        r = ctl("export", with_nan(checkpoint), option, f"--output={path('none')}")
+        assert r.status == 2 and "has numbers that are not finite" in r.err and not os.path.exists(path("none")), (option, r.err)
     open(path("bad.safetensors"), "wb").write(open(checkpoint, "rb").read()[:-1])
     r = ctl("export", path("bad.safetensors"), "--format=onnx")
     assert r.status != 0 and "bad.safetensors" in r.err and not os.path.exists("bad.onnx"), r.err
