@@ -212,6 +212,7 @@ static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userd
         Follower *f = userdata;
         char key;
 
+        /* EIO: another program has the terminal now. */
         if (read(fd, &key, 1) != 1)
                 return sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (key == 'q' && f->interrupt == FOLLOW_LEAVE)

@@ -3,8 +3,10 @@
  * difference between two looks, so that the first table comes after a second. */
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "actorctl/job-open.h"
@@ -12,6 +14,7 @@
 #include "actorctl/private.h"
 #include "actorctl/usage.h"
 #include "actorctl/view/keys.h"
+#include "actorctl/view/screen.h"
 #include "actorctl/view/streams.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -28,6 +31,16 @@ typedef struct Row {
         gint64 looked_usec;
         bool metered;
 } Row;
+
+/* What is looked at, and what is to be said of it. */
+typedef struct Look {
+        Connection *connection;
+        const char *path, *job; /* NULL: all jobs */
+        char *note;             /* NULL: nothing */
+        bool ended;
+} Look;
+
+typedef enum Ending { ENDING_NONE, ENDING_KEY, ENDING_SIGNAL } Ending;
 
 static void row_clear(gpointer data) {
         Row *row = data;
@@ -108,16 +121,32 @@ static int look_at_jobs(Connection *connection, GArray *rows) {
         return r;
 }
 
-static int look(Connection *connection, const char *path, GArray *rows) {
+/* What the table of a job's processes lacks, and why. */
+static char *job_note(const char *job, const JobStatus *status) {
+        if (job_has_ended(status))
+                return g_strdup_printf(
+                                "job %s has ended (%s), and uses nothing any more", job, status->result);
+        if (strcmp(status->state, "queued") == 0)
+                return g_strdup_printf("job %s is queued, and has no processes yet", job);
+        if (!status->control_group[0])
+                return g_strdup_printf("job %s has no cgroup, so what its processes use is not known", job);
+        return NULL;
+}
+
+static int look_at(Look *look, GArray *rows) {
         _cleanup_(job_status_done) JobStatus status = job_status_empty();
         int r;
 
-        if (!path)
-                return look_at_jobs(connection, rows);
-        r = job_status_fetch(&status, connection, path);
-        if (r >= 0)
-                add_parts(rows, &status);
-        return r;
+        if (!look->path)
+                return look_at_jobs(look->connection, rows);
+        r = job_status_fetch(&status, look->connection, look->path);
+        if (r < 0)
+                return r;
+        add_parts(rows, &status);
+        g_free(look->note);
+        look->note = job_note(look->job, &status);
+        look->ended = job_has_ended(&status);
+        return 0;
 }
 
 static const Row *find_before(const GArray *before, const Row *row) {
@@ -227,7 +256,7 @@ static void add_row(Table *table, const Row *row, bool parts) {
         table_shown(table, money, json_unsigned(row->n_actors));
 }
 
-static Table *make_table(const GArray *rows, bool parts) {
+static Table *make_table(const GArray *rows, bool parts, guint n) {
         Table *table = table_new();
 
         if (parts) {
@@ -249,17 +278,19 @@ static Table *make_table(const GArray *rows, bool parts) {
                 table_spare(table, "user");
                 table_spare(table, "state");
         }
-        for (guint i = 0; i < rows->len; i++)
+        for (guint i = 0; i < n; i++)
                 add_row(table, &g_array_index(rows, Row, i), parts);
         return table;
 }
 
-static void print_rows(const Options *options, GArray *rows, bool parts, size_t sort) {
+/* most: the rows on a screen, without a footer; 0: all, with one. */
+static void print_rows(const Options *options, GArray *rows, const Look *look, size_t sort, guint most) {
         g_autoptr(Table) table = NULL;
+        const char *noun = look->path ? "part" : "job";
 
         g_array_sort_with_data(rows, compare_rows, &sort);
-        table = make_table(rows, parts);
-        table_print(table, options, parts ? "part" : "job");
+        table = make_table(rows, look->path, most > 0 ? MIN(rows->len, most) : rows->len);
+        table_print(table, options, most > 0 ? NULL : noun);
 }
 
 static bool find_sort(const char *word, size_t *ret) {
@@ -272,56 +303,122 @@ static bool find_sort(const char *word, size_t *ret) {
         return false;
 }
 
-/* Waits a second for a key. Whether to go on. */
-static bool take_key(int fd, size_t *sort) {
-        struct pollfd p = { fd, POLLIN, 0 };
-        char key;
-
-        if (poll(&p, 1, LOOK_MSEC) <= 0 || fd < 0)
-                return true;
-        if (read(fd, &key, 1) != 1 || key == 'q')
-                return false;
+static Ending sort_by(char key, size_t *sort) {
         for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++)
                 if (key == sorts[i].word[0])
                         *sort = i;
-        return true;
+        return key == 'q' ? ENDING_KEY : ENDING_NONE;
 }
 
-static ExitStatus follow(const Options *options, Connection *connection, const char *path, size_t sort) {
-        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO);
-        int fd = once ? -EBADF : keys_open();
-        g_autoptr(GArray) before = rows_new();
-        int r;
+/* Waits a second for a key or a signal. In the background keys are another program's. */
+static Ending wait_a_look(int keys_fd, int signals_fd, size_t *sort) {
+        struct pollfd p[] = {
+                { keys_are_lent() ? -EBADF : keys_fd, POLLIN, 0 },
+                { signals_fd, POLLIN, 0 },
+        };
+        char key;
 
-        r = look(connection, path, before);
-        while (r >= 0) {
+        if (poll(p, G_N_ELEMENTS(p), LOOK_MSEC) <= 0)
+                return ENDING_NONE;
+        if (p[1].revents)
+                return ENDING_SIGNAL;
+        if (read(keys_fd, &key, 1) == 1)
+                return sort_by(key, sort);
+        return keys_are_lent() ? ENDING_NONE : ENDING_KEY;
+}
+
+/* A signal that ended this program at once would leave the terminal without echo. */
+static int open_signals(void) {
+        static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+        sigset_t set;
+        int fd;
+
+        (void) sigemptyset(&set);
+        for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+                (void) sigaddset(&set, signals[i]);
+        fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fd >= 0)
+                (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        return fd;
+}
+
+/* Beside the rows: the heading, the number of rows that are left out, the job's note, the keys in two lines
+ * of a narrow terminal, and the line of the cursor. */
+#define OTHER_LINES 6u
+
+/* The table anew, as much of it as the terminal shows. */
+static void draw(const Options *options, GArray *rows, const Look *look, size_t sort) {
+        unsigned lines = terminal_lines(STDOUT_FILENO), most = lines > OTHER_LINES ? lines - OTHER_LINES : 1;
+        unsigned n_more = rows->len > most ? rows->len - most : 0;
+
+        stream_write_raw(stdout, "\033[H\033[J");
+        print_rows(options, rows, look, sort, most);
+        if (n_more > 0)
+                printf("%u more", n_more);
+        printf("\n");
+        if (look->note)
+                print_line(0, "%s", look->note);
+        printf("by %s; keys: c CPU, m memory, s steps, d cost, j number, q quits\n", sorts[sort].word);
+        (void) fflush(stdout);
+}
+
+static void print_once(const Options *options, GArray *rows, const Look *look, size_t sort) {
+        print_rows(options, rows, look, sort, 0);
+        if (look->note)
+                complain("%s", look->note);
+}
+
+/* Until the user, a signal or the job's end ends it. 0; or a negative errno, with a message. */
+static int follow(const Options *options, Look *look, int signals_fd, size_t sort, Ending *ret) {
+        bool once = signals_fd < 0;
+        int keys_fd = once ? -EBADF : keys_open(), r;
+        g_autoptr(GArray) before = rows_new();
+
+        *ret = ENDING_NONE;
+        r = look_at(look, before);
+        while (r >= 0 && *ret == ENDING_NONE) {
                 g_autoptr(GArray) rows = rows_new();
 
-                if (!take_key(fd, &sort))
+                if (!look->ended)
+                        *ret = wait_a_look(keys_fd, signals_fd, &sort);
+                if (*ret != ENDING_NONE)
                         break;
-                r = look(connection, path, rows);
+                r = look_at(look, rows);
                 if (r < 0)
                         break;
                 compare_looks(rows, before);
-                if (!once)
-                        stream_write_raw(stdout, "\033[H\033[J");
-                print_rows(options, rows, path, sort);
                 if (once)
+                        print_once(options, rows, look, sort);
+                else if (look->ended)
+                        complain("%s", look->note);
+                if (once || look->ended)
                         break;
-                printf("\nby %s; keys: c CPU, m memory, s steps, d cost, j number, q quits\n",
-                                sorts[sort].word);
-                (void) fflush(stdout);
+                draw(options, rows, look, sort);
                 g_clear_pointer(&before, g_array_unref);
                 before = g_steal_pointer(&rows);
         }
         keys_close();
-        return r < 0 ? status_of_error(r) : STATUS_OK;
+        return r;
+}
+
+static ExitStatus show(const Options *options, Look *look, size_t sort) {
+        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO);
+        _cleanup_close_ int signals_fd = once ? -EBADF : open_signals();
+        Ending ending;
+        int r;
+
+        r = follow(options, look, signals_fd, sort, &ending);
+        g_free(look->note);
+        if (r < 0)
+                return status_of_error(r);
+        return ending == ENDING_SIGNAL ? STATUS_INTERRUPTED : STATUS_OK;
 }
 
 ExitStatus verb_top(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         ExitStatus status = STATUS_OK;
+        Look look = {};
         size_t sort;
 
         if (!find_sort(options->sort, &sort))
@@ -332,5 +429,8 @@ ExitStatus verb_top(const Options *options, char **arguments, size_t n) {
                 status = job_open(options, arguments[0], &connection, &path);
         else if (connection_open(options, &connection) < 0)
                 status = STATUS_FAILED;
-        return status == STATUS_OK ? follow(options, connection, path, sort) : status;
+        look.connection = connection;
+        look.path = path;
+        look.job = arguments[0];
+        return status == STATUS_OK ? show(options, &look, sort) : status;
 }

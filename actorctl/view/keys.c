@@ -2,7 +2,7 @@
 #include "actorctl/view/keys.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <termios.h>
 #include <unistd.h>
@@ -10,9 +10,19 @@
 static struct termios before;
 static bool open_now;
 
+bool keys_are_lent(void) {
+        pid_t group = tcgetpgrp(STDIN_FILENO);
+
+        return group >= 0 && group != getpgrp();
+}
+
+/* After Ctrl-Z and bg the shell has the terminal, and has set it as it likes. */
 void keys_close(void) {
-        if (open_now)
+        if (!open_now)
+                return;
+        if (!keys_are_lent())
                 (void) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+        (void) signal(SIGTTIN, SIG_DFL);
         open_now = false;
 }
 
@@ -31,6 +41,8 @@ int keys_open(void) {
         raw.c_cc[VTIME] = 0;
         if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
                 return -errno;
+        /* In the background, reading fails with EIO then, and does not stop this program. */
+        (void) signal(SIGTTIN, SIG_IGN);
         open_now = true;
         if (!registered)
                 (void) atexit(keys_close);

@@ -9,6 +9,7 @@
 
 #define COLUMNS_LEAST 20u
 #define COLUMNS_USUAL 80u
+#define LINES_USUAL   24u
 
 unsigned terminal_columns(int fd) {
         struct winsize size;
@@ -16,6 +17,12 @@ unsigned terminal_columns(int fd) {
         if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
                 return COLUMNS_USUAL;
         return MAX(size.ws_col, COLUMNS_LEAST);
+}
+
+unsigned terminal_lines(int fd) {
+        struct winsize size;
+
+        return ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 ? LINES_USUAL : size.ws_row;
 }
 
 static unsigned measure(void) {

@@ -8,3 +8,5 @@ unsigned screen_columns(void);
 
 /* The width of this terminal, 80 where it does not say; whatever COLUMNS= says. */
 unsigned terminal_columns(int fd);
+/* Its height, 24 where it does not say. */
+unsigned terminal_lines(int fd);

@@ -3,7 +3,7 @@
 """What stands on a terminal, as an emulator of one shows it: lines that fit, a bar that stays in its place, keys."""
 import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 from bus import *
-from story import CTL, EXAMPLES, PATIENCE, STATE, Skip, environment, equal, story, tell, wait_for
+from story import CTL, EXAMPLES, PATIENCE, STATE, Skip, descendants, environment, equal, story, tell, wait_for
 
 try:
     import pyte
@@ -16,7 +16,7 @@ WIDE = 400  # of the emulator: a line that the program made too long is then see
 class Terminal:
     """actorctl on a terminal that it takes for one of `columns`."""
 
-    def __init__(self, *words, columns=80, env=None, **more):
+    def __init__(self, *words, columns=80, lines=24, env=None, before=(), **more):
         if not pyte:
             raise Skip("python3-pyte is not installed")
         self.screen, self.seen = pyte.HistoryScreen(WIDE, 60, history=2000), b""
@@ -25,8 +25,9 @@ class Terminal:
         if self.pid == 0:
             env = dict(env or environment(), TERM="xterm", LC_ALL="C.UTF-8", ACTORD_PAGER="", **more)
             env.pop("COLUMNS", None)
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            os.execve(CTL, [CTL, *map(str, words)], env)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            command = [*before, CTL, *map(str, words)]
+            os.execvpe(command[0], command, env)
 
     def until(self, condition, seconds=30):
         end = time.monotonic() + seconds * PATIENCE
@@ -120,6 +121,54 @@ def watches():
         equal(t.status(), 0, "s: " + t.text())
         equal(bus.ended(job), "interrupted", "stopped")
         assert "interrupted after" in t.text(), t.text()
+
+
+def cooked(t):
+    both = termios.ECHO | termios.ICANON
+    return termios.tcgetattr(t.fd)[3] & both == both
+
+
+@story("top fits its terminal's height, says when its job has ended, and leaves the terminal as it was, be it by a key or a signal")
+def top_screen():
+    with Bus() as bus:
+        jobs = [bus.submit(overrides=[*ENDLESS, ("Scaling.Actors", "1")]) for _ in range(3)]
+        for end, status in ("q", 0), ("\x03", 130), (signal.SIGTERM, 130), (signal.SIGHUP, 130):
+            # the kernel sets a terminal right at the end of its first program, which is therefore not top
+            t = Terminal("top", "--user", lines=8, env=bus.env, before=["bash", "-c", '"$@"; echo "the end: $?"; stty -a', "bash"])
+            assert t.until(lambda t: "keys: c CPU" in t.text()), t.text()
+            assert not cooked(t) and "1 more" in t.text(), t.text()
+            equal(sum(" CartPole-v1 " in line for line in t.lines()), 2, t.text())
+            if isinstance(end, str):
+                t.type(end)
+            else:
+                os.kill(descendants(t.pid, "actorctl")[0], end)
+            equal(t.status(), 0, f"{end!r}: {t.text()}")
+            said = re.split(rb"the end: (\d+)", t.seen)
+            equal(int(said[1]), status, f"{end!r}: {t.text()}")
+            assert re.search(rb"(?<!-)icanon\b.*(?<!-)\becho\b", said[2], re.S), (end, said[2])
+        t = Terminal("top", jobs[0], "--user", env=bus.env)
+        assert t.until(lambda t: "keys: c CPU" in t.text()), t.text()
+        bus.ctl("stop", jobs[0])
+        assert t.until(lambda t: f"job {jobs[0]} has ended (interrupted)" in t.text()), t.text()
+        equal(t.status(), 0, t.text())
+
+
+@story("after Ctrl-Z and bg the keys and the terminal are the shell's, and the watching goes on")
+def background():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        script = '"$@"; stty sane; bg; sleep 2; read x; echo "the shell read $x"; wait %1; echo "status $?"; stty -a'
+        t = Terminal("watch", job, "--user", env=bus.env, before=["bash", "-m", "-c", script, "bash"])
+        assert t.until(lambda t: "keys: " in t.text()), t.text()
+        t.type("\x1a")
+        assert t.until(lambda t: cooked(t)), t.text()
+        assert t.until(lambda t: re.search(rb"\[1\]\S? .* &", t.seen)), t.text()
+        t.type("hello\n")
+        assert t.until(lambda t: b"the shell read hello" in t.seen), t.text()
+        bus.ctl("stop", job)
+        assert t.until(lambda t: b"status 0" in t.seen), t.text()
+        assert t.until(lambda t: re.search(rb" icanon .* echo ", t.seen[t.seen.rindex(b"status 0"):], re.S)), t.text()
+        equal(t.status(), 0, t.text())
 
 
 tell()
