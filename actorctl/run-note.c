@@ -7,6 +7,7 @@
 
 #include "actorctl/file.h"
 #include "actorctl/view/json.h"
+#include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -14,20 +15,21 @@
 #define NOTE_BYTES_MAX (1u << 16)
 
 /* X(kind, name in the note, member of JobStatus) */
-#define NOTE_ROWS(X)                               \
-        X(text, "state", state)                    \
-        X(text, "result", result)                  \
-        X(text, "fault", fault)                    \
-        X(text, "environment", environment)        \
-        X(text, "algorithm", algorithm)            \
-        X(text, "currency", currency)              \
-        X(whole, "seed", seed)                     \
-        X(whole, "rounds", round)                  \
-        X(whole, "env_steps", n_env_steps)         \
-        X(whole, "stop_steps", stop_steps)         \
-        X(whole, "submitted_usec", submitted_usec) \
-        X(whole, "ended_usec", ended_usec)         \
-        X(real, "return_mean", return_mean)        \
+#define NOTE_ROWS(X)                                \
+        X(text, "state", state)                     \
+        X(text, "result", result)                   \
+        X(text, "fault", fault)                     \
+        X(text, "environment", environment)         \
+        X(text, "algorithm", algorithm)             \
+        X(text, "currency", currency)               \
+        X(whole, "seed", seed)                      \
+        X(whole, "rounds", round)                   \
+        X(whole, "env_steps", n_env_steps)          \
+        X(whole, "stop_steps", stop_steps)          \
+        X(whole, "submitted_usec", submitted_usec)  \
+        X(whole, "ended_usec", ended_usec)          \
+        X(real, "return_mean", return_mean)         \
+        X(real, "evaluation_mean", evaluation_mean) \
         X(real, "cost", cost_full)
 
 static JsonNode *from_text(const char *value) {
@@ -111,6 +113,17 @@ bool run_note_read(const char *directory, RunNote *ret) {
         NOTE_ROWS(X)
 #undef X
         return true;
+}
+
+bool run_ledger_read(const char *directory, JobStatus *status) {
+        g_autoptr(Connection) connection = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+
+        return connection_open_run(directory, &connection) >= 0 &&
+               sd_bus_call_method(connection->bus, NULL, BUS_PATH_JOB_PREFIX "/1",
+                               "org.freedesktop.DBus.Properties", "GetAll", NULL, &reply, "s",
+                               BUS_INTERFACE_JOB) >= 0 &&
+               job_status_read(status, reply) >= 0;
 }
 
 void run_note_done(RunNote *note) {

@@ -17,4 +17,6 @@ typedef struct RunNote {
 void run_note_write(const char *directory, const char *job_file, const JobStatus *status);
 /* Into an empty one. Whether there is one that can be read. */
 bool run_note_read(const char *directory, RunNote *ret);
+/* Fills *status from the ledger, by a private daemon. Whether it can be read; if not, nothing is said. */
+bool run_ledger_read(const char *directory, JobStatus *status);
 void run_note_done(RunNote *note);

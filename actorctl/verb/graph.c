@@ -205,13 +205,24 @@ static int read_settings(sd_bus_message *reply, const Options *options, GKeyFile
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i], *equals = strchr(set, '=');
                 g_autofree char *name = g_strndup(set, (gsize) (equals - set));
-                char *dot = strchr(name, '.');
+                char *dot = strchr(name, '.'); /* check_sets() saw it */
 
-                if (dot)
-                        *dot = '\0';
-                g_key_file_set_value(ret, name, dot ? dot + 1 : "", equals + 1);
+                *dot = '\0';
+                g_key_file_set_value(ret, name, dot + 1, equals + 1);
         }
         return r;
+}
+
+static ExitStatus check_sets(const Options *options) {
+        for (guint i = 0; i < options->sets->len; i++) {
+                const char *set = options->sets->pdata[i], *dot = strchr(set, '.');
+
+                if (!dot || dot == set || dot + 1 >= strchr(set, '=')) {
+                        complain("--set %s: a section is missing: write Section.Key=VALUE", set);
+                        return STATUS_USAGE;
+                }
+        }
+        return STATUS_OK;
 }
 
 static ExitStatus print_job(const Options *options, const char *word) {
@@ -223,7 +234,9 @@ static ExitStatus print_job(const Options *options, const char *word) {
         ExitStatus status;
         int r;
 
-        status = job_open(options, word, &connection, &path);
+        status = check_sets(options);
+        if (status == STATUS_OK)
+                status = job_open(options, word, &connection, &path);
         if (status != STATUS_OK)
                 return status;
         r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL);

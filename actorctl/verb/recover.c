@@ -6,6 +6,19 @@
 
 #include "actorctl/actorctl.h"
 #include "actorctl/private.h"
+#include "actorctl/run-note.h"
+#include "lib/cleanup.h"
+
+/* The note tells how far the run was when it was left. */
+static void renew_note(const char *directory) {
+        _cleanup_(job_status_done) JobStatus status = job_status_empty();
+        RunNote note = RUN_NOTE_EMPTY;
+
+        if (run_note_read(directory, &note) && !job_has_ended(&note.status) &&
+                        run_ledger_read(directory, &status))
+                run_note_write(directory, note.job_file, &status);
+        run_note_done(&note);
+}
 
 ExitStatus verb_recover(const Options *options, char **arguments, size_t n) {
         g_autofree char *directory = run_directory_of(arguments[0]),
@@ -24,5 +37,8 @@ ExitStatus verb_recover(const Options *options, char **arguments, size_t n) {
                 complain("%s cannot be started: %s", program, error->message);
                 return STATUS_FAILED;
         }
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? STATUS_OK : STATUS_FAILED;
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                return STATUS_FAILED;
+        renew_note(directory);
+        return STATUS_OK;
 }

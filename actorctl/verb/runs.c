@@ -4,6 +4,7 @@
  * private daemon reads the ledger. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "actorctl/private.h"
@@ -11,22 +12,9 @@
 #include "actorctl/view/age.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
-#include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* The records of an older run, as far as they can be read. Nothing is said of one that cannot: the list
- * shows it without figures, and `status` has the reason. */
-static void read_ledger(const char *directory, JobStatus *status) {
-        g_autoptr(Connection) connection = NULL;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-
-        if (connection_open_run(directory, &connection) < 0 ||
-                        sd_bus_call_method(connection->bus, NULL, BUS_PATH_JOB_PREFIX "/1",
-                                        "org.freedesktop.DBus.Properties", "GetAll", NULL, &reply, "s",
-                                        BUS_INTERFACE_JOB) < 0)
-                return;
-        (void) job_status_read(status, reply);
-}
+#define RETURN_TEXT_MAX 320 /* a double may have 309 digits before its point */
 
 static bool goes_on(const char *directory) {
         _cleanup_close_ int lock = run_directory_lock_shared(directory);
@@ -58,15 +46,27 @@ static JsonNode *json_age(uint64_t since_usec, uint64_t now_usec) {
         return json_unsigned((now_usec - since_usec) / 1000000);
 }
 
+/* The newest mean that there is: where no training episode has ended, as in a short run of an algorithm that
+ * learns from single steps, an evaluation's. */
+static char *format_return(const JobStatus *job, char ret[RETURN_TEXT_MAX]) {
+        double mean = isfinite(job->return_mean) ? job->return_mean : job->evaluation_mean;
+
+        ret[0] = '\0';
+        if (isfinite(mean))
+                snprintf(ret, RETURN_TEXT_MAX, "%.2f", mean);
+        return ret;
+}
+
 static void add_run(Table *table, const char *directory, uint64_t number, uint64_t now_usec) {
         g_autofree char *name = g_strdup_printf("r%" G_GUINT64_FORMAT, number), *file = NULL;
         RunNote note = RUN_NOTE_EMPTY;
         const JobStatus *job = &note.status;
-        char money[48], age[24];
+        char money[48], age[24], mean[RETURN_TEXT_MAX];
         const char *state;
 
+        /* The list shows a run that cannot be read without figures, and `status` has the reason. */
         if (!run_note_read(directory, &note) && !goes_on(directory))
-                read_ledger(directory, &note.status);
+                (void) run_ledger_read(directory, &note.status);
         state = state_of(directory, &note);
         file = g_path_get_basename(note.job_file);
         table_string(table, name);
@@ -75,7 +75,8 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
         table_shown(table, note.job_file[0] ? file : "", json_word(note.job_file));
         table_shown(table, job->environment, json_word(job->environment));
         table_shown(table, job->algorithm, json_word(job->algorithm));
-        table_real(table, job->return_mean, "%.2f");
+        table_shown(table, format_return(job, mean), json_real(job->return_mean));
+        table_real(table, job->evaluation_mean, "%.2f");
         add_count(table, job->n_env_steps);
         table_shown(table, job->currency[0] ? format_money(job->cost_full, job->currency, money) : "",
                         json_real(job->cost_full));
@@ -99,6 +100,7 @@ static Table *runs_table(void) {
         table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
         table_column(table, "ALGORITHM", "algorithm", COLUMN_TEXT);
         table_column(table, "RETURN", "return_mean", COLUMN_NUMBER);
+        table_column(table, "EVALUATION", "evaluation_mean", COLUMN_JSON);
         table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
         table_column(table, "COST", "cost", COLUMN_NUMBER);
         table_column(table, "CURRENCY", "currency", COLUMN_JSON);

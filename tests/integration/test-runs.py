@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs of `actorctl run` are listed, and named where jobs are; and what has no job or run is refused in one way."""
-import os, re, signal
+import json, os, re, signal, time
 from bus import *
 from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
 
@@ -39,6 +39,18 @@ def listed():
     text = ctl("runs").out
     assert re.search(rf"(?m)^{run_name(first)} +finished +cartpole\.conf +CartPole-v1 +ppo .*2,0\d\d +0\.\d+ USD +\d+ s$", text), text
     equal(ctl("recover", seen["run"]).status, 0, "recover")
+    after = rows()[seen["run"]]
+    equal((after["state"], after["job_file"]), ("ended", seen["job_file"]), "the one that was recovered")
+    assert after["ended_usec"] and after["rounds"] > 0, after
+
+
+@story("a run in which no episode has ended shows the mean of its newest evaluation")
+def evaluated():
+    r = run("pendulum-sac", "Job.StopSteps=150", "Evaluation.Episodes=2", "Evaluation.EveryRounds=5")
+    row = rows()[run_name(r)]
+    equal((r.return_mean, row["return_mean"], row["evaluation_mean"]), (None, None, r.evaluation_mean), "means")
+    text = ctl("runs").out
+    assert re.search(rf"(?m)^{run_name(r)} .* {r.evaluation_mean:.2f} +150 ", text), text
 
 
 @story("a run without a note, as an older actorctl left it, is read from its ledger; a note that is no note changes nothing")
@@ -63,6 +75,9 @@ def names():
     fields = lambda *words: ctl(*words, "--json").json
     equal(fields("graph", name)["policy"], "single-learner-coarse", "graph of a run")
     equal(fields("graph", name, "--set", "Distribution.Policy=fused")["policy"], "fused", "graph of a run, another policy")
+    for wrong in "Foo=1", "Foo=1.5", ".Foo=1", "Foo.=1":
+        p = ctl("graph", name, "--set", wrong)
+        assert p.status == 2 and f"--set {wrong}: a section is missing: write Section.Key=VALUE" in p.err, (wrong, p.err)
     for words in ("status", name), ("bill", name), ("rounds", name), ("decisions", name), ("show", name), ("cat", name), ("eval", name, "--episodes=1"):
         equal(ctl(*words).status, 0, words)
     with Bus() as bus:
@@ -85,12 +100,21 @@ def names():
 
 @story("a fault that a job recovered from is told as that, and not as a failure; a run that has nothing left to train says so")
 def recovered():
-    def kill_actor(p):
-        wait_for("a round", lambda: any(row["state"] == "running" and row["rounds"] > 0 for row in rows().values()))
-        os.kill(descendants(p.pid, "actord-actor")[0], signal.SIGKILL)
+    def note():
+        row, = (row for row in rows().values() if row["state"] == "running")
+        return json.load(open(os.path.join(row["state_directory"], "run.json")))
 
-    r = run("cartpole", "Job.StopReturn=", "Job.StopSteps=40000", during=kill_actor)
-    equal((r.state, r.fault), ("finished", ""), "the run")
+    # The job has no end of its own: an actor that was no longer needed would be missed by no one.
+    def kill_actors(p):
+        wait_for("a round", lambda: any(row["state"] == "running" and row["rounds"] > 0 for row in rows().values()))
+        while p.poll() is None and "killed" not in note()["fault"]:
+            for pid in descendants(p.pid, "actord-actor")[:1]:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(2)  # the note is written each second
+        p.send_signal(signal.SIGINT)
+
+    r = run("cartpole", "Job.StopReturn=", "Job.StopSteps=1000000000", during=kill_actors, ok=False)
+    equal((r.state, r.fault, r.status), ("interrupted", "", 130), "the run")
     assert "killed" in r.recovered, r.recovered
     # an actor may be killed while it waits
     assert r.recovered.startswith("1 invocation was repeated; ") == (r.invocations["retried"] == 1), (r.recovered, r.invocations)
@@ -138,6 +162,12 @@ def top():
             assert all(p["memory_bytes"] > 0 and p["pid"] > 1 for p in parts), parts
         else:
             equal((row["cpu_cores"], row["memory_bytes"], parts), (None, None, []), "without a cgroup")
+            r = bus.ctl("top", job)
+            assert f"job {job} has no cgroup, so what its processes use is not known" in r.err, r.err
+        ended = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "2000")])
+        bus.ended(ended)
+        r = bus.ctl("top", ended, "--json")
+        assert r.json == [] and f"job {ended} has ended (finished)" in r.err, (r.out, r.err)
         text = bus.ctl("top", "--once").out
         assert re.search(r"(?m)^JOB USER .*CPU +MEMORY +STEPS/S +COST/H +ACTORS$", text) and "2 of 2" in text, text
         r = bus.ctl("top", "--sort=size", ok=False)
