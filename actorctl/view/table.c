@@ -72,7 +72,7 @@ void columns_fit(FitColumn *columns, size_t n, unsigned screen) {
 typedef struct Column {
         const char *heading, *name;
         ColumnKind kind;
-        unsigned spare; /* see fit.h */
+        unsigned spare; /* see FitColumn */
 } Column;
 
 typedef struct Cell {

@@ -59,7 +59,9 @@ _actorctl() {
             fi
             return ;;
         --sort)
-            mapfile -t COMPREPLY < <(compgen -W 'job user state result environment progress return steps cost age' -- "$word")
+            words='job user state result environment progress return steps cost age'
+            [[ $verb == top ]] && words='cpu memory steps dollars job'
+            mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
             return ;;
         --job-state)
             mapfile -t COMPREPLY < <(compgen -W 'queued starting running ending ended' -- "$word")
@@ -80,7 +82,8 @@ _actorctl() {
             case $verb in
                 run) words='--set --seed --from --metrics --profile --verbose --json' ;;
                 submit) words='--set --seed --from --metrics --wait --verbose --json' ;;
-                watch | metrics) words='--metrics' ;;
+                watch) words='--metrics --verbose' ;;
+                metrics) words='--metrics' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
@@ -91,7 +94,6 @@ _actorctl() {
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 top) words='--once --sort --json --no-legend' ;;
-                watch) words='--verbose' ;;
                 runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
