@@ -17,9 +17,6 @@ static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
         return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
-/* How long processes are started before the next event is heard. */
-#define START_NSEC (100ull * 1000 * 1000)
-
 /* A container that does not start fails no invocation; it has as many attempts of its own. */
 static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         uint32_t number = container_number(&invoker->place, c);

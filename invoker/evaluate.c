@@ -87,12 +87,12 @@ static void play(Invoker *invoker, Container *c) {
         pool_order(&invoker->pool, c, &order);
 }
 
-static int serve(Invoker *invoker, Container *c) {
+static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         if (c->doing != ORDER_NONE || (!c->has_episode && invoker->progress.evaluation.next_episode ==
                                                                           invoker->place.n_episodes))
                 return 0;
         if (c->state == CONTAINER_ABSENT)
-                return pool_fork(&invoker->pool, c);
+                return clock_boottime() < until_nsec ? pool_fork(&invoker->pool, c) : 0;
         if (c->state != CONTAINER_READY)
                 return 0;
         if (!c->has_episode) {
@@ -103,9 +103,13 @@ static int serve(Invoker *invoker, Container *c) {
         return 0;
 }
 
+/* Those that are left when the time is up are started after the next event: one of those that were started
+ * answers. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
+        uint64_t until_nsec = clock_boottime() + START_NSEC;
+
         for (uint32_t k = players_first(invoker); k < players_end(invoker); k++) {
-                int r = serve(invoker, &invoker->pool.containers[k]);
+                int r = serve(invoker, &invoker->pool.containers[k], until_nsec);
 
                 if (r < 0) {
                         *ret_actor = container_plays_as(&invoker->place, &invoker->pool.containers[k]);

@@ -36,7 +36,8 @@
  * connection. */
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
-#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u) /* of the last one: there may be space again */
+#define START_NSEC            (100ull * 1000 * 1000) /* of starting processes, between two events */
+#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)   /* of the last one: there may be space again */
 
 typedef struct Invoker {
         Placement place;

@@ -454,6 +454,21 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
+/* Of one row. A gradient goes back through a network whose parameters stay as they are if what it reads
+ * moves. */
+static uint64_t gradient_operations(const Runtime *rt) {
+        const Tape *tape = &rt->work.tape;
+        uint64_t sum = network_gradient_operations(rt->networks[rt->work.net]);
+
+        for (Node k = 0; k < tape->n_nodes; k++) {
+                const TapeNode *node = &tape->nodes[k];
+
+                if (node->op == TAPE_NETWORK && node->of != rt->work.net)
+                        sum += (node->moves ? 2 : 1) * network_forward_operations(rt->networks[node->of]);
+        }
+        return sum;
+}
+
 void runtime_record(Runtime *rt, Net net, Loss loss, const void *arg) {
         Work *w = &rt->work;
         bool used[_NET_MAX / 2] = {};
@@ -500,8 +515,7 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
         sums_reduce(rt, ret_sums, n_sums);
         spent_end(rt->spent, PROFILE_gradient, begun_nsec);
         if (rt->spent)
-                spent_count(rt->spent, PRODUCT_gradient, rows_of_lanes(rt),
-                                network_gradient_operations(rt->networks[net]));
+                spent_count(rt->spent, PRODUCT_gradient, rows_of_lanes(rt), gradient_operations(rt));
         for (unsigned k = 0; k < n_sums; k++)
                 if (!isfinite(ret_sums[k]))
                         return -ERANGE;

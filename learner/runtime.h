@@ -3,11 +3,13 @@
  * lie below them; an algorithm says what is learned, never by whom. */
 #pragma once
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "include/record.h"
 #include "include/settings.h"
 #include "learner/tape/tape.h"
+#include "lib/algorithm-traits.h"
 
 typedef struct Runtime Runtime;
 
@@ -28,6 +30,9 @@ typedef enum Net {
         NET_CRITIC_2_TARGET,
         _NET_MAX,
 } Net;
+
+static_assert(_NET_MAX == NET_CRITIC + 2 * CRITICS_MAX, "each critic has a target");
+static_assert((int) _NET_MAX <= (int) TAPE_NETS_MAX, "a tape has room for all");
 
 typedef struct Rows {
         const uint32_t *order; /* row numbers */

@@ -8,8 +8,9 @@
  * caller among them. So the caller keeps a balance. Each task that another thread did adds the time that
  * the caller would have needed for it; taken off are waiting, waking, and what others had of the core of a
  * thread that looked for tasks. When the balance is below 0, help was no help: the caller works alone for
- * FORBEARANCE times the loss, and then tries again. So threads that do not pay lose a small
- * part of the time of one thread.
+ * FORBEARANCE times the loss, and then tries again. So help that does not pay costs at most about 1/50 of
+ * the caller's time. A loss counts up to LOSS_MAX_NSEC: a program that was stopped for minutes has learned
+ * nothing of its threads.
  *
  * Between two phases a thread looks for some microseconds whether there is a task, and lets others have
  * its core if they want it; then it sleeps on a word that goes up with each phase. The writer of a word
@@ -36,6 +37,7 @@ enum {
         FREE_NSEC = 50000,         /* yielding takes less, on a core that no other program wants */
         CREDIT_NSEC = 300000,      /* what a new try may lose: threads have to wake up first */
         CREDIT_MAX_NSEC = 5000000, /* what good times may have saved up for worse ones */
+        LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,
 };
 
@@ -251,9 +253,9 @@ static bool is_alone(const Threads *threads) {
 
 /* Others did n_helped tasks, each of which would have taken the caller task_nsec. */
 static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec, uint64_t lost_nsec) {
-        int64_t balance_nsec =
-                        threads->balance_nsec + (int64_t) (n_helped * task_nsec) - (int64_t) lost_nsec;
+        int64_t balance_nsec = threads->balance_nsec + (int64_t) (n_helped * task_nsec);
 
+        balance_nsec -= lost_nsec < LOSS_MAX_NSEC ? (int64_t) lost_nsec : LOSS_MAX_NSEC;
         if (balance_nsec >= 0) {
                 threads->balance_nsec = balance_nsec < CREDIT_MAX_NSEC ? balance_nsec : CREDIT_MAX_NSEC;
                 return;
@@ -266,7 +268,6 @@ static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec
 static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         uint64_t begun_nsec;
 
-        atomic_store(&threads->n_undone, threads->n_tasks);
         atomic_store(&threads->n_open, n_open);
         atomic_fetch_add(&threads->phase, 1);
         if (atomic_load(&threads->n_sleeping) == 0)
@@ -348,6 +349,9 @@ static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n
         threads->work = work;
         threads->arg = arg;
         threads->n_tasks = n_tasks;
+        /* Before any task can be taken: a thread that comes late from the last phase takes those that were
+         * dealt to it at once, and takes off what it did. */
+        atomic_store(&threads->n_undone, n_tasks);
         for (uint32_t i = 0; i < threads->n; i++)
                 atomic_store_explicit(&threads->members[i].cpu_nsec, 0, memory_order_relaxed);
         return false;

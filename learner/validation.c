@@ -10,14 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner/kernel/finite.h"
 #include "lib/cleanup.h"
 #include "lib/forward.h"
 #include "lib/network.h"
 #include "lib/slot.h"
-
-/* Bounds are doubles and observations often floats, so that an observation may pass a bound by a rounding
- * error, relative to its size. */
-static const double BOUND_TOLERANCE = 1e-5;
 
 DEFINE_CLEANUP(Validation *, validation_free)
 
@@ -59,24 +56,6 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
         return 0;
 }
 
-static double bound_slack(double bound) {
-        return isfinite(bound) ? BOUND_TOLERANCE * fmax(1.0, fabs(bound)) : 0.0;
-}
-
-/* Whether all n numbers are finite and in [low, high]. Without branches: a rollout is checked at the
- * speed of memory. */
-static bool numbers_within(const float *x, size_t n, double low, double high) {
-        double least = low - bound_slack(low), greatest = high + bound_slack(high);
-        size_t n_bad = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                double y = (double) x[i];
-
-                n_bad += !(isfinite(y) && y >= least && y <= greatest);
-        }
-        return n_bad == 0;
-}
-
 /* Bytes are copied as they are: each is a finite number, and only a space narrower than 0 to 255 can be
  * left. */
 static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
@@ -100,7 +79,7 @@ static bool scratch_take(Validation *validation, size_t row) {
         observation_read(space, validation->scratch, ret);
 
         if (space->kind != ACTORD_DISCRETE)
-                return numbers_within(ret, n, space->low, space->high);
+                return floats_within(ret, n, space->low, space->high);
 
         memcpy(&choice, validation->scratch, sizeof(choice));
         return choice >= 0 && (uint32_t) choice < space->n_choices;
@@ -188,7 +167,7 @@ static Fault actions_take(Validation *validation, uint32_t actor, void *segment,
                         good = good && b->choices[block + row] >= 0 &&
                                (uint32_t) b->choices[block + row] < b->n_action;
                 else
-                        good = good && numbers_within(b->actions + (block + row) * b->n_action, b->n_action,
+                        good = good && floats_within(b->actions + (block + row) * b->n_action, b->n_action,
                                                        low, high);
                 if (!good) {
                         *ret_row = (int32_t) row;
@@ -208,7 +187,8 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
         memcpy(rewards, segment_rewards(segment, &validation->page->segment), b->step_rows * sizeof(double));
 
         for (uint32_t row = 0; row < b->step_rows; row++)
-                if (!isfinite(rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
+                /* It becomes a float. */
+                if (!isfinite((float) rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
                         *ret_row = (int32_t) row;
                         return FAULT_REWARD;
                 }

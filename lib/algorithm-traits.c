@@ -81,7 +81,7 @@ static const struct {
         { SETTING_Learner_EpsilonSteps, BIT(DQN) },
         { SETTING_Learner_CriticLearningRate, CONTINUOUS },
         { SETTING_Learner_Tau, CONTINUOUS },
-        { SETTING_Learner_PolicyDelay, CONTINUOUS },
+        { SETTING_Learner_PolicyDelay, BIT(DDPG) | BIT(TD3) },
         { SETTING_Learner_ActionNoise, BIT(DDPG) | BIT(TD3) },
         { SETTING_Learner_TargetNoise, BIT(TD3) },
         { SETTING_Learner_NoiseClip, BIT(TD3) },
@@ -105,7 +105,7 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t n_rows = 0, row_bytes = 0, n;
 
-        /* Rows do not overflow: slots, steps and rounds have at most 22, 20 and 6 bits. */
+        /* Rows do not overflow: slots, steps and rounds have at most 24, 20 and 6 bits. */
         switch ((Store) algorithm_row(settings->algorithm)->store) {
         case STORE_ROLLOUT: break;
         case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */

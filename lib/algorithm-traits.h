@@ -13,7 +13,7 @@ typedef enum Store {
         STORE_REPLAY,  /* the last ReplaySize= steps, with what followed each */
 } Store;
 
-/* By what a policy acts: what is told of its actions by the network's outputs. */
+/* What the network's outputs say of an action. */
 typedef enum ActsBy {
         ACTING_DISTRIBUTION,  /* probabilities, or a density: ACT_CATEGORICAL, ACT_GAUSSIAN */
         ACTING_VALUES,        /* a value for each: ACT_EPSILON_GREEDY */

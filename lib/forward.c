@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,10 +89,16 @@ static bool layer_possible(const Network *network, uint32_t i) {
                layer->bias_at + layer->n_units <= network->n_parameters;
 }
 
+bool action_bounds_possible(double low, double high) {
+        /* Before the conversions, which only numbers in range survive. */
+        if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
+                return false;
+        return (float) low < (float) high;
+}
+
 static bool bounds_possible(const Network *network) {
-        return isfinite(network->action_low) && isfinite(network->action_high) &&
-               network->action_low < network->action_high && isfinite(network->action_noise) &&
-               network->action_noise >= 0;
+        return action_bounds_possible(network->action_low, network->action_high) &&
+               isfinite(network->action_noise) && network->action_noise >= 0;
 }
 
 static bool network_possible(const Network *network) {

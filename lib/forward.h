@@ -35,9 +35,8 @@ static inline size_t forward_parameters(const Network *network) {
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
  * the values of the choices, then the chance of a random one; or of ACT_DETERMINISTIC shares of the bounds,
  * then that chance; or of ACT_SQUASHED means, then shares of the log standard deviations' bounds, then that
- * chance. value may be NULL: then layers that only the
- * value needs are left out; it is untouched if the network has none. Not NULL: after
- * forward_new_with_values() alone. */
+ * chance. value may be NULL: then layers that only the value needs are left out; it is untouched if the
+ * network has none. Not NULL: after forward_new_with_values() alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are
@@ -59,6 +58,10 @@ double squashed_log_sd(float share);
 
 /* log(1 - tanh(x)^2), which stays exact where tanh(x) is 1 but for rounding. */
 double log_squash_slope(double x);
+
+/* Whether a policy can scale its output to these bounds: finite numbers, one below the other, as floats
+ * too, which actions are. */
+bool action_bounds_possible(double low, double high);
 
 /* The middle of the bounds of actions, and how far it is from there to each. */
 static inline double action_middle(const Network *network) {

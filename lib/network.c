@@ -281,7 +281,7 @@ static int network_derive_actor_critic(
 static int network_take_bounds(const JobSettings *settings, const ActordSpace *space, Network *network) {
         if (network->act != ACT_GAUSSIAN)
                 return -EPROTOTYPE;
-        if (!isfinite(space->low) || !isfinite(space->high) || !(space->low < space->high))
+        if (!action_bounds_possible(space->low, space->high))
                 return -ERANGE;
 
         network->action_low = space->low;

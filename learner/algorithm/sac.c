@@ -103,7 +103,7 @@ static int sac_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
                 return r;
         if (!settings_present(s, SETTING_Learner_Temperature))
                 temperature_move(runtime, steps->critic_rate, entropy);
-        if (!isfinite(temperature_of(runtime)))
+        if (!isfinite((float) temperature_of(runtime)))
                 return -ERANGE;
         critics_follow(runtime, N_CRITICS, false);
         return 0;
@@ -122,7 +122,9 @@ static int sac_learn(Runtime *runtime) {
 
 static bool sac_possible(const double state[ALGORITHM_STATE_MAX]) {
         return critics_possible(state) && state[STATE_V] >= 0.0 && state[STATE_MOVES] >= 0.0 &&
-               state[STATE_MOVES] < 0x1p53;
+               state[STATE_MOVES] < 0x1p53 &&
+               isfinite((float) double_exp(
+                               state[STATE_LOG_TEMPERATURE])); /* the tape's numbers are floats */
 }
 
 const Algorithm algorithm_SAC = {

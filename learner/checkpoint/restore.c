@@ -215,7 +215,9 @@ static bool stores_possible(const Runtime *rt) {
         for (Net net = NET_TARGET; net < _NET_MAX; net++)
                 if (rt->nets[net] && !net_possible(rt->nets[net]))
                         return false;
-        return (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
+        if (rt->buffer && !buffer_possible(rt->buffer))
+                return false;
+        return !rt->replay || replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
 }
 
 static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_version) {

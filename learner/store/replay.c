@@ -239,13 +239,13 @@ static bool observation_finite(const Replay *replay, const uint8_t *observations
                                                  replay->observation_bytes / sizeof(float), -INFINITY);
 }
 
-static bool action_possible(const Replay *replay, size_t at) {
+static bool action_possible(const Replay *replay, size_t at, double low, double high) {
         if (replay->actions)
-                return floats_finite(replay->actions + at * replay->n_action, replay->n_action, -INFINITY);
+                return floats_within(replay->actions + at * replay->n_action, replay->n_action, low, high);
         return replay->choices[at] >= 0 && (uint32_t) replay->choices[at] < replay->n_action;
 }
 
-bool replay_possible(const Replay *replay) {
+bool replay_possible(const Replay *replay, double low, double high) {
         for (uint32_t s = 0; s < replay->n_slots; s++) {
                 uint64_t n = replay->n_stored[s];
 
@@ -254,7 +254,7 @@ bool replay_possible(const Replay *replay) {
                 for (uint64_t i = 0; i < n && i < replay->ring; i++) {
                         size_t at = s * replay->ring + i;
 
-                        if (!action_possible(replay, at) || replay->ends[at] > END_TRUNCATED ||
+                        if (!action_possible(replay, at, low, high) || replay->ends[at] > END_TRUNCATED ||
                                         !isfinite(replay->rewards[at]))
                                 return false;
                         if (!observation_finite(replay, replay->observations, at) ||

@@ -44,5 +44,6 @@ uint64_t replay_count(Replay *replay);
 /* Copies window number `window`, less than that count, into row `row` of the minibatch. */
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row);
 
-/* Whether data out of a checkpoint can have come from replay_enter(): later sums and indices rely on it. */
-bool replay_possible(const Replay *replay);
+/* Whether data out of a checkpoint can have come from replay_enter(): later sums and indices rely on it.
+ * low, high: the bounds of actions that are numbers. */
+bool replay_possible(const Replay *replay, double low, double high);

@@ -89,7 +89,7 @@ typedef struct TapeNode {
         uint32_t width, at;  /* columns: how many, and the first one's place */
         Node a, b, c;        /* what it reads: nodes before it */
         float number, other; /* constants, rounded for jets too: it is the same loss */
-        bool moves;          /* it depends on a term, so it has a gradient */
+        bool moves;          /* it depends on a term or on parameters that are trained: it has a gradient */
         bool late;           /* and gets the row's weight there: tape_term_late() */
 } TapeNode;
 

@@ -8,6 +8,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
+#include "lib/rng.h"
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 #include "lib/terms.h"
@@ -219,6 +220,20 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
+/* Each slot has random streams of its own, by its number. */
+static void check_slots(SettingsReader *reader, const JobSettings *settings) {
+        uint32_t most = settings_actors_max(settings);
+        g_autofree char *text = NULL;
+
+        if ((uint64_t) most * settings->envs_per_actor <= (uint64_t) RANDOM_SLOT_MAX + 1)
+                return;
+        text = g_strdup_printf("%u", settings->envs_per_actor);
+        reader_complain(reader, "Actor", "EnvsPerActor", text,
+                        "%u actors of so many are %" G_GUINT64_FORMAT
+                        " environments, and a job has %u at most",
+                        most, (uint64_t) most * settings->envs_per_actor, RANDOM_SLOT_MAX + 1);
+}
+
 /* Whether the key was given with another value than its default. */
 static bool setting_differs(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
         g_autofree JobSettings *fallback = g_new0(JobSettings, 1);
@@ -325,102 +340,6 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
                 }
 }
 
-/* Only an explicit MinibatchSize= can be too large; the default shrinks to the rows of a round. */
-static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
-        bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
-        uint32_t n = distribution_rollouts(distribution_of(settings),
-                        fixed ? settings->n_actors : settings_actors_max(settings));
-        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
-        g_autofree char *text = NULL;
-
-        if (!algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize) ||
-                        algorithm_row(settings->algorithm)->store == STORE_REPLAY ||
-                        !settings_present(settings, SETTING_Learner_MinibatchSize) ||
-                        settings->minibatch_size <= rows)
-                return;
-        text = g_strdup_printf("%u", settings->minibatch_size);
-        if (distribution_overlaps(distribution_of(settings)))
-                reader_complain(reader, "Learner", "MinibatchSize", text,
-                                "a round has only %" G_GUINT64_FORMAT
-                                " rows, those of one actor (EnvsPerActor=%u, RolloutSteps=%u)",
-                                rows, settings->envs_per_actor, settings->rollout_steps);
-        else
-                reader_complain(reader, "Learner", "MinibatchSize", text,
-                                "a round has only %" G_GUINT64_FORMAT
-                                " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
-                                rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
-                                settings->rollout_steps);
-}
-
-/* A replay store is shared evenly by the slots, and each must hold a whole invocation and a window of
- * NSteps= across its border. */
-static void check_replay(SettingsReader *reader, const JobSettings *settings) {
-        uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
-        uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;
-        g_autofree char *text = NULL;
-
-        if (algorithm_row(settings->algorithm)->store != STORE_REPLAY)
-                return;
-        if (algorithm_replay_steps(settings) < least) {
-                text = g_strdup_printf("%u", settings->replay_size);
-                reader_complain(reader, "Learner", "ReplaySize", text,
-                                "%" G_GUINT64_FORMAT
-                                " slots share it, and each needs RolloutSteps=%u and NSteps=%u: "
-                                "at least %" G_GUINT64_FORMAT,
-                                slots, settings->rollout_steps, settings->n_steps, slots * least);
-        } else if (settings->replay_min >
-                        slots * (algorithm_replay_steps(settings) - settings->n_steps + 1)) {
-                text = g_strdup_printf("%u", settings->replay_min);
-                reader_complain(reader, "Learner", "ReplayMin", text,
-                                "ReplaySize=%u never holds so many, so nothing would be learned",
-                                settings->replay_size);
-        } else if (settings->minibatch_size > settings->replay_size) {
-                text = g_strdup_printf("%u", settings->minibatch_size);
-                reader_complain(reader, "Learner", "MinibatchSize", text, "more than ReplaySize=%u",
-                                settings->replay_size);
-        }
-}
-
-static void check_learner(SettingsReader *reader, const JobSettings *settings) {
-        if (settings->adam_beta1 >= 1)
-                reader_complain(reader, "Learner", "AdamBeta1", "1", "Adam divides by one minus this");
-        if (settings->adam_beta2 >= 1)
-                reader_complain(reader, "Learner", "AdamBeta2", "1", "Adam divides by one minus this");
-        if (settings->kl_weight > 0 && settings->kl_target <= 0)
-                reader_complain(reader, "Learner", "KLTarget", "0",
-                                "KLWeight= adapts to it, so it must be above 0");
-}
-
-/* Checks the layers together, as they may be valid one by one only. */
-static void check_network(SettingsReader *reader, const JobSettings *settings) {
-        bool convolutions = settings->convolutions.n > 0;
-
-        for (uint32_t i = 0; i < settings->hidden_layers.n; i++)
-                if (settings->hidden_layers.values[i] == 0 &&
-                                (settings->hidden_layers.n > 1 || !convolutions)) {
-                        reader_complain(reader, "Learner", "HiddenLayers", "0",
-                                        convolutions ? "a layer has at least one unit; 0 alone means no "
-                                                       "layer"
-                                                     : "only Convolutions= can do without hidden layers "
-                                                       "behind them");
-                        break;
-                }
-        if (!convolutions)
-                return;
-        if (settings->normalize_observations)
-                reader_complain(reader, "Learner", "NormalizeObservations", "yes",
-                                "Convolutions= read images as they are, bytes as 1/255 of them: write no");
-        if (settings->curvature != CURVATURE_NONE)
-                reader_complain(reader, "Learner", "Curvature",
-                                choice_curvature_to_string(settings->curvature),
-                                "it cannot be measured through Convolutions=");
-        else if (settings_curvature(settings) != CURVATURE_NONE)
-                reader_complain(reader, "Scaling", "Policy",
-                                choice_scheduler_to_string(settings->scheduler.kind),
-                                "it measures curvature, and cannot with Convolutions=");
-}
-
-/* An inner job cannot be parked between two invocations: it begins and ends in one. */
 /* The tag is printed by programs that know nothing of jobs, and is part of the ledger's keys. */
 static void check_tag(SettingsReader *reader, const JobSettings *settings) {
         size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
@@ -432,6 +351,7 @@ static void check_tag(SettingsReader *reader, const JobSettings *settings) {
                                 JOB_TAG_MAX);
 }
 
+/* An inner job cannot be parked between two invocations: it begins and ends in one. */
 static void check_job(SettingsReader *reader, const JobSettings *settings) {
         const ActordOption *rounds = settings_option(settings, "Rounds");
         uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
@@ -548,15 +468,13 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         g_assert(settings);
 
         check_actors(reader, settings);
+        check_slots(reader, settings);
         check_distribution(reader, settings);
         check_fused(reader, settings);
         check_overlap(reader, settings);
         check_algorithm(reader, settings);
         check_policy(reader, settings);
-        check_minibatch(reader, settings);
-        check_replay(reader, settings);
-        check_learner(reader, settings);
-        check_network(reader, settings);
+        settings_check_learner(reader, settings);
         check_tag(reader, settings);
         check_job(reader, settings);
         check_python(reader, settings);

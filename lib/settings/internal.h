@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by the three files of the parser: settings.c reads the file, text.c one value, check.c makes the
- * checks that need several values. No other file includes this. */
+/* Shared by the files of the parser: settings.c reads the file, text.c one value, check.c and
+ * check-learner.c make the checks that need several values. No other file includes this. */
 #pragma once
 
 #include <glib.h>
@@ -40,3 +40,6 @@ void settings_check_names(
 
 /* Checks values that are valid alone but not together. */
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings);
+
+/* Those of [Learner]: a part of the relations, in check-learner.c. */
+void settings_check_learner(SettingsReader *reader, const JobSettings *settings);

@@ -286,6 +286,23 @@ static void test_temperature(void) {
         }
 }
 
+/* A temperature that is no float is not one to go on with: the step fails, and a checkpoint of it is damaged. */
+static void test_temperature_high(void) {
+        double *state;
+        Bed bed = {};
+
+        open_bed(&bed, "sac", "");
+        state = bed.learner->runtime->state;
+        g_assert_true(bed.learner->algorithm->possible(state));
+        state[2] = 88;
+        g_assert_true(bed.learner->algorithm->possible(state));
+        state[2] = 89;
+        g_assert_false(bed.learner->algorithm->possible(state));
+        state[2] = -1e9;
+        g_assert_true(bed.learner->algorithm->possible(state));
+        bed_close(&bed);
+}
+
 /* Any action until ReplayMin=; then the policy's. */
 static void test_epsilon(void) {
         Bed bed = {};
@@ -320,6 +337,10 @@ static void test_refused(void) {
                 g_assert_cmpint(page_of(algorithms[i], &discrete), ==, -EPROTOTYPE);
                 continuous.action.high = INFINITY;
                 g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = 1e39;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = nextafter(continuous.action.low, INFINITY);
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
                 continuous.action.high = continuous.action.low;
                 g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
         }
@@ -347,6 +368,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/sac", test_sac);
         g_test_add_func("/critics/delay", test_delay);
         g_test_add_func("/critics/temperature", test_temperature);
+        g_test_add_func("/critics/temperature-high", test_temperature_high);
         g_test_add_func("/critics/epsilon", test_epsilon);
         g_test_add_func("/critics/refused", test_refused);
         g_test_add_func("/critics/beyond", test_beyond);

@@ -76,9 +76,15 @@ static void test_actions(void) {
                 check_actions(replay);
         }
         g_assert_cmpuint(replay->capacity, ==, 14);
-        g_assert_true(replay_possible(replay));
+        g_assert_true(replay_possible(replay, 0, 1));
         replay->actions[3 * ACTIONS + 1] = NAN;
-        g_assert_false(replay_possible(replay));
+        g_assert_false(replay_possible(replay, 0, 1));
+        /* Beyond a bound by more than a rounding error. */
+        replay->actions[3 * ACTIONS + 1] = 1.000001f;
+        g_assert_true(replay_possible(replay, 0, 1));
+        replay->actions[3 * ACTIONS + 1] = 1.01f;
+        g_assert_false(replay_possible(replay, 0, 1));
+        g_assert_true(replay_possible(replay, 0, 1.02));
         replay_free(replay);
         batch_free(batch);
 }

@@ -106,6 +106,20 @@ static void test_mixed(void) {
         threads_free(threads);
 }
 
+/* Threads without a task in one phase come when the next one is being dealt, and do their part of it
+ * early: it counts all the same. */
+static void test_late(void) {
+        Threads *threads;
+        Count c = {};
+
+        g_assert_cmpint(threads_new(32, &threads), ==, 0);
+        for (unsigned phase = 0; phase < 20000; phase++)
+                threads_deal(threads, count, &c, phase & 1 ? 32 : 2);
+        for (unsigned i = 0; i < 32; i++)
+                g_assert_cmpuint(c.done[i], ==, i < 2 ? 20000 : 10000);
+        threads_free(threads);
+}
+
 static void burn(void *arg, uint32_t task, uint32_t thread) {
         struct timespec start, now;
 
@@ -165,12 +179,47 @@ static void test_alone(void) {
         threads_free(threads);
 }
 
+/* The other thread stops once for long. */
+static void stall_once(void *arg, uint32_t task, uint32_t thread) {
+        Fleet *fleet = arg;
+        gint64 until = g_get_monotonic_time() + 2000;
+
+        if (thread > 0) {
+                fleet->taken = true;
+                if (fleet->n_by_other++ == 0)
+                        g_usleep(400000);
+                return;
+        }
+        while (!fleet->taken && g_get_monotonic_time() < until)
+                g_usleep(50);
+        fleet->taken = false;
+}
+
+/* One long loss is not paid back fifty-fold: 400 ms of it would be 20 s. */
+static void test_forgiven(void) {
+        gint64 until = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+        Fleet fleet = {};
+        Threads *threads;
+
+        if (g_get_num_processors() < 2) {
+                g_test_skip("one CPU: threads are never asked for help");
+                return;
+        }
+        g_assert_cmpint(threads_new(2, &threads), ==, 0);
+        while (fleet.n_by_other < 2 && g_get_monotonic_time() < until)
+                threads_run(threads, stall_once, &fleet, 2);
+        g_assert_cmpuint(fleet.n_by_other, >=, 2);
+        threads_free(threads);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/threads/tasks", test_tasks);
         g_test_add_func("/threads/mixed", test_mixed);
+        g_test_add_func("/threads/late", test_late);
         g_test_add_func("/threads/meter", test_meter);
         g_test_add_func("/threads/alone", test_alone);
+        g_test_add_func("/threads/forgiven", test_forgiven);
         g_test_add_data_func("/threads/equal/small-minibatches", "MinibatchSize=50", test_equal);
         g_test_add_data_func("/threads/equal/full-batch",
                         "Updates=full-batch\nMinibatchSize=128\nNormalizeObservations=yes", test_equal);

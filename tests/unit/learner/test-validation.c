@@ -175,6 +175,24 @@ static void test_continuous(gconstpointer data) {
         test_lie(data, false);
 }
 
+/* A reward is kept as a float: one that overflows there is refused, whatever the spec promises. */
+static void test_reward_float(void) {
+        ActordEnvSpec spec = strict_spec(3);
+        Answer verdict;
+        Bed bed = {};
+
+        spec.reward_low = -INFINITY;
+        spec.reward_high = INFINITY;
+        open_filled(&bed, &spec, "");
+        segment_rewards(bed.segments[0], &bed.page.segment)[5] = 1e38;
+        bed_take(&bed, 0, 0);
+        segment_rewards(bed.segments[1], &bed.page.segment)[5] = -1e39;
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 1 });
+        g_assert_cmpuint(verdict.fault, ==, FAULT_REWARD);
+        g_assert_cmpint(verdict.detail, ==, 5);
+        bed_close(&bed);
+}
+
 /* The episode that was carried into the second round counts towards the horizon. */
 static void test_carried(void) {
         ActordEnvSpec spec = strict_spec(3);
@@ -304,6 +322,7 @@ int main(int argc, char *argv[]) {
                 g_test_add_data_func(discrete, GUINT_TO_POINTER(i), test_discrete);
                 g_test_add_data_func(continuous, GUINT_TO_POINTER(i), test_continuous);
         }
+        g_test_add_func("/validation/reward-float", test_reward_float);
         g_test_add_func("/validation/carried", test_carried);
         g_test_add_data_func("/validation/restarted/sticky", "sticky", test_sticky);
         g_test_add_data_func("/validation/restarted/other", NULL, test_sticky);

@@ -165,6 +165,10 @@ static void test_squashed_network(void) {
 
         network.action_high = INFINITY;
         g_assert_cmpint(forward_new(&network, &spec, &forward), ==, -EINVAL);
+        network.action_high = 1e39;
+        g_assert_cmpint(forward_new(&network, &spec, &forward), ==, -EINVAL);
+        network.action_high = nextafter(network.action_low, 0);
+        g_assert_cmpint(forward_new(&network, &spec, &forward), ==, -EINVAL);
         network.action_high = 1;
         network.layers[2].n_out = 2;
         g_assert_cmpint(forward_new(&network, &spec, &forward), ==, -EINVAL);
