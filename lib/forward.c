@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -87,13 +86,6 @@ static bool layer_possible(const Network *network, uint32_t i) {
         return layer->n_in == n_in &&
                layer->weight_at + (uint64_t) layer->n_units * layer->n_reads <= network->n_parameters &&
                layer->bias_at + layer->n_units <= network->n_parameters;
-}
-
-bool action_bounds_possible(double low, double high) {
-        /* Before the conversions, which only numbers in range survive. */
-        if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
-                return false;
-        return (float) low < (float) high;
 }
 
 static bool bounds_possible(const Network *network) {

@@ -59,10 +59,6 @@ double squashed_log_sd(float share);
 /* log(1 - tanh(x)^2), which stays exact where tanh(x) is 1 but for rounding. */
 double log_squash_slope(double x);
 
-/* Whether a policy can scale its output to these bounds: finite numbers, one below the other, as floats
- * too, which actions are. */
-bool action_bounds_possible(double low, double high);
-
 /* The middle of the bounds of actions, and how far it is from there to each. */
 static inline double action_middle(const Network *network) {
         return 0.5 * network->action_low + 0.5 * network->action_high;

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -275,6 +276,13 @@ static int network_derive_actor_critic(
         }
         network_append_head(network, OUTPUT_VALUE, "critic", number, (uint32_t) trunk, 1, 1.0);
         return 0;
+}
+
+bool action_bounds_possible(double low, double high) {
+        /* Before the conversions, which only numbers in range survive. */
+        if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
+                return false;
+        return (float) low < (float) high;
 }
 
 /* What the space of actions gives a policy that scales its output to the bounds. */

@@ -35,3 +35,7 @@ const Layer *network_output(const Network *network, LayerOutput output);
 
 /* The layers that an action needs, which leaves out those for the value alone: bit i is layer i. */
 uint64_t network_acting_layers(const Network *network);
+
+/* Whether a policy can scale its output to these bounds: finite numbers, one below the other, as floats
+ * too, which actions are. */
+bool action_bounds_possible(double low, double high);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared by the files of the parser: settings.c reads the file, text.c one value, check.c and
- * check-learner.c make the checks that need several values. No other file includes this. */
+ * check-learner.c make the checks that need several values, problems.c words what is wrong. No other file
+ * includes this. */
 #pragma once
 
 #include <glib.h>
@@ -16,6 +17,25 @@ typedef struct SettingsReader {
         bool stored;         /* settings_parse_stored() */
         GPtrArray *problems; /* of Problem */
 } SettingsReader;
+
+#define PROBLEMS_MAX 20u /* that are told */
+
+typedef struct Problem {
+        unsigned line; /* UINT_MAX: an override */
+        char *sentence;
+} Problem;
+
+void problem_free(gpointer problem);
+int problem_compare(gconstpointer a, gconstpointer b); /* of Problem *: by lines */
+/* Takes the sentence. */
+void problem_add(SettingsReader *reader, unsigned line, char *sentence);
+void complain_line(SettingsReader *reader, unsigned line, const char *reason);
+
+/* A value as messages show it: cut short and sanitised; g_free(). */
+char *value_shown(const char *value);
+
+/* The newest override of a key, or NULL. */
+const SettingOverride *find_override(const SettingsReader *reader, const char *section, const char *key);
 
 /* Adds a message that begins with the place of [section] key; key NULL: of the section's header. value
  * NULL: none to show. */

@@ -39,8 +39,8 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
 /* The settings that a job was given, as sections of an inner job; g_free(). */
 char *settings_print_inner(const JobSettings *settings);
 
-/* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. For messages about
- * values that are found wrong later. */
+/* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. key NULL: of the
+ * section's header. For messages about values that are found wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
 /* A key that occurs a second time in its section; key and value NULL: a header that occurs a second time. */

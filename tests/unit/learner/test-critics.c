@@ -286,7 +286,7 @@ static void test_temperature(void) {
         }
 }
 
-/* A temperature that is no float is not one to go on with: the step fails, and a checkpoint of it is damaged. */
+/* Where a temperature is no float, the step fails, and a checkpoint of it is damaged. */
 static void test_temperature_high(void) {
         double *state;
         Bed bed = {};

@@ -80,7 +80,8 @@ static void test_draws(void) {
         g_autofree char *more = g_strconcat(rows, "TrainRatio=1\n", NULL);
 
         accept(most);
-        refuse(more, "TrainRatio=1: a round has up to 16777216 rows, and no more than 16777215 gradient steps");
+        refuse(more, "TrainRatio=1: a round has up to 16777216 rows, "
+                     "and no more than 16777215 gradient steps");
 }
 
 static void test_temperature(void) {
