@@ -105,9 +105,9 @@ static void test_replay(void) {
                         check_windows(&bed, slots, n_steps, 0.9);
                 }
                 g_assert_cmpuint(bed.learner->runtime->replay->capacity, ==, 27);
-                g_assert_true(replay_possible(bed.learner->runtime->replay));
+                g_assert_true(replay_possible(bed.learner->runtime->replay, 0.0, 0.0));
                 bed.learner->runtime->replay->choices[3] = 4;
-                g_assert_false(replay_possible(bed.learner->runtime->replay));
+                g_assert_false(replay_possible(bed.learner->runtime->replay, 0.0, 0.0));
                 for (unsigned s = 0; s < G_N_ELEMENTS(slots); s++)
                         g_array_unref(slots[s]);
                 bed_close(&bed);
