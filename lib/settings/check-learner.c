@@ -34,43 +34,6 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                                 settings->rollout_steps);
 }
 
-/* The fewest actors that every round of the job may have. */
-static uint32_t actors_fewest(const JobSettings *settings) {
-        const setting_counts *s = &settings->schedule;
-        uint32_t most = settings_actors_max(settings), n = most;
-
-        if (settings->scheduler.kind == SCHEDULER_FIXED)
-                return settings->n_actors;
-        if (settings->scheduler.kind == SCHEDULER_MAX)
-                return most;
-        if (settings->scheduler.kind != SCHEDULER_SCHEDULE || s->n == 0)
-                return MIN(settings->n_actors_min, most);
-        for (uint32_t i = 0; i < s->n; i++)
-                n = MIN(n, s->runs[i].n_actors);
-        return n;
-}
-
-/* Learning begins when ReplayMin= windows can be drawn. Slots of actors that no round needs hold none. */
-static void check_replay_min(SettingsReader *reader, const JobSettings *settings) {
-        uint64_t each = algorithm_replay_steps(settings) - settings->n_steps + 1;
-        uint32_t most = settings_actors_max(settings), n = actors_fewest(settings);
-        uint64_t slots = (uint64_t) most * settings->envs_per_actor;
-        g_autofree char *text = g_strdup_printf("%u", settings->replay_min);
-
-        if (settings->replay_min > slots * each)
-                reader_complain(reader, "Learner", "ReplayMin", text,
-                                "ReplaySize=%u never holds so many, so nothing would be learned",
-                                settings->replay_size);
-        else if (settings->replay_min > (uint64_t) n * settings->envs_per_actor * each)
-                reader_complain(reader, "Learner", "ReplayMin", text,
-                                "rounds of %u actors fill their part of ReplaySize=%u, which %u actors "
-                                "share, with %" G_GUINT64_FORMAT
-                                ", so nothing might be learned: take less, or a larger ReplaySize= or "
-                                "MinActors=",
-                                n, settings->replay_size, most,
-                                (uint64_t) n * settings->envs_per_actor * each);
-}
-
 /* Each minibatch of an update has random streams of its own, by its number. */
 static void check_draws(SettingsReader *reader, const JobSettings *settings) {
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps *
@@ -103,8 +66,13 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
                                 " slots share it, and each needs RolloutSteps=%u and NSteps=%u: "
                                 "at least %" G_GUINT64_FORMAT,
                                 slots, settings->rollout_steps, settings->n_steps, slots * least);
-        } else
-                check_replay_min(reader, settings);
+        } else if (settings->replay_min >
+                        slots * (algorithm_replay_steps(settings) - settings->n_steps + 1)) {
+                text = g_strdup_printf("%u", settings->replay_min);
+                reader_complain(reader, "Learner", "ReplayMin", text,
+                                "ReplaySize=%u never holds so many, so nothing would be learned",
+                                settings->replay_size);
+        }
         if (settings->minibatch_size > settings->replay_size) {
                 g_autofree char *size = g_strdup_printf("%u", settings->minibatch_size);
 

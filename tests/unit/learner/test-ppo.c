@@ -174,7 +174,7 @@ static void test_numeric(void) {
         bed_open(&bed, &spec, -1, -1);
         bed_restore(&bed);
         bed_fill(&bed, 0, 0, 1);
-        segment_rewards(bed.segments[0], &bed.page.segment)[7] = 1e300;
+        segment_rewards(bed.segments[0], &bed.page.segment)[7] = 3e38;
         bed_take(&bed, 0, 0);
         learned = bed_order(&bed, (Order){ .kind = ORDER_LEARN, .round = 1, .ordinal = 3, .n_actors = 1 });
         g_assert_cmpuint(learned.fault, ==, FAULT_NUMERIC);

@@ -40,32 +40,7 @@ static void test_slots(void) {
                         "EnvsPerActor=1678: 10000 actors");
 }
 
-/* The part of the store that the fewest actors fill must do. */
 static void test_replay_min(void) {
-        static const char *const least = "Algorithm=ddpg\n[Learner]\nReplaySize=20000\nReplayMin=10000\n"
-                                         "[Scaling]\nMaxActors=8\n";
-        static const struct {
-                const char *scaling;
-                bool fits;
-        } cases[] = {
-                { "Actors=8\n", true },
-                { "Actors=4\n", true },
-                { "Actors=3\n", false },
-                { "Policy=max\n", true },
-                { "Policy=random\n", false },
-                { "Policy=random\nMinActors=4\n", true },
-                { "Policy=schedule\nSchedule=4*3 8\n", true },
-                { "Policy=schedule\nSchedule=3*3 8\n", false },
-        };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *text = g_strconcat(least, cases[i].scaling, NULL);
-
-                if (cases[i].fits)
-                        accept(text);
-                else
-                        refuse(text, "so nothing might be learned: take less, or a larger ReplaySize= or");
-        }
         refuse("Algorithm=ddpg\n[Learner]\nReplaySize=20000\nReplayMin=20001\n",
                         "ReplaySize=20000 never holds so many");
         refuse("Algorithm=dqn\n[Learner]\nReplaySize=200\nReplayMin=10\nMinibatchSize=201\n",
