@@ -307,7 +307,7 @@ def levels():
         ended(job)
         ledger = sqlite3.connect("file:/var/lib/actord/ledger.sqlite?mode=ro", uri=True)
         peaks = [row[0] for row in ledger.execute("SELECT memory_peak_bytes FROM records WHERE job = ? AND memory_peak_bytes > 0", (job,))]
-        assert len(peaks) > 4 and min(peaks) > 1 << 20, (level, peaks[:5])
+        assert len(peaks) > 4 and min(peaks) > 1 << 19, (level, peaks[:5])
 
 
 @story("the daemon exits when idle and the bus starts it again")
