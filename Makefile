@@ -36,10 +36,10 @@ say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
-# What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
+# The part of lib/ that only the control side (daemon, actorctl) may use: these files link GLib.
 LIB_CONTROL := lib/settings/settings.c lib/settings/problems.c lib/settings/check.c lib/settings/check-learner.c lib/settings/text.c lib/settings/inner.c lib/settings/repeated.c lib/settings/cpus.c lib/nearest.c lib/sanitise.c lib/sheets.c
 
-# What only the learner and actorctl take of lib/: these link nettle.
+# The part of lib/ that only the learner and actorctl use: these files link nettle.
 LIB_TENSORS := lib/checkpoint/safetensors-read.c lib/checkpoint/safetensors-write.c lib/checkpoint/checkpoint.c
 
 SRC_lib      := $(sort $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c lib/*/*.c)))
@@ -61,28 +61,37 @@ SRC_mujoco   := $(sort $(wildcard actor/envs/mujoco/*.c) lib/terms.c)
 SRC_gym      := $(sort $(wildcard actor/envs/gym/*.c))
 SRC_box2d    := $(sort $(wildcard actor/envs/box2d/*.c))
 SRC_swmm     := $(sort $(wildcard actor/envs/swmm/*.c))
+SRC_dataset  := $(sort $(wildcard lib/dataset/hdf5/*.c))
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
 module_objects = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
 PKG = pkg-config
-CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-1.0 smartcols 2>/dev/null)
+CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 2>/dev/null)
 LIBS_lib      := -lm
 LIBS_spawner   = $(shell $(PKG) --libs libsystemd) -lm
 LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
-LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols nettle) -lm
-LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap nettle) -ldl -lpthread -lm
+LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols yaml-0.1 nettle) -lm
+LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 libseccomp libcap nettle) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
-# The bridge to Python is the one part that a build may lack.
+# The bridge to Python and data sets are the parts that a build may lack.
 PYTHON_VERSION := $(shell $(PKG) --modversion python3-embed 2>/dev/null)
 ifneq ($(PYTHON_VERSION),)
 MODULES  += $(B)/env-gym.so
 else
 $(info env-gym.so is not built, and Environment=gym:ID will not load: python3-embed.pc is missing (install python3-dev))
+endif
+# Data sets in HDF5: Debian has the serial library under a name of its own.
+HDF5 := $(firstword $(foreach p,hdf5-serial hdf5,$(shell $(PKG) --exists $(p) 2>/dev/null && echo $(p))))
+ifneq ($(HDF5),)
+MODULES  += $(B)/dataset.so
+CFLAGS_hdf5 := $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags $(HDF5)))
+else
+$(info dataset.so is not built, and data sets can be neither written nor read: hdf5.pc is missing (install libhdf5-dev))
 endif
 # make MUJOCO=DIR: our tasks on another MuJoCo too, for Engine=. DIR has include/ and libmujoco.so.RELEASE, as Python's `mujoco` does; the
 # library is copied beside the module, which finds it there.
@@ -160,6 +169,12 @@ $(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*) $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_python) -o $@ $(SRC_gym) \
                 $(LDFLAGS) $(shell $(PKG) --libs python3-embed) -lm
+$(call objects,$(SRC_dataset)): CFLAGS_room = $(CFLAGS_hdf5)
+$(patsubst %.c,$(B)/tidy/%.ok,$(SRC_dataset)): CFLAGS_control += $(CFLAGS_hdf5)
+$(B)/dataset.so: $(SRC_dataset) $(wildcard lib/dataset/*.h lib/dataset/hdf5/*.h) lib/cleanup.h lib/slot.h $(CONTRACTS)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_hdf5) -o $@ $(SRC_dataset) \
+                $(LDFLAGS) $(shell $(PKG) --libs $(HDF5)) -lm
 # Box2D speaks C++: one file of it, without exceptions, below tasks in C.
 CXX ?= g++
 $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc
@@ -202,6 +217,18 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/fixtures.a $(B)/rooms.a
 .SECONDARY:
 -include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)
 -include tests/tests.mk packaging/install.mk
+
+# The client in Python. pip writes beside what it builds, so it gets a copy; it takes setuptools from the package index.
+.PHONY: wheel
+wheel:
+	@rm -rf $(B)/wheel-source && mkdir -p $(B)/wheel && cp -r python $(B)/wheel-source
+	@python3 -m pip wheel --quiet --no-deps --wheel-dir $(B)/wheel $(B)/wheel-source
+	@ls $(B)/wheel/actord-$(VERSION)-py3-none-any.whl
+
+# The Debian packages, in $(B)/deb.
+.PHONY: deb
+deb:
+	@packaging/deb.sh $(B)/deb
 
 .PHONY: clean
 clean:

@@ -59,7 +59,7 @@ static void order_carry_out(const ActorContext *context, const ActordEnv *env, H
         if (r < 0)
                 answer_fault(ret, FAULT_INTERNAL, -r);
         else if (order->kind == ORDER_ROLLOUT)
-                invocation_run(*host, order, ret);
+                (context->dataset_module ? offline_run : invocation_run)(*host, order, ret);
         else if (order->kind == ORDER_EVALUATE)
                 evaluation_run(*host, order, ret);
         else

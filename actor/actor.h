@@ -9,6 +9,7 @@
 #include "include/settings.h"
 #include "include/slot.h"
 #include "include/turn.h"
+#include "lib/dataset/dataset.h"
 
 typedef struct ActorContext {
         const JobSettings *settings;
@@ -22,6 +23,9 @@ typedef struct ActorContext {
         int bell_fd;
         int ask_fd; /* the learner's bell, where it acts for us */
         uint64_t spin_nsec;
+        const DatasetModule *dataset_module; /* NULL: actors act; else they read the file of Dataset= */
+        const void *dataset;                 /* which is mapped here */
+        uint64_t dataset_bytes;
 } ActorContext;
 
 /* The environment of an actor whose sandbox has closed: the one that was loaded before the fork, or the

@@ -18,23 +18,47 @@ enum { EVALUATION_SLOT = 0 };
 static void act(Host *host, uint64_t episode, uint32_t t) {
         const JobSettings *settings = host->context->settings;
         const JobPage *page = host->context->page;
+        const SegmentLayout *l = &page->segment;
         ActordRandom random;
 
-        forward_row(host->forward, host->observation, host->parameters, NULL);
-        random_begin(&random, settings->seed, RANDOM_EVALUATE_ACTION, EVALUATION_SLOT, episode, t);
-        action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
-                        host->sample, NULL);
-        action_clip(&page->spec, host->sample, host->action);
+        for (uint32_t a = 0; a < l->agents; a++) {
+                forward_row(host->forward, (uint8_t *) host->observation + a * l->observation_bytes,
+                                host->parameters, NULL);
+                random_begin(&random, settings->seed, RANDOM_EVALUATE_ACTION, EVALUATION_SLOT + a, episode,
+                                t);
+                action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
+                                host->sample, NULL);
+                host_act(host, (uint8_t *) host->observation + a * l->observation_bytes, host->sample,
+                                (uint8_t *) host->action + a * l->action_bytes);
+        }
+}
+
+/* What a step comes to for the whole environment: the mean of its agents' rewards, as a job's returns are
+ * means over agents. */
+static ActordStep step_of_all(const Host *host) {
+        uint32_t n_agents = host->context->page->segment.agents;
+        ActordStep all = host->steps[0];
+
+        for (uint32_t a = 1; a < n_agents; a++)
+                all.reward += host->steps[a].reward;
+        all.reward /= n_agents;
+        return all;
 }
 
 int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret) {
         ActordRandom random;
+        int r;
 
         act(host, episode, t);
-        *ret = (ActordStep){};
+        memcpy(host->before, host->observation, host->context->page->segment.observation_bytes);
         random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_STEP, EVALUATION_SLOT, episode,
                         t);
-        return host->env->step(instance->memory, host->action, &random, host->observation, ret);
+        r = host_step(host, instance, &random, host->observation);
+        if (r < 0)
+                return r;
+        host_regulate(host, host->before, host->observation, &host->counts, host->steps);
+        *ret = step_of_all(host);
+        return 0;
 }
 
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret) {
@@ -48,7 +72,8 @@ int evaluation_begin(Host *host, uint64_t episode, Instance **ret) {
 
         random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_RESET, EVALUATION_SLOT, episode,
                         0);
-        r = host->env->reset(instance->memory, &random, host->observation);
+        host->counts = (RegulationCounts){};
+        r = host_reset(host, instance, &random, host->observation);
         if (r < 0)
                 return r;
 
@@ -82,7 +107,7 @@ static int evaluation_episode(Host *host, uint64_t episode, Answer *ret) {
 
         ret->episode_return = sum;
         ret->n_steps = t;
-        return 0;
+        return host_metrics(host, instance, &host->counts, ret->metrics);
 }
 
 void evaluation_run(Host *host, const Order *order, Answer *ret) {

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
+#include "lib/company.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Host *, host_free)
@@ -66,6 +68,7 @@ static int host_take_instances(Host *host) {
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         _cleanup_(host_freep) Host *host = NULL;
         const JobPage *page;
+        uint32_t n_agents;
         int r;
 
         assert(context && context->page);
@@ -79,6 +82,10 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         host->context = context;
         host->env = env;
         host->envs = page->segment.envs;
+        n_agents = page->spec.n_agents;
+        host->regulated = regulation_asked(context->settings);
+        if (host->regulated)
+                regulation_init(&host->regulation, context->settings, &page->spec);
 
         r = forward_new(&page->network, &page->spec, &host->forward);
         if (r < 0)
@@ -88,14 +95,27 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
                 return r;
 
         host->states = calloc(host->envs, sizeof(*host->states));
+        if (algorithm_pair_steps(context->settings) > 0) {
+                host->pairs = calloc(host->envs / 2, sizeof(*host->pairs));
+                if (!host->pairs)
+                        return -ENOMEM;
+        }
         host->parameters = calloc(FORWARD_ROWS_MAX * forward_parameters(&page->network), sizeof(float));
-        host->action = calloc(1, page->segment.action_bytes);
+        host->action = calloc(n_agents, page->segment.action_bytes);
+        host->steps = calloc(n_agents, sizeof(*host->steps));
         host->sample = calloc(1, page->segment.action_bytes);
-        host->observation = calloc(1, page->segment.observation_bytes);
+        host->observation = calloc(n_agents, page->segment.observation_bytes);
+        host->before = calloc(1, page->segment.observation_bytes);
+        if (algorithm_row(context->settings->algorithm)->company) {
+                host->own = calloc(n_agents * page->n_own, sizeof(float));
+                if (!host->own)
+                        return -ENOMEM;
+        }
         if (page->segment.frames > 1)
-                host->stacks = calloc((size_t) host->envs + 1, page->segment.observation_bytes);
+                host->stacks = calloc((size_t) host->envs + n_agents, page->segment.observation_bytes);
         if (!host->states || (page->segment.frames > 1 && !host->stacks) || !host->parameters ||
-                        !host->action || !host->sample || !host->observation)
+                        !host->action || !host->steps || !host->sample || !host->observation ||
+                        !host->before)
                 return -ENOMEM;
 
         *ret = TAKE_PTR(host);
@@ -110,11 +130,16 @@ Host *host_free(Host *host) {
                 if (host->instances[i].initialised)
                         host->env->close(host->instances[i].memory);
 
+        dataset_free(host->dataset);
         free(host->stacks);
+        free(host->before);
+        free(host->own);
         free(host->observation);
         free(host->sample);
+        free(host->steps);
         free(host->action);
         free(host->parameters);
+        free(host->pairs);
         free(host->states);
         instance_memory_give_back(host->instance_memory, host->instance_memory_bytes);
         free(host->instances);
@@ -154,6 +179,33 @@ int host_evaluation_instance(Host *host, Instance **ret) {
         return instance_acquire(host, host->n_instances - 1, ret);
 }
 
+void host_act(const Host *host, const void *observation, const void *policy, void *ret_action) {
+        const void *whole = policy;
+
+        if (host->regulated) {
+                regulation_act(&host->regulation, observation, policy, ret_action);
+                whole = ret_action;
+        }
+        action_clip(&host->context->page->spec, whole, ret_action);
+}
+
+void host_regulate(const Host *host, const void *before, const void *after, RegulationCounts *counts,
+                ActordStep *step) {
+        if (host->regulated)
+                step->reward = regulation_step(&host->regulation, before, after, counts);
+}
+
+/* What is measured beside the environment comes behind its own. */
+int host_metrics(const Host *host, const Instance *instance, const RegulationCounts *counts, double *ret) {
+        ActordEnvSpec own = host->context->page->spec;
+
+        if (host->regulated) {
+                own.n_metrics -= REGULATION_METRICS;
+                regulation_metrics(counts, ret + own.n_metrics);
+        }
+        return env_metrics(host->env, &own, instance->memory, ret);
+}
+
 int host_policy(Host *host, const Order *order) {
         const PolicyLayout *layout = &host->context->page->policy;
         const PolicyHead *bank = policy_bank(host->context->policy, layout, order->policy_bank);
@@ -162,5 +214,36 @@ int host_policy(Host *host, const Order *order) {
                 return -ESTALE;
 
         forward_load(host->forward, bank, layout);
+        return 0;
+}
+
+int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations) {
+        int r;
+
+        assert(host);
+        assert(instance);
+
+        r = host->env->reset(instance->memory, random, host->own ? host->own : ret_observations);
+        if (r < 0)
+                return r;
+        if (host->own)
+                company_join(host->context->page, host->own, NULL, ret_observations);
+        return 0;
+}
+
+int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations) {
+        void *shown;
+        int r;
+
+        assert(host);
+        assert(instance);
+
+        shown = host->own ? host->own : ret_observations;
+        memset(host->steps, 0, host->context->page->spec.n_agents * sizeof(*host->steps));
+        r = host->env->step(instance->memory, host->action, random, shown, host->steps);
+        if (r < 0)
+                return r;
+        if (host->own)
+                company_join(host->context->page, host->own, host->action, ret_observations);
         return 0;
 }

@@ -15,6 +15,13 @@
  * Of a stack of frames a row stores the newest; the whole stack that a slot sees is kept beside the
  * segment. We check that each stack is the one before plus one frame, since readers of the rows rely on it.
  *
+ * Where an algorithm compares rollouts in pairs (lib/pair.h), the second slot of a pair takes a snapshot of
+ * the first where a pair begins. Its episodes stay numbered as its own, and its random streams too.
+ *
+ * An environment's agents have slots of their own, one after another, and act like slots of other
+ * environments. The environment is reset, stepped, kept and brought back once for all of them, with the
+ * streams and the snapshot of the first one.
+ *
  * When an episode ends, the next row holds the first observation of the next episode. The last observation
  * of a truncated episode is stored apart, since its return is estimated from there. */
 #include <assert.h>
@@ -22,7 +29,9 @@
 #include <string.h>
 
 #include "actor/host.h"
+#include "lib/algorithm-traits.h"
 #include "lib/exchange.h"
+#include "lib/pair.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 #include "lib/spent.h"
@@ -49,7 +58,7 @@ static bool invocation_stacks(const Invocation *v) {
         return v->page->segment.frames > 1;
 }
 
-/* What slot e sees, oldest frame first; e = envs: what a step shows. */
+/* What slot e sees, oldest frame first; from e = envs on: what a step shows to each agent. */
 static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
@@ -100,34 +109,40 @@ static int stack_move(const Invocation *v, uint32_t e) {
 
         if (!invocation_stacks(v))
                 return 0;
-        shown = slot_stack(v, l->envs);
+        shown = slot_stack(v, l->envs + e % l->agents);
         if (memcmp(shown, slot_stack(v, e) + l->frame_bytes, (l->frames - 1) * l->frame_bytes) != 0)
                 return -EPROTO;
         memcpy(slot_stack(v, e), shown, l->observation_bytes);
         return 0;
 }
 
+/* The next episode of the environment whose first agent has slot e, and its observations in these rows. */
 static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, uint32_t e) {
-        SlotState *state = &v->host->states[e];
+        SlotState *states = &v->host->states[e];
         ActordRandom random;
         int r;
 
-        state->episode++;
-        state->elapsed_steps = 0;
-        state->needs_reset = 0;
+        for (uint32_t a = 0; a < v->page->segment.agents; a++) {
+                states[a].episode++;
+                states[a].elapsed_steps = 0;
+                states[a].needs_reset = 0;
+                states[a].counts = (RegulationCounts){};
+        }
 
-        random_begin(&random, v->settings->seed, RANDOM_RESET, invocation_slot(v, e), state->episode, 0);
-        r = v->host->env->reset(instance->memory, &random, slot_sight(v, row, e));
+        random_begin(&random, v->settings->seed, RANDOM_RESET, invocation_slot(v, e), states->episode, 0);
+        r = host_reset(v->host, instance, &random, slot_sight(v, row, e));
         if (r < 0)
                 return r;
-        r = stack_check_first(v, e);
-        if (r < 0)
-                return r;
-        row_take_newest(v, row, e);
+        for (uint32_t a = 0; a < v->page->segment.agents; a++) {
+                r = stack_check_first(v, e + a);
+                if (r < 0)
+                        return r;
+                row_take_newest(v, row + a, e + a);
+        }
         return 0;
 }
 
-/* The slot as the last invocation left it, or a new episode; its observation in row 0. */
+/* The slots of an environment as the last invocation left them, or a new episode; observations in row 0. */
 static int slot_begin(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t bank = v->order->snapshot_bank;
@@ -140,7 +155,8 @@ static int slot_begin(const Invocation *v, uint32_t e) {
         if (r < 0)
                 return r;
 
-        *state = *segment_snapshot(v->segment, l, bank, e);
+        for (uint32_t a = 0; a < l->agents; a++)
+                state[a] = *segment_snapshot(v->segment, l, bank, e + a);
         lost = invocation_sticky(v) &&
                (v->order->ordinal == 0 || instance->next_ordinal != v->order->ordinal);
         instance->next_ordinal = 0;
@@ -148,9 +164,11 @@ static int slot_begin(const Invocation *v, uint32_t e) {
         if (v->settings->carry == CARRY_RESET || state->episode == 0 || state->needs_reset || lost)
                 return episode_begin(v, instance, e, e);
 
-        memcpy(slot_sight(v, e, e), segment_snapshot_observation(v->segment, l, bank, e),
-                        l->observation_bytes);
-        row_take_newest(v, e, e);
+        for (uint32_t s = e; s < e + l->agents; s++) {
+                memcpy(slot_sight(v, s, s), segment_snapshot_observation(v->segment, l, bank, s),
+                                l->observation_bytes);
+                row_take_newest(v, s, s);
+        }
         if (invocation_sticky(v))
                 return 0;
         return v->host->env->restore(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
@@ -162,9 +180,57 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         r = slot_begin(v, e);
         if (r < 0)
                 return r;
-        if (invocation_stacks(v))
-                rows_before_take(v, e);
+        for (uint32_t a = 0; invocation_stacks(v) && a < v->page->segment.agents; a++)
+                rows_before_take(v, e + a);
         return 0;
+}
+
+/* The second slot of pair k sees and goes on from what the first does. The bank that slot_park() writes at
+ * the end has room for the snapshot until then. */
+static int pair_begin(const Invocation *v, uint32_t t, uint32_t k) {
+        const SegmentLayout *l = &v->page->segment;
+        uint32_t first = 2 * k, second = first + 1;
+        uint64_t row = (uint64_t) t * l->envs + first;
+        void *bytes = segment_snapshot_bytes(v->segment, l, v->order->snapshot_bank ^ 1, second);
+        Instance *from, *to;
+        int r;
+
+        assert(!invocation_stacks(v) && !invocation_sticky(v));
+
+        r = host_instance(v->host, v->order->actor, first, &from);
+        if (r < 0)
+                return r;
+        r = host_instance(v->host, v->order->actor, second, &to);
+        if (r < 0)
+                return r;
+
+        v->host->states[second].elapsed_steps = v->host->states[first].elapsed_steps;
+        memcpy(slot_sight(v, row + 1, second), slot_sight(v, row, first), l->observation_bytes);
+        r = v->host->env->snapshot(from->memory, bytes);
+        if (r < 0)
+                return r;
+        return v->host->env->restore(to->memory, bytes);
+}
+
+static int pairs_begin(const Invocation *v, uint32_t t) {
+        for (uint32_t k = 0; v->host->pairs && k < v->host->envs / 2; k++)
+                if (pair_begins(&v->host->pairs[k])) {
+                        int r = pair_begin(v, t, k);
+
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
+}
+
+/* After step t. */
+static void pairs_step(const Invocation *v, uint32_t t) {
+        const SegmentLayout *l = &v->page->segment;
+        const uint8_t *ends = segment_ends(v->segment, l) + (uint64_t) t * l->envs;
+
+        for (uint32_t k = 0; v->host->pairs && k < v->host->envs / 2; k++)
+                pair_step(&v->host->pairs[k], algorithm_pair_steps(v->settings), ends[2 * k] != END_NOT,
+                                ends[2 * k + 1] != END_NOT);
 }
 
 static int slot_park(const Invocation *v, uint32_t e) {
@@ -177,9 +243,11 @@ static int slot_park(const Invocation *v, uint32_t e) {
         if (r < 0)
                 return r;
 
-        *segment_snapshot(v->segment, l, bank, e) = v->host->states[e];
-        memcpy(segment_snapshot_observation(v->segment, l, bank, e),
-                        slot_sight(v, (uint64_t) l->steps * l->envs + e, e), l->observation_bytes);
+        for (uint32_t s = e; s < e + l->agents; s++) {
+                *segment_snapshot(v->segment, l, bank, s) = v->host->states[s];
+                memcpy(segment_snapshot_observation(v->segment, l, bank, s),
+                                slot_sight(v, (uint64_t) l->steps * l->envs + s, s), l->observation_bytes);
+        }
 
         if (invocation_sticky(v)) {
                 instance->next_ordinal = v->order->ordinal + 1;
@@ -239,13 +307,51 @@ static int step_end(
         return 0;
 }
 
-static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
+/* What the step came to for the agent of slot e, whose row it is. */
+static int slot_take(Invocation *v, uint64_t row, uint32_t e, const ActordStep *step, EndKind end) {
         const SegmentLayout *l = &v->page->segment;
-        SlotState *state = &v->host->states[e];
+        const void *shown = segment_observation(v->segment, l, row + l->envs);
+        int r;
+
+        r = stack_move(v, e);
+        if (r < 0)
+                return r;
+        v->host->states[e].elapsed_steps++;
+        segment_rewards(v->segment, l)[row] = step->reward;
+        segment_ends(v->segment, l)[row] = (uint8_t) end;
+        if (end == END_NOT)
+                row_take_newest(v, row + l->envs, e);
+        if (end != END_TRUNCATED)
+                return 0;
+
+        if (v->n_finals >= l->finals_max)
+                return -EOVERFLOW;
+        memcpy(segment_final(v->segment, l, v->n_finals++),
+                        invocation_stacks(v) ? stack_newest(v, e) : shown, l->frame_bytes);
+        return 0;
+}
+
+/* The metrics of the episode that has ended are those of each of its agents. */
+static int metrics_take(const Invocation *v, const Instance *instance, uint64_t row, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+        double *first = segment_metrics(v->segment, l, row);
+        int r;
+
+        r = host_metrics(v->host, instance, &v->host->states[e].counts, first);
+        if (r < 0)
+                return r;
+        for (uint32_t a = 1; a < l->agents; a++)
+                memcpy(segment_metrics(v->segment, l, row + a), first, l->n_metrics * sizeof(double));
+        return 0;
+}
+
+/* One step of the environment whose first agent has slot e. */
+static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
         void *shown = invocation_stacks(v) ? slot_stack(v, l->envs)
                                            : segment_observation(v->segment, l, row + l->envs);
-        ActordStep step = {};
+        ActordStep *steps = v->host->steps;
         ActordRandom random;
         Instance *instance;
         EndKind end;
@@ -255,62 +361,62 @@ static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
         if (r < 0)
                 return r;
 
-        action_clip(&v->page->spec, segment_action(v->segment, l, row), v->host->action);
+        for (uint32_t a = 0; a < l->agents; a++)
+                host_act(v->host, segment_observation(v->segment, l, row + a),
+                                segment_action(v->segment, l, row + a),
+                                (uint8_t *) v->host->action + a * l->action_bytes);
         random_begin(&random, v->settings->seed, RANDOM_STEP, invocation_slot(v, e), v->order->ordinal, t);
-        r = v->host->env->step(instance->memory, v->host->action, &random, shown, &step);
+        r = host_step(v->host, instance, &random, shown);
         if (r < 0)
                 return r;
-        r = stack_move(v, e);
+        host_regulate(v->host, segment_observation(v->segment, l, row), shown, &v->host->states[e].counts,
+                        steps);
+        r = step_end(&v->page->spec, steps, v->host->states[e].elapsed_steps + 1, &end);
         if (r < 0)
                 return r;
-
-        state->elapsed_steps++;
-        r = step_end(&v->page->spec, &step, state->elapsed_steps, &end);
-        if (r < 0)
-                return r;
-
-        segment_rewards(v->segment, l)[row] = step.reward;
-        segment_ends(v->segment, l)[row] = (uint8_t) end;
-        if (end == END_NOT) {
-                row_take_newest(v, row + l->envs, e);
+        for (uint32_t a = 0; a < l->agents; a++) {
+                r = slot_take(v, row + a, e + a, &steps[a], end);
+                if (r < 0)
+                        return r;
+        }
+        if (end == END_NOT)
                 return 0;
-        }
-
-        if (end == END_TRUNCATED) {
-                if (v->n_finals >= l->finals_max)
-                        return -EOVERFLOW;
-                memcpy(segment_final(v->segment, l, v->n_finals++),
-                                invocation_stacks(v) ? stack_newest(v, e) : shown, l->frame_bytes);
-        }
-        return episode_begin(v, instance, row + l->envs, e);
+        r = metrics_take(v, instance, row, e);
+        return r < 0 ? r : episode_begin(v, instance, row + l->envs, e);
 }
 
 static int slots_resume(Invocation *v) {
         uint64_t begun_nsec = spent_begin(v->spent);
 
-        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
+        for (uint32_t e = 0; e < v->page->segment.envs; e += v->page->segment.agents) {
                 int r = slot_resume(v, e);
 
                 if (r < 0)
                         return r;
         }
+        if (v->host->pairs)
+                memset(v->host->pairs, 0, v->host->envs / 2 * sizeof(*v->host->pairs));
         spent_end(v->spent, PROFILE_environment, begun_nsec);
         return 0;
 }
 
 static int slots_step(Invocation *v, uint32_t t) {
         uint64_t begun_nsec = spent_begin(v->spent);
+        int r;
 
+        r = pairs_begin(v, t);
+        if (r < 0)
+                return r;
         slots_act(v, t);
         spent_end(v->spent, v->order->remote ? PROFILE_wait : PROFILE_forward, begun_nsec);
 
         begun_nsec = spent_begin(v->spent);
-        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
-                int r = slot_step(v, t, e);
-
+        for (uint32_t e = 0; e < v->page->segment.envs; e += v->page->segment.agents) {
+                r = environment_step(v, t, e);
                 if (r < 0)
                         return r;
         }
+        pairs_step(v, t);
         spent_end(v->spent, PROFILE_environment, begun_nsec);
         return 0;
 }
@@ -318,7 +424,7 @@ static int slots_step(Invocation *v, uint32_t t) {
 static int slots_park(Invocation *v) {
         uint64_t begun_nsec = spent_begin(v->spent);
 
-        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
+        for (uint32_t e = 0; e < v->page->segment.envs; e += v->page->segment.agents) {
                 int r = slot_park(v, e);
 
                 if (r < 0)

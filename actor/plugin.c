@@ -8,8 +8,12 @@
 
 #include "actor/host.h"
 
+static bool abi_is_known(uint32_t abi) {
+        return abi >= ACTORD_ENV_ABI_OLDEST && abi <= ACTORD_ENV_ABI;
+}
+
 int environment_check(const ActordEnv *env) {
-        if (!env || env->abi != ACTORD_ENV_ABI || env->struct_bytes < ACTORD_ENV_BYTES_MIN)
+        if (!env || !abi_is_known(env->abi) || env->struct_bytes < ACTORD_ENV_BYTES_MIN)
                 return -ENOEXEC;
         if (!env->spec || !env->init || !env->reset || !env->step || !env->snapshot || !env->restore ||
                         !env->close)
@@ -43,11 +47,11 @@ int plugin_load(const char *path, const ActordEnv **ret) {
                 return -ENOEXEC;
         }
         if (environment_check(env) < 0) {
-                if (env->abi != ACTORD_ENV_ABI)
+                if (!abi_is_known(env->abi))
                         (void) fprintf(stderr,
-                                        "The environment has ABI %u, and this actord has ABI %u: compile it "
-                                        "with the installed actord/env.h.\n",
-                                        env->abi, ACTORD_ENV_ABI);
+                                        "The environment has ABI %u, and this actord knows ABI %u to %u: "
+                                        "compile it with the installed actord/env.h.\n",
+                                        env->abi, ACTORD_ENV_ABI_OLDEST, ACTORD_ENV_ABI);
                 else
                         (void) fprintf(stderr,
                                         "The environment's table lacks a function, or struct_bytes is too "

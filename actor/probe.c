@@ -9,6 +9,7 @@
 
 #include "actor/host.h"
 #include "lib/cleanup.h"
+#include "lib/company.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 
@@ -33,7 +34,8 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         void *instance;
         int r;
 
-        observation = calloc(space_numbers(&spec->observation), element_bytes(spec->observation.element));
+        observation = calloc(spec->n_agents * space_numbers(&spec->observation),
+                        element_bytes(spec->observation.element));
         if (!observation)
                 return -ENOMEM;
         instance = instance_memory_take(bytes);
@@ -45,11 +47,26 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         return r;
 }
 
-/* Equal, except that snapshots may be shorter. */
-static bool spec_agrees(const ActordEnvSpec *spec, const ActordEnvSpec *first) {
-        ActordEnvSpec same = *spec;
+static void dataset_try(const ActorContext *context, const ActordEnvSpec *spec, Answer *ret) {
+        const JobSettings *settings = context->settings;
+        uint64_t n_slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        Dataset *dataset = NULL;
+        int32_t detail;
 
-        if (spec->snapshot_bytes > first->snapshot_bytes)
+        detail = context->dataset_module->read(context->dataset, context->dataset_bytes, spec, &dataset);
+        if (detail == 0 && dataset->n_steps < n_slots)
+                detail = dataset_detail(DATASET_SLOTS, 0);
+        if (detail != 0)
+                answer_fault(ret, FAULT_DATASET, detail);
+        dataset_free(dataset);
+}
+
+/* Equal, except that snapshots may be shorter. first: as the job page has it. */
+static bool spec_agrees(const JobSettings *settings, const ActordEnvSpec *spec, const ActordEnvSpec *first) {
+        ActordEnvSpec own = *spec, same;
+
+        if (spec->snapshot_bytes > first->snapshot_bytes || regulation_spec(settings, &own) < 0 ||
+                        company_spec(settings, &own, &same) < 0)
                 return false;
         same.snapshot_bytes = first->snapshot_bytes;
         return memcmp((const void *) &same, (const void *) first, sizeof(same)) == 0;
@@ -75,12 +92,22 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
                 answer_fault(ret, FAULT_SPEC, field);
                 return;
         }
-        if (context->page && !spec_agrees(&spec, &context->page->spec)) {
+        if (!env_has_metrics(env, &spec)) {
+                answer_fault(ret, FAULT_SPEC, SPEC_FIELD_METRICS);
+                return;
+        }
+        if (context->page && !spec_agrees(context->settings, &spec, &context->page->spec)) {
                 answer_fault(ret, FAULT_SPEC, SPEC_FIELD_OTHER);
                 return;
         }
 
         r = environment_try(context, env, &spec);
-        if (r < 0)
+        if (r < 0) {
                 answer_fault(ret, FAULT_ENVIRONMENT, -r);
+                return;
+        }
+
+        /* Once: each actor checks what it reads again. */
+        if (context->dataset_module && !context->page)
+                dataset_try(context, &spec, ret);
 }

@@ -27,10 +27,10 @@ typedef struct Options {
         bool no_pager, no_legend, quiet, verbose;
         bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
-        bool dot, svg, check, profile;
+        bool dot, svg, html, md, check, profile;
         GPtrArray *sets;    /* of "Section.Key=VALUE" */
         GPtrArray *metrics; /* of "FORMAT:PATH" */
-        bool dry_run, weights_only, once;
+        bool dry_run, weights_only, rollouts, once;
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
@@ -39,42 +39,48 @@ typedef struct Options {
         bool states, all;
         char *owner; /* a name or a number */
         char *tag, *job_state, *sort;
+        char *host;          /* of the daemon, for ssh */
         uint64_t since_usec; /* since 1970; 0: not given */
         uint64_t given;      /* bit i: row i of the option table */
 } Options;
 
 /* Bits of OptionRow.verbs. */
 typedef enum VerbId {
-        VERB_RUN = 1 << 0,
-        VERB_SUBMIT = 1 << 1,
-        VERB_LIST = 1 << 2,
-        VERB_STATUS = 1 << 3,
-        VERB_SHOW = 1 << 4,
-        VERB_CAT = 1 << 5,
-        VERB_STOP = 1 << 6,
-        VERB_WATCH = 1 << 7,
-        VERB_BILL = 1 << 8,
-        VERB_LOGS = 1 << 9,
-        VERB_VERIFY = 1 << 10,
-        VERB_EXPORT = 1 << 11,
-        VERB_EVAL = 1 << 12,
-        VERB_ENV = 1 << 13,
-        VERB_PRICE = 1 << 14,
-        VERB_HELP = 1 << 15,
-        VERB_ROUNDS = 1 << 16,
-        VERB_GRAPH = 1 << 17,
-        VERB_DECISIONS = 1 << 18,
-        VERB_SCHEDULER = 1 << 19,
-        VERB_EXPERIMENT = 1 << 20,
-        VERB_CALIBRATE = 1 << 21,
-        VERB_REMOVE = 1 << 22,
-        VERB_RECOVER = 1 << 23,
-        VERB_QUOTA = 1 << 24,
-        VERB_TOTALS = 1 << 25,
-        VERB_RUNS = 1 << 26,
-        VERB_TOP = 1 << 27,
-        VERB_METRICS = 1 << 28,
-        VERB_ANY = (1 << 29) - 1,
+        VERB_RUN = 1ull << 0,
+        VERB_SUBMIT = 1ull << 1,
+        VERB_LIST = 1ull << 2,
+        VERB_STATUS = 1ull << 3,
+        VERB_SHOW = 1ull << 4,
+        VERB_CAT = 1ull << 5,
+        VERB_STOP = 1ull << 6,
+        VERB_WATCH = 1ull << 7,
+        VERB_BILL = 1ull << 8,
+        VERB_LOGS = 1ull << 9,
+        VERB_VERIFY = 1ull << 10,
+        VERB_EXPORT = 1ull << 11,
+        VERB_EVAL = 1ull << 12,
+        VERB_ENV = 1ull << 13,
+        VERB_PRICE = 1ull << 14,
+        VERB_HELP = 1ull << 15,
+        VERB_ROUNDS = 1ull << 16,
+        VERB_GRAPH = 1ull << 17,
+        VERB_DECISIONS = 1ull << 18,
+        VERB_SCHEDULER = 1ull << 19,
+        VERB_EXPERIMENT = 1ull << 20,
+        VERB_CALIBRATE = 1ull << 21,
+        VERB_REMOVE = 1ull << 22,
+        VERB_RECOVER = 1ull << 23,
+        VERB_QUOTA = 1ull << 24,
+        VERB_TOTALS = 1ull << 25,
+        VERB_RUNS = 1ull << 26,
+        VERB_TOP = 1ull << 27,
+        VERB_METRICS = 1ull << 28,
+        VERB_FREEZE = 1ull << 29,
+        VERB_THAW = 1ull << 30,
+        VERB_IMPORT = 1ull << 31,
+        VERB_REPORT = 1ull << 32,
+        VERB_KEYS = 1ull << 33,
+        VERB_ANY = (1ull << 34) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -106,11 +112,14 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
 /* Prints the options that a verb takes; 0: those that every verb takes. */
-void options_print_help(unsigned verb);
+void options_print_help(uint64_t verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);
 ExitStatus verb_submit(const Options *options, char **arguments, size_t n);
 ExitStatus verb_quota(const Options *options, char **arguments, size_t n);
+ExitStatus verb_keys(const Options *options, char **arguments, size_t n);
+ExitStatus verb_report(const Options *options, char **arguments, size_t n);
+ExitStatus verb_import(const Options *options, char **arguments, size_t n);
 ExitStatus verb_runs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_top(const Options *options, char **arguments, size_t n);
 ExitStatus verb_list(const Options *options, char **arguments, size_t n);
@@ -118,6 +127,8 @@ ExitStatus verb_status(const Options *options, char **arguments, size_t n);
 ExitStatus verb_show(const Options *options, char **arguments, size_t n);
 ExitStatus verb_cat(const Options *options, char **arguments, size_t n);
 ExitStatus verb_stop(const Options *options, char **arguments, size_t n);
+ExitStatus verb_freeze(const Options *options, char **arguments, size_t n);
+ExitStatus verb_thaw(const Options *options, char **arguments, size_t n);
 ExitStatus verb_watch(const Options *options, char **arguments, size_t n);
 ExitStatus verb_bill(const Options *options, char **arguments, size_t n);
 ExitStatus verb_decisions(const Options *options, char **arguments, size_t n);

@@ -11,6 +11,7 @@
 typedef struct Connection {
         sd_bus *bus;
         const char *destination; /* NULL on a private connection */
+        bool remote;             /* over ssh, which passes no descriptors */
         /* private: */
         pid_t pid;
         int lock_fd;

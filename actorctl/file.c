@@ -81,3 +81,17 @@ void aside_done(Aside *aside) {
         g_clear_pointer(&aside->path, g_free);
         aside->fd = close_fd(aside->fd);
 }
+
+int file_write(const char *path, const void *bytes, size_t n) {
+        _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
+        int r;
+
+        g_assert(path);
+        g_assert(bytes);
+
+        r = aside_open(path, 0666, &aside);
+        if (r < 0)
+                return r;
+        r = write_full(aside.fd, bytes, n);
+        return r < 0 ? r : aside_commit(&aside, path);
+}

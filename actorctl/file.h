@@ -32,3 +32,6 @@ int aside_open(const char *path, int mode, Aside *ret);
 int aside_commit(Aside *aside, const char *path);
 /* Removes the new file unless it was committed. */
 void aside_done(Aside *aside);
+
+/* Writes a whole file through one that lies aside. 0, or a negative errno: then what was at path stays. */
+int file_write(const char *path, const void *bytes, size_t n);

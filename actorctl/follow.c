@@ -40,6 +40,7 @@ typedef struct Follower {
         unsigned n_interrupts;
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
+        bool froze; /* by a key of this program, whose user sees its state */
         ExitStatus result;
 } Follower;
 
@@ -97,16 +98,17 @@ static void say_limits(Follower *f) {
                 say_all_limits(f->status->limits);
 }
 
-/* A queued job waits for a quota; a job in any other state waits until its records can be written. */
+/* A queued job waits for a quota, and one that a user freezes for the user; a job in any other state waits
+ * until its records can be written. */
 static bool books_wait(const JobStatus *status) {
-        return status->waiting[0] && g_strcmp0(status->state, "queued") != 0;
+        return status->waiting[0] && status->frozen_usec == 0 && g_strcmp0(status->state, "queued") != 0;
 }
 
 /* Reports a wait once, when it begins. */
 static void say_waiting(Follower *f) {
         bool waits = f->status->waiting[0] != '\0';
 
-        if (waits && !f->waiting_said)
+        if (waits && !f->waiting_said && !f->froze)
                 complain(books_wait(f->status) ? "%s; it is tried again each second" : "%s",
                                 f->status->waiting);
         f->waiting_said = waits;
@@ -159,8 +161,8 @@ static void complain_private_end(const Connection *connection) {
         if (connection->temporary)
                 complain("the private daemon %s, and the job with it", fate);
         else
-                complain("the private daemon %s, and the job with it; what it did is in %s, and `actorctl "
-                         "recover %s` ends the job with that",
+                complain("the private daemon %s, and the job with it; its records are in %s, and "
+                         "`actorctl recover %s` ends the job with them",
                                 fate, connection->state_directory, word);
 }
 
@@ -176,6 +178,20 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
                 complain("the connection to the bus is lost; the job goes on");
         end(f, STATUS_FAILED);
         return 0;
+}
+
+static int on_freeze_answer(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        const sd_bus_error *e = sd_bus_message_get_error(m);
+
+        if (e && !sd_bus_error_has_name(e, BUS_ERROR(NotRunning)))
+                complain("%s", e->message ? e->message : e->name);
+        return 0;
+}
+
+static int freeze_job(Follower *f) {
+        f->froze = f->status->frozen_usec == 0;
+        return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
+                        BUS_INTERFACE_JOB, f->froze ? "Freeze" : "Thaw", on_freeze_answer, f, NULL);
 }
 
 static int on_stop_answer(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -217,6 +233,8 @@ static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userd
                 return sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (key == 'q' && f->interrupt == FOLLOW_LEAVE)
                 end(f, STATUS_OK);
+        if (key == 'f')
+                return freeze_job(f);
         if (key == 's' && f->interrupt == FOLLOW_LEAVE)
                 return stop_job(f);
         if ((key == 's' || key == 'q') && f->interrupt == FOLLOW_STOP && f->n_interrupts == 0)
@@ -286,8 +304,10 @@ static int add_keys(Follower *f) {
         fd = keys_open();
         if (fd < 0)
                 return 0;
-        display_tell_keys(f->display, f->interrupt == FOLLOW_LEAVE ? "keys: s stops the job, q leaves it"
-                                                                   : "keys: s stops the run");
+        display_tell_keys(f->display,
+                        f->interrupt == FOLLOW_LEAVE
+                                        ? "keys: s stops the job, f freezes or thaws it, q leaves it"
+                                        : "keys: s stops the run, f freezes or thaws it");
         return sd_event_add_io(f->event, NULL, fd, EPOLLIN, on_key, f);
 }
 

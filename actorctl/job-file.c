@@ -21,6 +21,7 @@
 #include "lib/environments.h"
 #include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
+#include "lib/sheets.h"
 
 static ExitStatus read_text(const char *file, char **ret) {
         g_autofree char *text = NULL, *sentence = NULL;
@@ -266,6 +267,26 @@ static void complain_missing_model(JobFile *job_file) {
         (void) open_model(job_file);
 }
 
+/* Only the daemon decides which price sheets there are. But a text with other mistakes never gets to it: so
+ * that a wrong name of a sheet is not hidden by them, it is looked up here, in this installation. */
+static int parse_settings(JobFile *job_file, char **ret_message) {
+        const SettingOverride *overrides = (const SettingOverride *) job_file->overrides->data;
+        g_autofree char *message = NULL;
+        g_auto(GStrv) sheets = NULL;
+        int r;
+
+        r = settings_parse(job_file->text, job_file->file_name, overrides, job_file->overrides->len, NULL,
+                        &job_file->settings, &message);
+        if (r >= 0)
+                return 0;
+        if (sheets_list(&sheets) < 0) {
+                *ret_message = g_steal_pointer(&message);
+                return r;
+        }
+        return settings_parse(job_file->text, job_file->file_name, overrides, job_file->overrides->len,
+                        (const char *const *) sheets, &job_file->settings, ret_message);
+}
+
 static ExitStatus parse(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets,
                 const OverrideSource *source, char **ret_message) {
         *job_file = (JobFile){
@@ -280,8 +301,7 @@ static ExitStatus parse(JobFile *job_file, const char *name, const char *text, c
                 .checkpoint_fd = -EBADF,
         };
         add_overrides(job_file, sets);
-        if (settings_parse(text, job_file->file_name, (SettingOverride *) job_file->overrides->data,
-                            job_file->overrides->len, NULL, &job_file->settings, ret_message) < 0) {
+        if (parse_settings(job_file, ret_message) < 0) {
                 complain_missing_model(job_file);
                 return STATUS_USAGE;
         }
@@ -441,7 +461,8 @@ static int append_overrides(const JobFile *job_file, sd_bus_message *m) {
         return sd_bus_message_close_container(m);
 }
 
-static int append_files(const JobFile *job_file, const Connection *connection, sd_bus_message *m) {
+static int append_files(
+                const JobFile *job_file, int dataset_fd, const Connection *connection, sd_bus_message *m) {
         bool model = environment_is_mjcf(job_file->settings.environment);
         struct {
                 const char *key;
@@ -449,6 +470,7 @@ static int append_files(const JobFile *job_file, const Connection *connection, s
         } files[] = {
                 { BUS_FILE_ENVIRONMENT, job_file->environment_fd },
                 { model ? BUS_FILE_MODEL : BUS_FILE_PYTHON, job_file->directory_fd },
+                { BUS_FILE_DATASET, dataset_fd },
                 { BUS_FILE_CHECKPOINT, job_file->checkpoint_fd },
                 { BUS_FILE_STDERR, job_file->with_stderr ? relay_fd(connection->relay) : -EBADF },
         };
@@ -512,7 +534,7 @@ static int append_options(const JobFile *job_file, sd_bus_message *m) {
         return sd_bus_message_close_container(m);
 }
 
-static int fill(const JobFile *job_file, const Connection *connection, sd_bus_message *m) {
+static int fill(const JobFile *job_file, int dataset_fd, const Connection *connection, sd_bus_message *m) {
         int r;
 
         r = sd_bus_message_append(m, "ss", job_file->text, job_file->file_name);
@@ -521,11 +543,12 @@ static int fill(const JobFile *job_file, const Connection *connection, sd_bus_me
         r = append_overrides(job_file, m);
         if (r < 0)
                 return r;
-        r = append_files(job_file, connection, m);
+        r = append_files(job_file, dataset_fd, connection, m);
         return r < 0 ? r : append_options(job_file, m);
 }
 
-static int compose(const JobFile *job_file, const Connection *connection, sd_bus_message **ret) {
+static int compose(const JobFile *job_file, int dataset_fd, const Connection *connection,
+                sd_bus_message **ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r;
 
@@ -533,35 +556,26 @@ static int compose(const JobFile *job_file, const Connection *connection, sd_bus
                         BUS_INTERFACE_MANAGER, "SubmitJob");
         if (r < 0)
                 return r;
-        r = fill(job_file, connection, message);
+        r = fill(job_file, dataset_fd, connection, message);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(message);
         return 0;
 }
 
-/* Only submission asks for this: a job file may be meant for another host. */
-static ExitStatus check_cpus(const JobFile *job_file) {
-        g_autofree char *reason = cpus_reason(&job_file->settings);
-        char value[SETTING_TEXT_MAX];
-
-        if (!reason)
-                return STATUS_OK;
-        setting_print(&job_file->settings, SETTING_Actor_AllowedCPUs, value);
-        job_file_complain(job_file, "Actor", "AllowedCPUs", value, reason);
-        return STATUS_USAGE;
-}
-
 ExitStatus job_file_send(
                 const JobFile *job_file, Connection *connection, uint64_t *ret_id, char **ret_path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL, *reply = NULL;
-        ExitStatus status = check_cpus(job_file);
+        _cleanup_close_ int dataset_fd = -EBADF;
+        ExitStatus status = connection->remote ? STATUS_OK : job_file_check_cpus(job_file);
         const char *path;
         int r;
 
+        if (status == STATUS_OK)
+                status = job_file_open_dataset(job_file, &dataset_fd);
         if (status != STATUS_OK)
                 return status;
-        r = compose(job_file, connection, &message);
+        r = compose(job_file, dataset_fd, connection, &message);
         if (r < 0) {
                 complain("%s cannot be sent to the daemon: %s", job_file->file_name, g_strerror(-r));
                 return STATUS_FAILED;

@@ -56,6 +56,12 @@ ExitStatus job_file_check_metrics(const JobFile *job_file);
 /* The files of Metrics= as words "FORMAT:PATH" with their paths resolved; g_ptr_array_unref(). */
 GPtrArray *job_file_metrics(const JobFile *job_file);
 
+/* Whether this host has CPUs of AllowedCPUs=. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_check_cpus(const JobFile *job_file);
+/* Opens the file of Dataset=, which only a job that learns reads. *ret: the descriptor; untouched if there
+ * is none to open. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_open_dataset(const JobFile *job_file, int *ret);
+
 /* Adds the checkpoint of --from=, and the data of a scheduler that has some: the decisions of
  * Policy=replay:JOB and permuted:JOB (a job's number or a file), the network of minions:NAME (a name or a
  * file). Does nothing for other policies. STATUS_OK; or another status, with a message. */

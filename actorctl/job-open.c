@@ -31,7 +31,7 @@ static ExitStatus check_ended(const Connection *connection, const char *word) {
         called = run_directory_word(connection->state_directory);
         if (sd_bus_error_has_name(&error, BUS_ERROR(NoSuchJob)))
                 complain("run %s was left before its job had ended: `actorctl recover %s` ends it with "
-                         "what its ledger has",
+                         "the records of its ledger",
                                 word, called);
         else if (connection_lost(r)) {
                 g_autofree char *fate = private_daemon_fate(connection->pid);
@@ -48,9 +48,9 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
         g_autofree char *directory = run_directory_of(word);
         ExitStatus status;
 
-        if (options->system || options->user) {
-                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system "
-                         "and --user",
+        if (options->system || options->user || options->host) {
+                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system, --user "
+                         "and --host",
                                 word);
                 return STATUS_USAGE;
         }

@@ -19,6 +19,7 @@
 #define INIT_d(value)  *(value) = NAN
 #define INIT_s(value)  *(value) = g_strdup("")
 #define INIT_as(value) *(value) = g_new0(char *, 1)
+#define INIT_ad(value) (void) (value)
 
 #define DONE_t(value)  (void) (value)
 #define DONE_u(value)  (void) (value)
@@ -26,6 +27,7 @@
 #define DONE_d(value)  (void) (value)
 #define DONE_s(value)  g_free(*(value))
 #define DONE_as(value) g_strfreev(*(value))
+#define DONE_ad(value) g_free((value)->values)
 
 JobStatus job_status_empty(void) {
         JobStatus status = {};
@@ -80,6 +82,20 @@ static int read_as(sd_bus_message *m, property_as *ret) {
                 return r;
         g_strfreev(*ret);
         *ret = value ? value : g_new0(char *, 1);
+        return 0;
+}
+
+static int read_ad(sd_bus_message *m, property_ad *ret) {
+        const void *values;
+        size_t bytes;
+        int r;
+
+        r = sd_bus_message_read_array(m, 'd', &values, &bytes);
+        if (r < 0)
+                return r;
+        g_free(ret->values);
+        ret->values = g_memdup2(values, bytes);
+        ret->n = bytes / sizeof(double);
         return 0;
 }
 
@@ -162,6 +178,35 @@ int job_status_fetch_listed(JobStatus *status, Connection *connection, const cha
         return r < 0 ? r : 1;
 }
 
+static void listed_clear(gpointer listed) {
+        g_free(((JobListed *) listed)->path);
+}
+
+int jobs_fetch(Connection *connection, GArray **ret) {
+        g_autoptr(GArray) jobs = g_array_new(FALSE, FALSE, sizeof(JobListed));
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *state, *path;
+        int r;
+
+        g_array_set_clear_func(jobs, listed_clear);
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
+        while (r > 0 && (r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, &state, NULL, NULL, NULL,
+                                         &path)) > 0) {
+                JobListed job = { .path = g_strdup(path), .ended = strcmp(state, "ended") == 0 };
+
+                g_array_append_val(jobs, job);
+        }
+        if (r < 0) {
+                complain("the list of jobs cannot be read: %s", g_strerror(-r));
+                return r;
+        }
+        *ret = g_steal_pointer(&jobs);
+        return 0;
+}
+
 bool job_has_ended(const JobStatus *status) {
         return strcmp(status->state, "ended") == 0;
 }
@@ -184,7 +229,7 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-/* The daemon's sentence begins like the contract's, up to the first placeholder. */
+/* Whether the daemon's sentence has the words of this fault that stand before the first placeholder. */
 static bool says_fault(const char *sentence, uint32_t fault) {
         const char *pattern = fault_sentence(fault);
         g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));
@@ -197,27 +242,59 @@ bool job_environment_failed(const JobStatus *status) {
                (says_fault(status->fault, FAULT_LOAD) || says_fault(status->fault, FAULT_SPEC));
 }
 
-static JsonNode *json_t(property_t value) {
+#define JSON_NAME_MAX 64u
+
+/* The name in JSON, as run --json has it: snake_case, times in seconds. Into ret, returns ret. */
+static const char *json_name(const char *property, char ret[JSON_NAME_MAX]) {
+        static const char *const others[][2] = { { "id", "job" }, { "user_id", "uid" },
+                { "round", "rounds" }, { "evaluation_deviation", "evaluation_sd" } };
+        size_t length = strlen(property), n = 0;
+        const char *unit = "";
+
+        if (g_str_has_suffix(property, "USec"))
+                unit = "_usec";
+        if (g_str_has_suffix(property, "NSec"))
+                unit = "_s";
+        length -= *unit ? strlen("USec") : 0;
+        for (size_t i = 0; i < length && n + 2 < JSON_NAME_MAX; i++) {
+                bool upper = g_ascii_isupper(property[i]),
+                     begins = i + 1 < length && g_ascii_islower(property[i + 1]);
+
+                if (i > 0 && upper && (begins || g_ascii_islower(property[i - 1])))
+                        ret[n++] = '_';
+                ret[n++] = g_ascii_tolower(property[i]);
+        }
+        ret[n] = '\0';
+        (void) g_strlcat(ret, unit, JSON_NAME_MAX);
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                if (strcmp(ret, others[i][0]) == 0)
+                        return others[i][1];
+        return ret;
+}
+
+static JsonNode *json_t(const char *property, property_t value) {
+        if (g_str_has_suffix(property, "NSec"))
+                return json_real((double) value / 1e9);
+        return g_str_has_suffix(property, "USec") ? json_usec(value) : json_unsigned(value);
+}
+
+static JsonNode *json_u(const char *property, property_u value) {
         return json_unsigned(value);
 }
 
-static JsonNode *json_u(property_u value) {
-        return json_unsigned(value);
-}
-
-static JsonNode *json_b(property_b value) {
+static JsonNode *json_b(const char *property, property_b value) {
         return json_node_init_boolean(json_node_alloc(), value);
 }
 
-static JsonNode *json_d(property_d value) {
+static JsonNode *json_d(const char *property, property_d value) {
         return json_real(value);
 }
 
-static JsonNode *json_s(const char *value) {
-        return json_node_init_string(json_node_alloc(), value);
+static JsonNode *json_s(const char *property, const char *value) {
+        return json_word(value);
 }
 
-static JsonNode *json_as(char **value) {
+static JsonNode *json_as(const char *property, char **value) {
         JsonArray *array = json_array_new();
         JsonNode *node = json_node_init_array(json_node_alloc(), array);
 
@@ -227,14 +304,44 @@ static JsonNode *json_as(char **value) {
         return node;
 }
 
-JsonNode *job_status_to_json(const JobStatus *status) {
+static JsonNode *json_ad(const char *property, property_ad value) {
+        JsonArray *array = json_array_new();
+        JsonNode *node = json_node_init_array(json_node_alloc(), array);
+
+        for (size_t i = 0; i < value.n; i++)
+                json_array_add_element(array, json_real(value.values[i]));
+        json_array_unref(array);
+        return node;
+}
+
+double job_metric(const JobStatus *status, const property_ad *means, size_t i) {
+        return i < means->n && i < g_strv_length(status->metric_names) ? means->values[i] : NAN;
+}
+
+JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means) {
         JsonObject *object = json_object_new();
         JsonNode *node = json_node_init_object(json_node_alloc(), object);
 
+        for (size_t i = 0; status->metric_names[i]; i++)
+                json_object_set_member(
+                                object, status->metric_names[i], json_real(job_metric(status, means, i)));
+        json_object_unref(object);
+        return node;
+}
+
+JsonNode *job_status_to_json(const JobStatus *status) {
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+        char name[JSON_NAME_MAX];
+
 #define X(type, property, member, changes) \
-        json_object_set_member(object, #property, json_##type(status->member));
+        json_object_set_member(object, json_name(#property, name), json_##type(#property, status->member));
         JOB_PROPERTIES(X)
 #undef X
+        if (!status->target_reached) {
+                json_object_set_null_member(object, "target_env_steps");
+                json_object_set_null_member(object, "target_wall_s");
+        }
         json_object_unref(object);
         return node;
 }

@@ -13,6 +13,10 @@ typedef int property_b;
 typedef double property_d;
 typedef char *property_s;
 typedef char **property_as;
+typedef struct Numbers {
+        double *values;
+        size_t n;
+} property_ad;
 
 typedef struct JobStatus {
 #define X(type, property, member, changes) property_##type member;
@@ -30,6 +34,20 @@ int job_status_fetch(JobStatus *status, Connection *connection, const char *path
 /* The same of a job that a list named just now: 1; 0, without a message: the job was removed since; or a
  * negative errno, with a message. */
 int job_status_fetch_listed(JobStatus *status, Connection *connection, const char *path);
+
+typedef struct JobListed {
+        char *path;
+        bool ended;
+} JobListed;
+
+/* The jobs that the daemon remembers, as an array of JobListed. 0; or a negative errno, with a message. */
+int jobs_fetch(Connection *connection, GArray **ret);
+
+/* A metric of episodes, of those that metric_names names: status->metrics or evaluation_metrics. NaN: not
+ * measured. */
+double job_metric(const JobStatus *status, const property_ad *means, size_t i);
+/* An object with a number for each name. */
+JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means);
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);

@@ -47,11 +47,16 @@ const Verb verbs[] = {
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
                         "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
                         "Stopped a second time, it ends without.\n" },
+        { VERB_FREEZE, "freeze", "JOB...", "keep a job in the queue, where it costs nothing", 1, 64,
+                        verb_freeze,
+                        "A job that runs ends its round and writes a checkpoint first. `actorctl thaw`\n"
+                        "lets it go on from there, to the same policy. It stays frozen over restarts.\n" },
+        { VERB_THAW, "thaw", "JOB...", "let a frozen job go on", 1, 64, verb_thaw, "" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
                         "Ctrl-C ends the watching, not the job.\n" },
         { VERB_TOP, "top", "[JOB]", "what jobs use now: CPU, memory, steps, cost", 0, 1, verb_top,
-                        "Of each job that has not ended, or of each process of one. CPU is a share of one\n"
-                        "core. Each second anew on a terminal, where keys sort and q quits; else once.\n" },
+                        "For each job that has not ended, or each process of one job. CPU is a share of\n"
+                        "one core. A terminal shows it anew each second: keys sort, q quits.\n" },
         { VERB_BILL, "bill", "JOB|RUN", "what a job costs, by kind of charge", 1, 1, verb_bill,
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n\n"
@@ -81,6 +86,10 @@ const Verb verbs[] = {
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
+        { VERB_KEYS, "keys", "[SECTION|KEY]", "keys of a job file, their values and defaults", 0, 1,
+                        verb_keys,
+                        "Of one section (Learner), of one key (Learner.Gamma, or Gamma), or all of them.\n"
+                        "job.conf(5) says more about each; `env show NAME` has those of [Environment].\n" },
         { VERB_GRAPH, "graph", "FILE|JOB|RUN", "which part of a job runs in which process", 1, 1, verb_graph,
                         "The training loop as fragments and the tensors between them, as the job's\n"
                         "distribution policy maps them to processes. A shape that only the\n"
@@ -93,14 +102,14 @@ const Verb verbs[] = {
                         RUN_IS },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
                         "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
-                        "What is written down of a job stays, and can be shown: bills are records. Runs\n"
-                        "of `actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
+                        "The records of a job stay, and can still be shown. Runs of `actorctl run` are\n"
+                        "not jobs of the daemon; the newest 20 are kept.\n" },
         { VERB_RECOVER, "recover", "RUN|DIR", "complete the ledger of a run that was left early", 1, 1,
                         verb_recover,
-                        "A run whose disk is full waits before it ends. If it is left then, it puts what\n"
-                        "its ledger lacks into a directory and names it; this command takes that in. It\n"
-                        "also ends a run whose daemon was killed, with what its ledger has. RUN is the\n"
-                        "number of its directory in ~/.local/state/actord/runs. Twice does no harm.\n" },
+                        "A run whose disk is full waits before it ends. If it is left then, the records\n"
+                        "that its ledger lacks go to a directory, whose name is printed; this command\n"
+                        "adds them. It also ends a run whose daemon was killed. RUN is the number of its\n"
+                        "directory in ~/.local/state/actord/runs. To repeat it does no harm.\n" },
         { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1,
                         verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
@@ -152,6 +161,18 @@ const Verb verbs[] = {
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
                         "aside. With --from it begins with another one, which a tenth of the runs may do\n"
                         "for; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
+        { VERB_REPORT, "report", "JOB|RUN...", "one file about jobs: curves, cost, why, settings", 1, 16,
+                        verb_report,
+                        "How far a job came, its learning curve, actors and why their number changed, its\n"
+                        "cost by kind, where the time went, and all settings. Of several jobs also a\n"
+                        "picture of all curves. The file holds everything: no script, nothing from\n"
+                        "elsewhere. It is printed, or written by --output=FILE.\n" RUN_IS },
+        { VERB_IMPORT, "import", "zoo FILE.yml [NAME]", "RL Zoo's hyper-parameters as a job file", 2, 3,
+                        verb_import,
+                        "FILE.yml is of RL Zoo's hyperparams/ and named after its algorithm: ppo, a2c,\n"
+                        "dqn, ddpg, td3, sac. NAME is one of its entries. The job has the defaults of\n"
+                        "Stable-Baselines3 where the entry is silent; what a job cannot say stands in a\n"
+                        "comment at its head. It is printed, or written by --output=FILE.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

@@ -22,7 +22,7 @@ typedef struct OptionRow {
         const char *name;
         char letter;
         const char *argument; /* NULL: a flag */
-        unsigned verbs;
+        uint64_t verbs;
         const char *help;
         OptionKind kind;
         size_t at; /* of the member of Options that it sets */
@@ -42,11 +42,16 @@ typedef struct OptionRow {
 #define LISTING                                                                                            \
         (VERB_TOP | VERB_RUNS | VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | \
                         VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS |      \
-                        VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
-#define TABLES                                                                                          \
-        (VERB_TOP | VERB_RUNS | VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW |    \
-                        VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | \
-                        VERB_GRAPH)
+                        VERB_ENV | VERB_PRICE | VERB_KEYS | VERB_QUOTA | VERB_GRAPH)
+#define TABLES                                                                                         \
+        (VERB_TOP | VERB_RUNS | VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW |   \
+                        VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_KEYS | \
+                        VERB_QUOTA | VERB_GRAPH)
+
+#define REMOTE                                                                                         \
+        (VERB_SUBMIT | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_STOP | VERB_FREEZE |      \
+                        VERB_THAW | VERB_REMOVE | VERB_WATCH | VERB_BILL | VERB_TOTALS | VERB_ROUNDS | \
+                        VERB_DECISIONS | VERB_METRICS | VERB_QUOTA)
 
 static bool take_json(Options *options, const char *value) {
         static const struct {
@@ -113,7 +118,7 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
-/* Of a rollout or of jobs: each verb reads its own. */
+/* --state= names a file for rollouts and a state for lists of jobs: each verb reads its own. */
 static bool take_state(Options *options, const char *value) {
         g_free(options->state_file);
         g_free(options->job_state);
@@ -129,7 +134,7 @@ static const OptionRow rows[] = {
         { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL |
                         VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE | VERB_EXPORT,
                         "change a setting of the job file; empty: unset", OWN(take_set) },
-        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV,
+        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV | VERB_EXPORT,
                         "as --set Job.Seed=N", SETTING("Job.Seed=") },
         { "profile", 0, NULL, VERB_RUN, "show where the time of the rounds went", FLAG(profile) },
         { "metrics", 0, "FORMAT:PATH", VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_METRICS,
@@ -140,7 +145,7 @@ static const OptionRow rows[] = {
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },
         { "svg", 0, NULL, VERB_GRAPH, "print a picture", FLAG(svg) },
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", FLAG(wait) },
-        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER,
+        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER | VERB_EXPORT,
                         "how many to play (default 100; 1 to record)", NUMBER(n_episodes, 1000000) },
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", NUMBER(n_rounds, 1048576) },
         { "target", 0, "RETURN", VERB_SCHEDULER,
@@ -171,7 +176,10 @@ static const OptionRow rows[] = {
         { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default), onnx, header", TEXT(format) },
         { "weights-only", 0, NULL, VERB_EXPORT, "the policy alone, by its tensors", FLAG(weights_only) },
-        { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
+        { "rollouts", 0, NULL, VERB_EXPORT, "episodes that it plays, as a data set", FLAG(rollouts) },
+        { "html", 0, NULL, VERB_REPORT, "one file for a browser (default)", FLAG(html) },
+        { "md", 0, NULL, VERB_REPORT, "Markdown, without pictures", FLAG(md) },
+        { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT | VERB_IMPORT | VERB_REPORT,
                         "where to: a file (-: stdout), a directory", TEXT(output) },
         { "jobs", 0, "N", VERB_EXPERIMENT,
                         "jobs at once (default: as the CPUs suffice)", NUMBER(n_jobs, 1000) },
@@ -191,6 +199,7 @@ static const OptionRow rows[] = {
         { "quiet", 'q', NULL, VERB_ANY, "say less", FLAG(quiet) },
         { "verbose", 'v', NULL, VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_EVAL,
                         "explain each limit that is not enforced", FLAG(verbose) },
+        { "host", 'H', "[USER@]HOST", REMOTE, "ask the system's daemon there, over ssh", TEXT(host) },
         { "system", 0, NULL, VERB_ANY, "ask the system's daemon", FLAG(system) },
         { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
 };
@@ -355,6 +364,10 @@ ExitStatus options_check(const Options *options, const Verb *verb) {
                 complain("--system and --user exclude each other");
                 return STATUS_USAGE;
         }
+        if (options->host && options->user) {
+                complain("--host asks the system's daemon of another host: leave out --user");
+                return STATUS_USAGE;
+        }
         return STATUS_OK;
 }
 
@@ -369,7 +382,7 @@ void options_done(Options *options) {
                         g_clear_pointer((char **) ((uint8_t *) options + rows[i].at), g_free);
 }
 
-void options_print_help(unsigned verb) {
+void options_print_help(uint64_t verb) {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
                 g_autofree char *left = NULL;
 

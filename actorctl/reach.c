@@ -80,24 +80,27 @@ static char *unit_failure(sd_bus *bus) {
         return g_strdup(said);
 }
 
-static int complain_start(bool system, const char *why) {
-        complain("actord does not start: see systemctl %sstatus actord%s%s", system ? "" : "--user ",
-                        *why ? ": " : "", why);
+static int complain_start(bool system, const char *host, const char *why) {
+        complain("actord does not start%s%s: see systemctl %sstatus actord%s%s", host ? " on " : "",
+                        host ?: "", system ? "" : "--user ", *why ? ": " : "", why);
         return -ESHUTDOWN;
 }
 
-static int complain_error(const Ping *ping, bool system) {
+static int complain_error(const Ping *ping, bool system, const char *host) {
+        g_autofree char *called = g_strdup_printf(
+                        "the %s bus%s%s", system ? "system" : "user's", host ? " of " : "", host ?: "");
+
         if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
                         sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                complain("the %s bus does not know actord: it is not installed, or the bus has not been "
-                         "told of it (systemctl %sreload dbus)",
-                                system ? "system" : "user's", system ? "" : "--user ");
+                complain("%s does not know actord: it is not installed, or the bus has not been told of it "
+                         "(systemctl %sreload dbus)",
+                                called, system ? "" : "--user ");
         else if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_ACCESS_DENIED))
-                complain("the %s bus blocks calls to actord: it has not read the rules in "
+                complain("%s blocks calls to actord: it has not read the rules in "
                          "dbus-1/system.d/org.actord1.conf; as root: systemctl reload dbus",
-                                system ? "system" : "user's");
+                                called);
         else
-                return complain_start(system, ping->said.message ?: g_strerror(-ping->error));
+                return complain_start(system, host, ping->said.message ?: g_strerror(-ping->error));
         return ping->error;
 }
 
@@ -123,7 +126,7 @@ static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
         return 0;
 }
 
-int daemon_reach(sd_bus *bus, bool system) {
+int daemon_reach(sd_bus *bus, bool system, const char *host) {
         Ping ping = {};
         /* freed before the string that it writes to */
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
@@ -144,11 +147,11 @@ int daemon_reach(sd_bus *bus, bool system) {
         r = wait_for_pong(bus, &ping, &failure);
         (void) sd_bus_set_method_call_timeout(bus, usual_usec);
         if (failure)
-                r = complain_start(system, failure);
+                r = complain_start(system, host, failure);
         else if (r < 0)
                 complain("the bus closed the connection while actord was called: %s", g_strerror(-r));
         else if (ping.error < 0)
-                r = complain_error(&ping, system);
+                r = complain_error(&ping, system, host);
         sd_bus_error_free(&ping.said);
         return r;
 }

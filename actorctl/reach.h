@@ -6,5 +6,5 @@
 #include <systemd/sd-bus.h>
 
 /* Waits until the daemon answers. 0; or a negative errno, with a message. A unit that fails to start is
- * noticed at once; the bus itself would wait 25 seconds. */
-int daemon_reach(sd_bus *bus, bool system);
+ * noticed at once; the bus itself would wait 25 seconds. host: where the bus is, in messages; NULL: here. */
+int daemon_reach(sd_bus *bus, bool system, const char *host);

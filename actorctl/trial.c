@@ -31,15 +31,6 @@ static const char *const problem_sentences[] = {
 #undef X
 };
 
-uint64_t trial_space_numbers(const ActordSpace *space) {
-        return space_numbers(space);
-}
-
-void trial_take_spec(const TrialRow *row, void *userdata) {
-        if (row->kind == TRIAL_SPEC)
-                memcpy(userdata, row->head, sizeof(TrialSpec));
-}
-
 uint32_t trial_state_numbers(const TrialSpec *spec) {
         uint32_t n = 0;
 
@@ -93,8 +84,8 @@ static bool row_is_sane(const TrialRequest *request, const TrialRow *row, uint32
         }
         if (!row->spec)
                 return false;
-        n_observation = space_numbers(&row->spec->spec.observation);
-        n_action = space_numbers(&row->spec->spec.action);
+        n_observation = row->spec->spec.n_agents * space_numbers(&row->spec->spec.observation);
+        n_action = row->spec->spec.n_agents * space_numbers(&row->spec->spec.action);
         n_state = trial_state_numbers(row->spec);
         if (row->kind == TRIAL_RESET)
                 return row->n_numbers == n_state + n_observation && n_bytes % sizeof(double) == 0;
@@ -142,6 +133,9 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                 if (!row_is_sane(request, &row, record.n_bytes))
                         return -EBADMSG;
                 if (row.kind == TRIAL_SPEC) {
+                        /* A reader of one environment's rows keeps the sizes of its spec. */
+                        if (has_spec && request->kind != TRIAL_CATALOGUE)
+                                return -EBADMSG;
                         memcpy(&spec, body, sizeof(spec));
                         has_spec = true;
                         row.spec = &spec;
@@ -196,7 +190,7 @@ static int ask(int fd, const Launch *launch, const int fds[], LaunchAnswer *ret)
         return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-/* To a spawner of our own. STATUS_OK when an invoker has begun; else after having said why. */
+/* Hands the launch to a spawner of our own. STATUS_OK: an invoker has begun; else a message says why not. */
 static ExitStatus hand_over(const char *environment, const Launch *launch, const int fds[], int stderr_fd) {
         static const char *const argv[] = { "actord-spawn", "--fd=3", NULL };
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
@@ -229,7 +223,7 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
                 return STATUS_OK;
         answer.message[sizeof(answer.message) - 1] = 0;
         complain("%s: %s", environment, answer.message);
-        /* Sandbox= asks for what this host has not. */
+        /* Sandbox= asks for something that this host lacks. */
         if (answer.step == LAUNCH_STEP_NAMESPACES || answer.step == LAUNCH_STEP_IDENTITY)
                 return STATUS_USAGE;
         return STATUS_FAILED;
@@ -303,7 +297,7 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
         rows = close_fd(rows);
         g_clear_pointer(&relay, relay_free);
         if (r < 0) {
-                complain("%s answered nonsense: its process may have written over its own memory",
+                complain("%s sent an invalid answer: its process may have written over its own memory",
                                 job_file->settings.environment);
                 return STATUS_FAILED;
         }
@@ -345,6 +339,27 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
 static bool is_file(const char *environment) {
         return environment_is_file(environment) ||
                (g_str_has_suffix(environment, ".so") && !environment_find(environment));
+}
+
+static void take_spec(const TrialRow *row, void *userdata) {
+        if (row->kind == TRIAL_SPEC)
+                memcpy(userdata, row->head, sizeof(TrialSpec));
+}
+
+ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret) {
+        const TrialRequest show = { .kind = TRIAL_SHOW };
+        TrialVerdict verdict;
+        TrialSpec spec = {};
+        ExitStatus status;
+
+        status = trial_call(&show, job_file, NULL, take_spec, &spec, &verdict);
+        if (status != STATUS_OK)
+                return status;
+        status = trial_judge(job_file->settings.environment, &verdict);
+        if (status != STATUS_OK)
+                return status;
+        *ret = spec;
+        return STATUS_OK;
 }
 
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret) {

@@ -21,9 +21,6 @@ typedef struct TrialRow {
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
-/* A TrialTake that keeps the newest SPEC; userdata: TrialSpec. */
-void trial_take_spec(const TrialRow *row, void *userdata);
-
 /* Of job_file CATALOGUE uses nothing but that it is valid. numbers: of double, or NULL. STATUS_OK and the
  * verdict; or another status, with a message. */
 ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
@@ -36,12 +33,14 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
 /* Prints what a verdict means. STATUS_OK: nothing was wrong. */
 ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 
+/* Asks the environment of job_file for its spec. STATUS_OK; or another status, with a message. */
+ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret);
+
 /* Makes a job_file of two lines for an environment, by name or file, with --set KEY=VALUE for its
  * options. As job_file_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 
-/* Numbers in a value of the space, and in the whole state. */
-uint64_t trial_space_numbers(const ActordSpace *space);
+/* Numbers in the whole state. */
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
 /* The words that may follow `env`; list takes no environment. */

@@ -13,7 +13,8 @@
 /* X(METHOD, AUDIENCE): of org.actord1.Job. PART: all may call it, but only the owner gets whole settings
  * and paths; the others get settings as AUDIENCE_SETTINGS says, and files by name. */
 #define AUDIENCE_METHODS(X)                                                                      \
-        X(Stop, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN) X(GetSettings, PART) X(GetBill, ALL) \
+        X(Stop, OWN) X(Freeze, OWN) X(Thaw, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN)          \
+        X(GetSettings, PART) X(GetBill, ALL)                                                     \
         X(GetBillUnder, ALL) X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, PART)    \
         X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 

@@ -8,7 +8,7 @@
 
 #define BACKGROUND_USEC (250u * 1000)
 
-/* One that is all zero has no work and no timer. */
+/* A Background whose members are all zero has no work and no timer. */
 typedef struct Background {
         sd_event_source *idle, *timer;
         /* one of a few milliseconds; it may stop the work */

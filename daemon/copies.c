@@ -33,6 +33,7 @@
 static const char *const keys[] = {
         [COPY_ENVIRONMENT] = BUS_FILE_ENVIRONMENT,
         [COPY_CHECKPOINT] = BUS_FILE_CHECKPOINT,
+        [COPY_DATASET] = BUS_FILE_DATASET,
         [COPY_DIRECTORY] = NULL,
 };
 
@@ -52,7 +53,7 @@ typedef struct Copy {
         uint64_t bytes; /* of its files, as far as they are known */
         char *name;     /* of the directory; NULL: taken */
         int pid_fd, channel;
-        int directory_fd; /* the caller's, looked at; -EBADF: there is none, or it is taken */
+        int directory_fd; /* the caller's, checked; -EBADF: there is none, or it is handed on */
         DirectoryKind kind;
         sd_event_source *io, *timer;
         Outcome outcome;
@@ -336,7 +337,7 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         }
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
-        /* Once more, by what there is: a file may have grown before it was copied. */
+        /* Checks the quota again with the bytes of the copy: a file may have grown before it was copied. */
         copy->bytes = bytes_of_directory(manager->context.jobs_fd, copy->name);
         if (bytes_of_user(manager, uid) > JOB_FILES_USER_BYTES_MAX)
                 return complain((Outcome){ .error = -EDQUOT }, error);

@@ -16,6 +16,7 @@ bool copies_has(const Manager *manager, sd_bus_message *message);
 typedef enum CopyFile {
         COPY_ENVIRONMENT,
         COPY_CHECKPOINT,
+        COPY_DATASET,
         COPY_DIRECTORY, /* of Python= or of a model: not copied, only looked at */
         _COPY_FILE_MAX,
 } CopyFile;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* GetDecisions: what a job's scheduler decided, with what it saw. CheckDecisions: whether the scheduler
- * would decide so again from what is written down. */
+ * would decide the same again from the recorded inputs. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -48,7 +48,7 @@ static double known(uint64_t value, double unit) {
 
 static const char *const names[] = { "round", "actors", "decision", "life", "taken",
 #define X(name, ...) #name,
-        SEEN(X) STATISTICS(X) WHY(X)
+        SEEN(X) LEARNED_STATISTICS(X) WHY(X)
 #undef X
 };
 enum { N_NAMES = ELEMENTSOF(names) };
@@ -65,16 +65,12 @@ static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
         SEEN(X)
 #undef X
 #define X(name, unit) ret[at++] = d->record > 0 ? d->statistics.name : NAN;
-        STATISTICS(X)
+        LEARNED_STATISTICS(X)
 #undef X
 #define X(name, value) ret[at++] = d->why.reason != REASON_NONE ? value : NAN;
         WHY(X)
 #undef X
         assert(at == N_NAMES);
-}
-
-static const char *name_at(size_t column) {
-        return names[column];
 }
 
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -97,7 +93,7 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));
 
-        r = reply_table(m, name_at, N_NAMES, &reply);
+        r = reply_table(m, names, N_NAMES, &reply);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++) {

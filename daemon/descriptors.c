@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What comes back is checked like what a stranger sends, since others may have a hand in it: systemctl,
+/* Descriptors that come back are checked like those of a stranger, since others may interfere: systemctl,
  * or a ledger that was exchanged. */
 #include "daemon/descriptors.h"
 

@@ -25,7 +25,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* of an update, beyond which the host has no CPU for another learner */
 #define RESTART_NSEC 150e6 /* between two lives, beside their own end and start */
-#define SAVES_LEAST  0.05  /* of a round: less than that is not seen */
+#define SAVES_LEAST  0.05  /* of a round: a smaller difference is not noticed */
 
 static uint64_t clamp_sub(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
@@ -200,7 +200,7 @@ static Mean mean_make(const DistributionInput *input) {
 
         if (input->settings->clock == CLOCK_MODEL)
                 most = 0;
-        /* Overheads that a single process has not, and several would have. */
+        /* Overheads that several processes would have and a single one does not. */
         if (input->distribution == DISTRIBUTION_FUSED)
                 mean.hand_over = most / 2;
         else
@@ -257,8 +257,9 @@ static void consider_all(const DistributionInput *input, const Mean *mean, Distr
                 consider(input, mean, DISTRIBUTION_MULTI, n, best);
 }
 
-/* What a change costs: a start like the one before, an end about as long, and what no record has:
- * processes that end, the spawner. A model knows cold actors, and no processes. */
+/* The cost of changing the distribution: a start as long as the previous one, an end of about the same
+ * length, and a constant for work without a record, such as the spawner's. Under Clock=model: a cold start.
+ */
 static double restart_nsec(const DistributionInput *input) {
         const JobSettings *s = input->settings;
         const DistributionFacts *f = input->facts;
@@ -296,8 +297,8 @@ static void say_why(
                         (void) snprintf(end, sizeof(end), "one process would take %s", times[3]);
         } else {
                 say_time(restart, times[3]);
-                (void) snprintf(end, sizeof(end), "nothing else would save what a restart costs (%s)",
-                                times[3]);
+                (void) snprintf(end, sizeof(end),
+                                "no other distribution would save the cost of a restart (%s)", times[3]);
         }
         (void) snprintf(ret->why, sizeof(ret->why),
                         "a round is %s (learning %s, acting %s, hand-over %s) and %s", bound, times[0],

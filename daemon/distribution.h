@@ -57,8 +57,8 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
 
 void distribution_decide(const DistributionInput *input, DistributionChoice *ret);
 
-/* What each of n learners takes for an update of n_rows that one does in one_nsec, on the clock that the
- * job is billed by. */
+/* The time that each of n learners takes for an update of n_rows that a single one does in one_nsec, on the
+ * clock that the job is billed by. */
 double distribution_learner_nsec(
                 const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A look at the next byte says whether descriptors come with it: the kernel tells a reader that leaves no
- * room for them that something was cut off, and a look takes nothing away. Then a keeper receives this
- * byte (daemon/keeper.h), and the gate the rest of the message, which has no descriptors.
+/* A look says whether descriptors come with the next message, and takes nothing away (daemon/look.h). Then
+ * a keeper receives the message's first byte with them (daemon/keeper.h), and the gate the rest, which has
+ * no descriptors.
  *
  * A message with descriptors waits until the gate has taken what else the bus has for it, and then for its
  * user's turn. One without passes at once, unless an earlier one of its connection waits. */
@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "daemon/helper.h"
 #include "daemon/keeper.h"
+#include "daemon/look.h"
 #include "daemon/senders.h"
 #include "daemon/turn-queue.h"
 #include "daemon/wire.h"
@@ -40,8 +41,9 @@
 #define REST_MSEC         10000
 #define PAUSE_MSEC        100
 
-/* What waits in the gate: messages, and their bytes but for one message; and how many are taken off the
- * bus before one is passed on, so that a flood does not hold up those who wait already. */
+/* Limits of the messages that wait in the gate: their number, and their bytes, one message excepted; and
+ * how many are taken off the bus before one is passed on, so that a flood does not delay messages that wait
+ * already. */
 #define WAITING_MAX       256u
 #define WAITING_BYTES_MAX (64u << 20)
 #define TAKEN_AT_ONCE     64u
@@ -184,51 +186,36 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
         return uid;
 }
 
-/* Of what comes next, without taking it, as many bytes as are there. 1: descriptors come with it; 0: none
- * do. */
-static int look(Gate *gate, size_t size, size_t *ret_n) {
-        struct iovec iov = { gate->look, size };
-        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-        ssize_t n;
-
-        n = recvmsg(gate->fds[GATE_BUS], &msg, MSG_PEEK | MSG_DONTWAIT);
-        if (n < 0)
-                return -errno;
-        *ret_n = (size_t) n;
-        return n == 0 ? -EPIPE : !!(msg.msg_flags & MSG_CTRUNC);
-}
-
-/* A keeper that had the order was killed: if it had the byte, too, the message goes on without
- * descriptors, and who sent it hears that they are missing. 0: the byte is still there. */
-static int take_over(Gate *gate, uint8_t byte, Received *ret) {
+/* A keeper that had the order was killed: if it had the byte, too, the message goes on without descriptors,
+ * and its sender gets an error that says so. 0: the byte is still there. A message that lacks its first
+ * byte never begins as a whole one does: byte, type, flags, 1. */
+static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         size_t n = 0;
         int r;
 
-        r = look(gate, 1, &n);
+        r = look_at_message(gate->fds[GATE_BUS], gate->look, sizeof(gate->look), &n);
         if (r < 0 && r != -EAGAIN)
                 return r;
-        *ret = (Received){ .byte = byte };
-        return r <= 0;
+        *ret = (Received){ .byte = start[0] };
+        return r < 0 || n < 4 || memcmp(gate->look, start, 4) != 0;
 }
 
-/* Has a keeper of the sender's user receive the message's first byte with its descriptors. The bytes that
- * follow name the sender. 0: there is no message. */
-static int take_descriptors(Gate *gate, Message *m) {
+/* Has a keeper of the sender's user receive the message's first byte with its descriptors. Of n bytes that
+ * were looked at, those that follow name the sender. 0: there is no message. */
+static int take_descriptors(Gate *gate, size_t n, Message *m) {
         Received received;
         WireFields fields = {};
-        uint8_t byte;
-        size_t n = 0;
+        uint8_t start[4];
         int r;
 
-        r = look(gate, sizeof(gate->look), &n);
-        if (r < 0)
-                return r;
+        if (n < sizeof(start))
+                return 0;
         if (n >= WIRE_START_BYTES)
                 wire_read_fields(gate->look, MIN(n, wire_head_bytes(gate->look)), &fields);
-        byte = gate->look[0];
+        memcpy(start, gate->look, sizeof(start));
         r = keepers_receive(gate->keepers, gate->fds[GATE_BUS], uid_of(gate, fields.sender), &received);
         if (r == -ECHILD)
-                r = take_over(gate, byte, &received);
+                r = take_over(gate, start, &received);
         if (r <= 0)
                 return r;
         m->bytes[0] = received.byte;
@@ -308,12 +295,12 @@ static int take_message(Gate *gate) {
         int r;
 
         m->bytes = g_malloc(WIRE_START_BYTES);
-        r = look(gate, 1, &n);
+        r = look_at_message(gate->fds[GATE_BUS], gate->look, sizeof(gate->look), &n);
         if (r < 0)
                 return r == -EAGAIN ? 0 : r;
         brings = r > 0;
         if (brings) {
-                r = take_descriptors(gate, m);
+                r = take_descriptors(gate, n, m);
                 if (r == 0)
                         gate->resume_nsec = clock_boottime() + PAUSE_MSEC * 1000000ull;
                 if (r <= 0)

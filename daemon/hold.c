@@ -113,8 +113,8 @@ void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t
         case HOLD_NOTHING: break;
         case HOLD_UNKNOWN:
                 (void) snprintf(ret, size,
-                                "it waits because its user's quota is not known: the host's user database "
-                                "has not said yet which groups the user is in");
+                                "it waits because its user's quota is unknown: the host's user database "
+                                "has not answered yet which groups the user is in");
                 break;
         case HOLD_TURN:
                 (void) snprintf(ret, size,

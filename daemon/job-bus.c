@@ -3,6 +3,7 @@
 #include "daemon/job-bus.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,10 +17,16 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/settings/print.h"
+#include "lib/statistics.h"
 #include "lib/string-tables.h"
 
 #define ROUNDS_MOST           10000u
 #define CHANGES_INTERVAL_USEC (100ull * 1000)
+
+static int is_over(const Job *job, sd_bus_error *error) {
+        return sd_bus_error_setf(error, BUS_ERROR(NotRunning), "Job %" PRIu64 " %s.", job->row.id,
+                        job->state == JOB_ENDED ? "has ended already" : "is ending");
+}
 
 static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
@@ -30,7 +37,40 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 return r < 0 ? r : 1;
         r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
         if (r == -ESRCH)
-                return sd_bus_error_set(error, BUS_ERROR(NotRunning), "The job has ended already.");
+                return is_over(job, error);
+        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+}
+
+static int method_freeze(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        int r;
+
+        r = access_job(job, m, method_freeze, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = job_freeze(job);
+        if (r == -ESRCH)
+                return is_over(job, error);
+        if (r == -EOPNOTSUPP)
+                return sd_bus_error_setf(error, BUS_ERROR(CannotFreeze),
+                                "Job %" PRIu64 " cannot be frozen: %s. It can be stopped.", job->row.id,
+                                job->row.purpose == LAUNCH_TRAIN
+                                                ? "it needs a directory of its submitter's, which actord "
+                                                  "could not open again"
+                                                : "it does not train, and would begin again from nothing");
+        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+}
+
+static int method_thaw(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        int r;
+
+        r = access_job(job, m, method_thaw, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = job_thaw(job);
+        if (r == -ESRCH)
+                return is_over(job, error);
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
@@ -142,32 +182,56 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         X(episodes, statistics.n_episodes)   \
         X(policy_version, statistics.policy_version)
 
-static const char *const series_names[] = {
+static const char *const series_fixed_names[] = {
 #define X(name, ...) #name,
-        COUNTS(X) STATISTICS(X) ACCRUALS(X)
+        COUNTS(X) LEARNED_STATISTICS(X) ACCRUALS(X)
 #undef X
 };
 
-enum { SERIES_COLUMNS = G_N_ELEMENTS(series_names) };
+enum {
+        SERIES_COLUMNS_FIXED = G_N_ELEMENTS(series_fixed_names),
+        SERIES_COLUMNS_MAX = SERIES_COLUMNS_FIXED + 2 * ACTORD_METRICS_MAX,
+};
 
-static const char *series_name(size_t column) {
-        return series_names[column];
+typedef struct SeriesNames {
+        const char *names[SERIES_COLUMNS_MAX];
+        char metrics[2][ACTORD_METRICS_MAX][32 + ACTORD_METRIC_BYTES];
+        size_t n;
+} SeriesNames;
+
+/* Metrics of episodes come last. No other column begins with these words, so that no environment can name
+ * one like it. */
+static void series_name(const Progress *progress, SeriesNames *ret) {
+        memcpy(ret->names, series_fixed_names, sizeof(series_fixed_names));
+        ret->n = SERIES_COLUMNS_FIXED;
+        for (int evaluation = 0; evaluation < 2; evaluation++)
+                for (uint32_t i = 0; i < progress->n_metrics; i++) {
+                        char *name = ret->metrics[evaluation][i];
+
+                        (void) g_snprintf(name, sizeof(ret->metrics[evaluation][i]), "%smetric_%s",
+                                        evaluation ? "evaluation_" : "", progress->metric_names[i]);
+                        ret->names[ret->n++] = name;
+                }
 }
 
 /* ret: one number a column. NaN: not measured. */
-static void series_row(const LedgerRound *round, const Accrual *accrual, double *ret) {
+static void series_row(const LedgerRound *round, const Accrual *accrual, uint32_t n_metrics, double *ret) {
+        Statistics statistics = round->statistics;
         size_t at = 0;
 
 #define X(name, field) ret[at++] = (double) round->field;
         COUNTS(X)
 #undef X
 #define X(name, unit) ret[at++] = round->statistics.name;
-        STATISTICS(X)
+        LEARNED_STATISTICS(X)
 #undef X
 #define X(name) ret[at++] = accrual->name;
         ACCRUALS(X)
 #undef X
-        assert(at == SERIES_COLUMNS);
+        assert(at == SERIES_COLUMNS_FIXED);
+        for (int evaluation = 0; evaluation < 2; evaluation++)
+                for (uint32_t i = 0; i < n_metrics; i++)
+                        ret[at++] = statistics_metrics(&statistics, evaluation)[i];
 }
 
 #undef COUNTS
@@ -176,25 +240,24 @@ static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *er
         Job *job = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_free_ LedgerRound *rounds = NULL;
-        _cleanup_free_ double *row = NULL;
+        double row[SERIES_COLUMNS_MAX];
+        SeriesNames columns;
         size_t n = 0;
         int r;
 
         r = rounds_read(job, m, &rounds, &n, error);
         if (r < 0)
                 return r;
-        row = calloc(SERIES_COLUMNS, sizeof(*row));
-        if (!row)
-                return -ENOMEM;
 
-        r = reply_table(m, series_name, SERIES_COLUMNS, &reply);
+        series_name(&job->progress, &columns);
+        r = reply_table(m, columns.names, columns.n, &reply);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
                 const Accrual accrual = progress_at(&job->progress, rounds[i].round);
 
-                series_row(&rounds[i], &accrual, row);
-                r = sd_bus_message_append_array(reply, 'd', row, SERIES_COLUMNS * sizeof(*row));
+                series_row(&rounds[i], &accrual, job->progress.n_metrics, row);
+                r = sd_bus_message_append_array(reply, 'd', row, columns.n * sizeof(*row));
                 if (r < 0)
                         return r;
         }
@@ -254,8 +317,8 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->context->jobs_fd, job->row.id))
                 return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
                                 "The files of job %" PRIu64
-                                " have been removed, its checkpoints among them; what it was and what it "
-                                "cost is still known.",
+                                " have been removed, its checkpoints among them; its settings and its "
+                                "bill remain.",
                                 job->row.id);
         if (r < 0)
                 return sd_bus_error_set(
@@ -277,6 +340,8 @@ const sd_bus_vtable job_vtable[] = {
 #undef X
                         SD_BUS_METHOD_WITH_ARGS(
                                         "Stop", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_stop, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_freeze, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_thaw, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssb)", settings),
                         method_get_settings, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS(

@@ -71,6 +71,7 @@ void job_finish(Job *job, uint32_t end, const char *sentence) {
         /* No other life begins, however long it takes until this is durable. */
         job->search = checkpoint_search_free(job->search);
         job->backoff = sd_event_source_disable_unref(job->backoff);
+        job->row.frozen_usec = 0;
         job->end.noted = true;
         job->end.end = end;
         job->end.sentence = g_strdup(sentence);
@@ -94,8 +95,8 @@ void job_give_up(Job *job, const char *sentence) {
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
         assert(job);
 
-        /* One that is back in the queue has a bill, and a daemon that was restarted has not read its records
-         * yet. */
+        /* A job that is back in the queue has a bill, and a restarted daemon has not read its records yet.
+         */
         (void) job_load_progress(job, false);
         job->progress.ended = false;
         job_finish(job, end, sentence);

@@ -68,8 +68,8 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* The caller's in run mode; elsewhere the job's own journal stream (Launch.journal), or where our own
- * words go. */
+/* In run mode the caller's standard error; otherwise the job's own journal stream (Launch.journal), or the
+ * standard error of this daemon. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
@@ -93,9 +93,7 @@ static void fill_launch(Job *job, Launch *launch) {
                                     : (uint32_t) getuid(),
                 .n_uids = ranges ? UIDS_MAX : 1,
                 .sandbox = job->settings.sandbox,
-                .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH
-                                              ? settings_processes(&job->settings)
-                                              : 0,
+                .scope_each = settings_scopes(&job->settings),
                 .exit_with_daemon = context->mode == DAEMON_RUN,
                 .journal = context->mode != DAEMON_RUN && context->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
@@ -106,28 +104,36 @@ static void fill_launch(Job *job, Launch *launch) {
         };
 }
 
-static int add_plugin(Job *job, LaunchRequest *request) {
+/* fd is taken. */
+static void add_mount(LaunchRequest *request, int fd, const char *at) {
+        LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
+
+        request->fds[_LAUNCH_FD_FIXED + request->launch.n_mounts++] = fd;
+        *mount = (LaunchMount){ .read_only = 1 };
+        (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
+}
+
+/* A file that came with the job. at: where it is mounted, NULL: nowhere. */
+static int add_file(const Job *job, LaunchRequest *request, const char *key, const char *at) {
+        int fd = at ? job_file_open(job->context->jobs_fd, job->row.id, key) : 0;
+
+        if (at && fd >= 0)
+                add_mount(request, fd, at);
+        return MIN(fd, 0);
+}
+
+static int add_plugin(const Job *job, LaunchRequest *request) {
         const char *slash = strrchr(job->settings.environment, '/');
-        LaunchMount *mount = request->launch.mounts;
-        int fd;
+        g_autofree char *at = NULL;
 
-        if (!environment_is_file(job->settings.environment))
-                return 0;
-        fd = job_file_open(job->context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
-        if (fd < 0)
-                return fd;
-
-        request->fds[_LAUNCH_FD_FIXED] = fd;
-        request->launch.n_mounts = 1;
-        mount->read_only = 1;
-        (void) snprintf(mount->at, sizeof(mount->at), PLUGIN_DIRECTORY "%s", slash + 1);
-        return 0;
+        if (environment_is_file(job->settings.environment))
+                at = g_strconcat(PLUGIN_DIRECTORY, slash + 1, NULL);
+        return add_file(job, request, BUS_FILE_ENVIRONMENT, at);
 }
 
 /* -ENOTRECOVERABLE: only its submitter can open it again. */
 static int add_directory(const Job *job, LaunchRequest *request) {
         const char *at = environment_directory(&job->settings);
-        LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
         int fd;
 
         if (!at)
@@ -137,10 +143,7 @@ static int add_directory(const Job *job, LaunchRequest *request) {
         fd = fcntl(job->directory_fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0)
                 return -errno;
-
-        request->fds[_LAUNCH_FD_FIXED + request->launch.n_mounts++] = fd;
-        *mount = (LaunchMount){ .read_only = 1 };
-        (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
+        add_mount(request, fd, at);
         return 0;
 }
 
@@ -195,7 +198,13 @@ static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const ch
         if (r < 0)
                 return r;
         *ret_what = "the directory of its virtual environment or model";
-        return add_directory(job, request);
+        r = add_directory(job, request);
+        if (r < 0)
+                return r;
+        *ret_what = "its data set";
+        if (!job->settings.dataset[0] || job->row.purpose == LAUNCH_EVALUATE)
+                return 0;
+        return add_file(job, request, BUS_FILE_DATASET, DATASET_FILE);
 }
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -294,11 +303,11 @@ static void on_closed(int error, void *userdata) {
 
         job->link_over = true;
         if (error < 0) {
-                /* It has been told to end; it is not believed to. */
+                /* The invoker has been told to end, but the daemon does not rely on it. */
                 job->disbelieved = true;
                 g_free(job->life_error);
                 job->life_error = g_strdup_printf(
-                                "its invoker said something impossible (%s)", g_strerror(-error));
+                                "its invoker sent an impossible message (%s)", g_strerror(-error));
                 job_arm_deadline(job, 0, NULL);
                 return;
         }
@@ -543,7 +552,9 @@ static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
                 return;
         }
         job->n_delays = 0;
-        job_arm_deadline(job, START_TIMEOUT_USEC, "it did not start within 60 s");
+        job_arm_deadline(job,
+                        START_TIMEOUT_USEC + LAUNCH_ANSWER_MSEC(settings_scopes(&job->settings)) * 1000ull,
+                        "it did not start in time");
         job_arm_runtime(job);
 }
 
@@ -551,6 +562,10 @@ void job_start(Job *job) {
         assert(job);
         assert(!job->launch && !job->link);
 
+        if (job->row.frozen_usec > 0) {
+                job_requeue(job);
+                return;
+        }
         job_turn_begin(job);
         job_set_state(job, JOB_STARTING);
         job_checkpoint_choose(job, begin_life);

@@ -29,6 +29,10 @@ typedef bool Value_b;
 typedef double Value_d;
 typedef const char *Value_s;
 typedef char **Value_as;
+typedef struct Value_ad {
+        const double *numbers;
+        size_t n;
+} Value_ad;
 
 #define X(type, name, member, changes) typedef Value_##type Value_of_##name;
 JOB_PROPERTIES(X)
@@ -56,6 +60,19 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
                                 ledger_error_words(-error), limit_advice(error));
 }
 
+/* No other program reaches the daemon of a run. */
+static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
+        if (job->context->mode == DAEMON_RUN)
+                (void) snprintf(ret, WAITING_MAX, "it is frozen: the key f lets it go on");
+        else
+                (void) snprintf(ret, WAITING_MAX, "it is frozen: `actorctl thaw %" PRIu64 "` lets it go on",
+                                job->row.id);
+}
+
+static bool is_freezing(const Job *job) {
+        return job->row.frozen_usec > 0 && job->end_wanted == PLAN_END_NOT && job_active(job);
+}
+
 /* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)", or what
  * holds a queued job; empty: it waits for nothing but a place. Into ret, returns ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
@@ -64,6 +81,10 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         size_t n;
 
         ret[0] = '\0';
+        if (job->state == JOB_QUEUED && job->row.frozen_usec > 0) {
+                say_frozen(job, ret);
+                return ret;
+        }
         if (job->state == JOB_QUEUED)
                 hold_words(&job->hold, &job->settings, ret, WAITING_MAX);
         if (!job_active(job))
@@ -101,13 +122,14 @@ VALUE_IS(StopSteps, job->settings.stop_steps)
 VALUE_IS(PriceSheet, job->settings.price_sheet)
 VALUE_IS(Currency, price_sheet_currency(job->sheet))
 VALUE_IS(SubmittedUSec, job->row.submitted_usec)
-VALUE_IS(State, job_state_to_string(job->state))
+VALUE_IS(State, job_state_word(job))
 VALUE_IS(Result, job->row.result)
 VALUE_IS(Fault, job->row.fault)
 VALUE_IS(StartedUSec, job->row.started_usec)
 VALUE_IS(EndedUSec, job->row.ended_usec)
 VALUE_IS(Life, job->row.life)
 VALUE_IS(Preempted, job->row.n_preempted)
+VALUE_IS(FrozenUSec, job->row.frozen_usec)
 VALUE_IS(Unit, job->answer.unit)
 VALUE_IS(ControlGroup, job->answer.control_group)
 VALUE_IS(Round, job->progress.round)
@@ -144,7 +166,11 @@ VALUE(DistributionReason) {
 }
 
 VALUE(Waiting) {
-        return waiting(job, scratch->text);
+        (void) waiting(job, scratch->text);
+        if (!scratch->text[0] && is_freezing(job))
+                (void) snprintf(scratch->text, WAITING_MAX,
+                                "it is being frozen: it ends the round in flight and writes a checkpoint");
+        return scratch->text;
 }
 
 VALUE(Environment) {
@@ -180,6 +206,23 @@ VALUE(PolicySHA256) {
         for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
                 (void) snprintf(scratch->text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
         return scratch->text;
+}
+
+VALUE(MetricNames) {
+        const Progress *p = &job->progress;
+
+        scratch->words = g_new0(char *, p->n_metrics + 1);
+        for (uint32_t i = 0; i < p->n_metrics; i++)
+                scratch->words[i] = g_strdup(p->metric_names[i]);
+        return scratch->words;
+}
+
+VALUE(MetricMeans) {
+        return (Value_ad){ job->progress.metrics, job->progress.n_metrics };
+}
+
+VALUE(EvaluationMetricMeans) {
+        return (Value_ad){ job->progress.evaluation_metrics, job->progress.n_metrics };
 }
 
 VALUE(CostPaper) {
@@ -222,6 +265,10 @@ static int append_s(sd_bus_message *reply, Value_s value) {
 
 static int append_as(sd_bus_message *reply, Value_as value) {
         return sd_bus_message_append_strv(reply, value);
+}
+
+static int append_ad(sd_bus_message *reply, Value_ad value) {
+        return sd_bus_message_append_array(reply, 'd', value.numbers, value.n * sizeof(double));
 }
 
 #define X(type, name, member, changes)                                                                      \

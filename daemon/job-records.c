@@ -92,8 +92,8 @@ static void say_budget(Job *job) {
                         (double) nano / 1e9, currency);
 }
 
-/* Its row makes a checkpoint count: everything before it is durable in the same transaction, and what it
- * replaces goes only after that. */
+/* A job may go on from a checkpoint once its row is in the ledger. The same transaction makes all earlier
+ * records durable; the checkpoint that it replaces is removed only after that. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,
@@ -188,6 +188,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_UPDATE:
         case RECORD_POOL:
         case RECORD_LOST:
+        case RECORD_METRIC:
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Closes the books of a life: all CPU time that its cgroup has counted is in a record, however the life
+/* Settles a life: sees to it that all CPU time that its cgroup has counted is in a record, however the life
  * ended.
  *
  * When the invoker is gone, the daemon asks the spawner what the cgroup has counted, again if the spawner,
  * the daemon or the answer is lost. If the invoker died without its last record, the daemon writes one of
  * kind *lost* for the CPU time that no record has. Only when that is committed does the next life begin,
  * counting from there; and only when the job's end is committed is the cgroup removed. So each step can be
- * repeated. A life with neither kind of last record has open books: a daemon that starts finds it in the
- * ledger, and asks.
+ * repeated. A life with neither kind of last record is not settled: a daemon that starts finds it in
+ * the ledger, and asks.
  *
  * The spawner's answer is kept in a small file beside the job's socket, which lasts as long as the cgroup:
  * until the machine restarts. */
@@ -26,7 +26,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* A spawner that was killed is asked again, some 51 s in all; each may take LAUNCH_TIMEOUT_USEC. */
+/* A spawner that was killed is asked again, some 51 s in all; each may take LAUNCH_ANSWER_MSEC(0). */
 enum { TRIES_MAX = 8 };
 #define RETRY_FIRST_USEC (100ull * 1000)
 
@@ -84,19 +84,19 @@ static bool has_last_record(const Job *job) {
 /* Makes the record of the lost usage, which is offered to the ledger like a record from the spool. */
 static void hold_lost(Job *job) {
         bool known = job->progress.life == job->row.life;
-        LifeBooks books = {
+        LifeUsage life = {
                 .life = job->row.life,
                 .seq = newest_seq(job),
                 .round = job->progress.round,
-                .metered = job->books.error == 0,
+                .metered = job->settling.error == 0,
                 .began_nsec = job->answer.cpu_nsec,
-                .over_nsec = job->books.nsec,
+                .over_nsec = job->settling.nsec,
                 .claimed_nsec = known ? job->progress.life_cpu_nsec : 0,
                 .error = job->life_error_number,
         };
 
         assert(!job->has_held);
-        lost_make(&books, &job->settings, &job->held);
+        lost_make(&life, &job->settings, &job->held);
         job->has_held = true;
 }
 
@@ -104,12 +104,12 @@ static void hold_lost(Job *job) {
  * it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
-               (job->books.error == -ENOENT ||
-                               (job->books.error == 0 && job->books.nsec <= job->answer.cpu_nsec));
+               (job->settling.error == -ENOENT ||
+                               (job->settling.error == 0 && job->settling.nsec <= job->answer.cpu_nsec));
 }
 
 static void conclude(Job *job) {
-        job->books.closed = true;
+        job->settling.closed = true;
         if (!has_last_record(job) && !was_none(job))
                 hold_lost(job);
 }
@@ -117,9 +117,9 @@ static void conclude(Job *job) {
 void job_settle_blindly(Job *job) {
         assert(job);
 
-        if (job->books.closed || job->has_held || job->row.life == 0)
+        if (job->settling.closed || job->has_held || job->row.life == 0)
                 return;
-        job->books.error = -ENODATA;
+        job->settling.error = -ENODATA;
         conclude(job);
         (void) job_offer_held(job);
 }
@@ -130,14 +130,14 @@ void job_settle_note(Job *job) {
         if (job->answer.abi != LAUNCH_ABI)
                 return;
         job->answer.life = job->row.life + 1;
-        job->answer.cpu_nsec = job->books.error == 0 ? job->books.nsec : UINT64_MAX;
+        job->answer.cpu_nsec = job->settling.error == 0 ? job->settling.nsec : UINT64_MAX;
         job_answer_keep(job);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
 
-        job->books.retry = sd_event_source_disable_unref(job->books.retry);
+        job->settling.retry = sd_event_source_disable_unref(job->settling.retry);
         job_look(job);
         return 0;
 }
@@ -145,13 +145,13 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* Notes that a question to the spawner failed. Returns whether it is given up; otherwise it is asked again
  * later. */
 static bool failed(Job *job, int error, const char *sentence) {
-        if (error != -ENOENT && job->books.n_tries++ < TRIES_MAX &&
-                        timer_start(job->context->event, &job->books.retry, "settle-retry",
-                                        RETRY_FIRST_USEC << job->books.n_tries, on_retry, job) >= 0)
+        if (error != -ENOENT && job->settling.n_tries++ < TRIES_MAX &&
+                        timer_start(job->context->event, &job->settling.retry, "settle-retry",
+                                        RETRY_FIRST_USEC << job->settling.n_tries, on_retry, job) >= 0)
                 return false;
         if (error != -ENOENT)
                 job_say_leftover(job, sentence);
-        job->books.error = error;
+        job->settling.error = error;
         return true;
 }
 
@@ -161,14 +161,14 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
 
         (void) close_fd(pid_fd);
         job->launch = launch_call_free(job->launch);
-        job->books.asked = false;
+        job->settling.asked = false;
         if (over.error < 0)
-                job->books.known = failed(job, over.error,
+                job->settling.known = failed(job, over.error,
                                 *over.message ? over.message : "its cgroup could not be read");
         else {
-                job->books.known = true;
-                job->books.error = 0;
-                job->books.nsec = over.cpu_nsec;
+                job->settling.known = true;
+                job->settling.error = 0;
+                job->settling.nsec = over.cpu_nsec;
         }
         job_look(job);
 }
@@ -180,8 +180,8 @@ static bool ask(Job *job, uint32_t purpose) {
         LaunchRequest request = {};
         int r;
 
-        if (job->books.known || job->books.asked || job->books.retry)
-                return job->books.known;
+        if (job->settling.known || job->settling.asked || job->settling.retry)
+                return job->settling.known;
         job->launch = launch_call_free(job->launch);
         request.launch = (Launch){
                 .abi = LAUNCH_ABI,
@@ -195,11 +195,11 @@ static bool ask(Job *job, uint32_t purpose) {
         };
         r = launch_call(context->event, context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                         on_answered, job, &job->launch);
-        job->books.asked = r >= 0;
+        job->settling.asked = r >= 0;
         if (r < 0)
-                job->books.known = failed(job, r == -ENOENT ? -ECONNREFUSED : r,
+                job->settling.known = failed(job, r == -ENOENT ? -ECONNREFUSED : r,
                                 "the spawner could not be asked to read or to remove its cgroup");
-        return job->books.known;
+        return job->settling.known;
 }
 
 static bool has_cgroup(const Job *job) {
@@ -216,13 +216,13 @@ static bool is_noted(const Job *job) {
 bool job_settle(Job *job) {
         assert(job);
 
-        if (job->books.closed)
+        if (job->settling.closed)
                 return true;
         if (!has_cgroup(job) || job->answer.life != job->row.life) {
                 job->launch = launch_call_free(job->launch);
-                job->books.known = true;
-                job->books.error = is_noted(job) ? 0 : -ENOENT;
-                job->books.nsec = job->answer.cpu_nsec;
+                job->settling.known = true;
+                job->settling.error = is_noted(job) ? 0 : -ENOENT;
+                job->settling.nsec = job->answer.cpu_nsec;
         }
         if (!ask(job, LAUNCH_SETTLE))
                 return false;
@@ -236,7 +236,8 @@ bool job_clear_away(Job *job) {
         if (!job->clearing) {
                 job->clearing = true;
                 job->launch = launch_call_free(job->launch);
-                job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
+                job->settling = (struct JobSettling){ .retry = sd_event_source_disable_unref(
+                                                                      job->settling.retry) };
                 if (job->answer.abi != LAUNCH_ABI)
                         job_answer_find(job);
         }

@@ -16,7 +16,7 @@ void job_settle_blindly(Job *job);
 /* Whether the cgroup of an ended job has been removed; if not, job_look() is called when it has. */
 bool job_clear_away(Job *job);
 
-/* What the spawner said of the newest life, beside the job's socket: it lasts until the host restarts, as
+/* The spawner's report on the newest life, beside the job's socket: it lasts until the host restarts, as
  * the cgroup does. */
 void job_answer_keep(const Job *job);
 void job_answer_find(Job *job);

@@ -20,6 +20,13 @@ const char *job_state_to_string(JobState state) {
         return (int) state >= 0 && state < _JOB_STATE_MAX ? job_states[state] : NULL;
 }
 
+const char *job_state_word(const Job *job) {
+        assert(job);
+
+        return job->state == JOB_QUEUED && job->row.frozen_usec > 0 ? JOB_FROZEN_WORD
+                                                                    : job_state_to_string(job->state);
+}
+
 static void count(JobContext *context, JobState state, int by) {
         if (state == JOB_QUEUED)
                 context->jobs.n_queued += by;

@@ -76,6 +76,7 @@ static void remove_files(Job *job) {
         job_life_clear(job);
         job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
         job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+        job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_DATASET);
         job_file_remove(context->jobs_fd, job->row.id, "state/" CHECKPOINT_RESERVE);
         job->stderr_fd = close_fd(job->stderr_fd);
         directory_forget(job);
@@ -174,7 +175,7 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* Of an invoker that was killed: a signal is all that the kernel may have sent it. */
+/* The invoker ended without a report, by a signal at most. */
 static void life_failed_unsaid(Job *job) {
         g_autofree char *sentence = g_strconcat(
                         "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);
@@ -206,8 +207,8 @@ static void life_check(Job *job) {
         if (job->state == JOB_QUEUED || job->backoff)
                 return;
         if (!job->link_over || !job->exited) {
-                /* One of the two signs that the invoker is gone. The daemon waits for the other, but not
-                 * for long. */
+                /* This is one of the two signs that the invoker is gone. The daemon waits for the other,
+                 * but not for long. */
                 if (job->link_over || job->exited)
                         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
                 return;
@@ -223,7 +224,7 @@ static void life_check(Job *job) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
                 return;
         }
-        if (!job->books.closed)
+        if (!job->settling.closed)
                 return;
         if (commit_now(job->context) < 0) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);

@@ -6,5 +6,5 @@
 #include "daemon/job.h"
 
 void job_step(Job *job);
-/* Waits for nothing more: what there is of the job by now is all of it. */
+/* Ends the job by what is known of it now, without waiting for further records or for its processes. */
 void job_leave(Job *job);

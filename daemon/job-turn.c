@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job's turns: from the queue into a place, and, where a rule of the administrator's takes the place
- * away, back into the queue. It ends its life by itself after the round in flight, with a checkpoint, and
- * its next life goes on from there: no work is lost and the policy is the same. */
+ * away or a user freezes the job, back into the queue. It ends its life by itself after the round in
+ * flight, with a checkpoint, and its next life goes on from there: no work is lost and the policy is the
+ * same. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/job-records.h"
@@ -51,9 +52,12 @@ void job_requeue(Job *job) {
         assert(job);
 
         reason = job->back_reason ?: "its place was needed";
+        if (job->row.frozen_usec > 0)
+                reason = JOB_FROZEN_REASON;
         (void) commit_now(job->context);
         job->row.n_preempted++;
-        job->row.back_usec = real_usec();
+        /* RuntimeMaxSec= counts from the first start. */
+        job->row.back_usec = job->row.started_usec > 0 ? real_usec() : 0;
         job_log_begin(&entry, job, MESSAGE_JOB_PREEMPTED);
         log_field(&entry, "ACTORD_REASON=%s", reason);
         log_field(&entry, "ACTORD_PREEMPTED=%" PRIu64, job->row.n_preempted);
@@ -65,6 +69,53 @@ void job_requeue(Job *job) {
         job_set_state(job, JOB_QUEUED);
         (void) job_save(job);
         jobs_schedule(&job->context->jobs);
+}
+
+int job_freeze(Job *job) {
+        LogEntry entry;
+
+        assert(job);
+
+        if (job->state == JOB_ENDED || job->end.noted || job->end_wanted != PLAN_END_NOT)
+                return -ESRCH;
+        if (!job_can_resume(job))
+                return -EOPNOTSUPP;
+        if (job->row.frozen_usec > 0)
+                return 0;
+
+        job->row.frozen_usec = real_usec();
+        job_log_begin(&entry, job, MESSAGE_JOB_FROZEN);
+        log_field(&entry, "ACTORD_REASON=%s", JOB_FROZEN_REASON);
+        log_send(&entry, LOG_INFO,
+                        job->state == JOB_QUEUED ? "Job %" PRIu64 " stays in the queue: %s."
+                                                 : "Job %" PRIu64
+                                                   " is to go back to the queue, and to stay there: %s.",
+                        job->row.id, JOB_FROZEN_REASON);
+        job_changed(job, JOB_CHANGE_STATE | JOB_CHANGE_NOW);
+        (void) job_save(job);
+        if (job->backoff)
+                job_requeue(job);
+        jobs_schedule(&job->context->jobs);
+        return 0;
+}
+
+int job_thaw(Job *job) {
+        LogEntry entry;
+
+        assert(job);
+
+        if (job->state == JOB_ENDED || job->end.noted || job->end_wanted != PLAN_END_NOT)
+                return -ESRCH;
+        if (job->row.frozen_usec == 0)
+                return 0;
+
+        job->row.frozen_usec = 0;
+        job_log_begin(&entry, job, MESSAGE_JOB_THAWED);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " may go on: a user thawed it.", job->row.id);
+        job_changed(job, JOB_CHANGE_STATE | JOB_CHANGE_NOW);
+        (void) job_save(job);
+        jobs_schedule(&job->context->jobs);
+        return 0;
 }
 
 /* Ends a life whose last checkpoint cannot be written: its invoker would try for ever. */
@@ -88,8 +139,8 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         if (job->end.noted)
                 return 0;
         if (job->end_wanted != PLAN_END_NOT) {
-                /* Asked twice, it does without a checkpoint that cannot be written. A run has KeepRest()
-                 * for that. */
+                /* If asked a second time, the job gives up a checkpoint that cannot be written. In run mode
+                 * KeepRest() serves for that. */
                 if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);
                 return 0;

@@ -14,7 +14,7 @@
 #include "lib/patience.h"
 
 #define FLOOR_USEC  (30ull * 1000 * 1000)
-#define ABSENT_USEC (2ull * 1000 * 1000) /* who hears a timer so late was stopped */
+#define ABSENT_USEC (2ull * 1000 * 1000) /* a daemon that gets a timer so late was stopped */
 #define TICK_USEC   (100ull * 1000)      /* no more often */
 
 static uint64_t now_usec(const Job *job) {
@@ -108,8 +108,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         bool may_wait = !job->exited && !job->life_error;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is
-         * not to blame for that, unless it does not answer or says nonsense. */
+        /* The invoker waits because the daemon cannot write its records, or because its checkpoint could
+         * not be written. It gets more time for that, as long as its answers come and are valid. */
         if (may_wait && is_kept_waiting(job)) {
                 job->was_kept = true;
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
@@ -132,8 +132,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         }
         if (!is_gone)
                 job_say_leftover(job, "its invoker neither ends nor can be killed");
-        /* A launch that is not answered yet comes too late. */
-        if (!job->books.asked)
+        /* Drops a launch without an answer: the answer would come too late. */
+        if (!job->settling.asked)
                 job->launch = launch_call_free(job->launch);
         job->link_over = job->exited = true;
         job_look(job);

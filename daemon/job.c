@@ -129,7 +129,7 @@ void job_life_clear(Job *job) {
         job->link_over = job->exited = job->adopting = job->kill_tried = job->was_kept = job->has_held =
                         false;
         job->life_hopeless = job->disbelieved = false;
-        job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
+        job->settling = (struct JobSettling){ .retry = sd_event_source_disable_unref(job->settling.retry) };
         job->clearing = job->launch_failed = job->files_counted = false;
         job->plan = (Plan){};
         job->back_reason = NULL;

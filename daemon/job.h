@@ -19,6 +19,8 @@
         X(QUEUED, "queued") \
         X(STARTING, "starting") X(RUNNING, "running") X(ENDING, "ending") X(ENDED, "ended")
 
+#define JOB_FROZEN_WORD "frozen"
+
 typedef enum JobState {
 #define X(name, word) JOB_##name,
         JOB_STATES(X)
@@ -60,15 +62,14 @@ struct Job {
         uint64_t silent_usec; /* for how long it did not answer, of one that is given up; 0: it does */
         bool link_over, exited, adopting, kill_tried;
         bool was_kept; /* when its deadline was last looked at, it had to wait for us */
-        struct JobBooks {
-                bool asked, known,
-                                /* what its cgroup counted, of the spawner; its last record is made */
-                                closed;
+        struct JobSettling {
+                bool asked, known; /* the spawner: for the reading of the cgroup */
+                bool closed;       /* the life's last record is made */
                 unsigned n_tries;
-                int error; /* why it is not known */
-                uint64_t nsec;
+                int error;     /* why the reading is unknown */
+                uint64_t nsec; /* the reading */
                 sd_event_source *retry;
-        } books;
+        } settling;
         bool clearing;         /* the job is over: its cgroup is being removed */
         bool launch_failed;    /* the life's */
         bool life_hopeless;    /* another life would fail the same */
@@ -127,13 +128,18 @@ const char *job_state_to_string(JobState state);
 static inline bool job_active(const Job *job) {
         return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
 }
-/* Whether the job can go back to the queue and lose nothing: an evaluation or verification writes no
- * checkpoint, and a directory that only the submitter can open again is not given up. */
-static inline bool job_may_go_back(const Job *job) {
-        return (job->state == JOB_STARTING || job->state == JOB_RUNNING) &&
-               job->row.purpose == LAUNCH_TRAIN && job->end_wanted == PLAN_END_NOT && !job->backoff &&
+/* Whether another life of the job loses nothing: an evaluation or verification writes no checkpoint, and a
+ * directory that only the submitter can open again is not given up. */
+static inline bool job_can_resume(const Job *job) {
+        return job->row.purpose == LAUNCH_TRAIN &&
                (!environment_directory(&job->settings) || job->directory_fd >= 0);
 }
+static inline bool job_may_go_back(const Job *job) {
+        return (job->state == JOB_STARTING || job->state == JOB_RUNNING) && job_can_resume(job) &&
+               job->end_wanted == PLAN_END_NOT && !job->backoff;
+}
+/* The state as users see it: a job in the queue that a user froze is "frozen". */
+const char *job_state_word(const Job *job);
 /* Whether the newest life has records that were not read yet; they stay when their writer dies. */
 bool job_has_unread(const Job *job);
 /* SchedulerKind of the job: only training scales. */
@@ -156,8 +162,8 @@ void job_row_end(JobContext *context, LedgerJob *row);
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
 
-/* Reads the job's records from the ledger into its progress: once, or, asked to do it anew (when a life
- * ended, its tail became waste), again. */
+/* Reads the job's records from the ledger into its progress, unless that was done before. anew: reads them
+ * again, since the tail of a life that ended has become waste. */
 int job_load_progress(Job *job, bool anew);
 /* The same in portions of at most `most` records. job_replay_some() returns 1 if there are more. */
 JobReplay *job_replay_new(Job *job);

@@ -32,7 +32,7 @@ typedef enum JobChange {
         JOB_CHANGE_NOW = 8,
 } JobChange;
 
-/* What became known of a job, for job_step(). */
+/* Facts that became known about a job, for job_step(). */
 typedef enum JobNews {
         JOB_NEWS_LIFE = 1,   /* its life may be over, or something that its end waits for has happened */
         JOB_NEWS_COMMIT = 2, /* all that was queued for the ledger is durable */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keepers that are ready wait for the gate's orders on one socket, and any of them takes the next; what
- * each is doing it says in memory that all share. The *attic* is one keeper more, for descriptors that
+/* Keepers that are ready wait for the gate's orders on one socket, and any of them takes the next order.
+ * Each keeper notes in shared memory what it is doing. The *attic* is one more keeper, for descriptors that
  * the daemon will never ask for: it holds them until it has many, or until the gate rests, and then ends. */
 #include "daemon/keeper.h"
 
@@ -175,8 +175,8 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* One that was asked for and never fetched goes with its token, a moment from now: it must not be
-         * the last. */
+        /* Descriptors that were asked for and never fetched are closed with their token after a moment.
+         * Until then this process must not end. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }
@@ -369,7 +369,8 @@ static int place_of(Keepers *keepers, uint32_t uid) {
         r = attic_open(keepers);
         if (r >= 0)
                 return keepers->attic_fd;
-        /* Better one too many of this user's than none for all. */
+        /* There is no attic. A ready keeper takes the message although its user has enough of them:
+         * otherwise this message would stop those of all users. */
         return n_ready > 0 ? keepers->orders[1] : r;
 }
 

@@ -22,6 +22,7 @@ extern char **environ;
 struct LaunchCall {
         int fd;
         sd_event_source *io, *timer;
+        unsigned timeout_msec;
         launch_answered_t answered;
         void *userdata;
 };
@@ -155,9 +156,13 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
 
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         LaunchCall *call = userdata;
-        LaunchAnswer answer = failed_answer(
-                        -ETIMEDOUT, "the spawner did not answer within 30 s; its messages may say why");
+        LaunchAnswer answer;
+        char sentence[96];
 
+        (void) snprintf(sentence, sizeof(sentence),
+                        "the spawner did not answer within %u s; its messages may say why",
+                        call->timeout_msec / 1000);
+        answer = failed_answer(-ETIMEDOUT, sentence);
         call->answered(&answer, -EBADF, call->userdata);
         return 0;
 }
@@ -175,7 +180,12 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         call = malloc(sizeof(*call));
         if (!call)
                 return -ENOMEM;
-        *call = (LaunchCall){ .fd = -EBADF, .answered = answered, .userdata = userdata };
+        *call = (LaunchCall){
+                .fd = -EBADF,
+                .timeout_msec = LAUNCH_ANSWER_MSEC(request->launch.scope_each),
+                .answered = answered,
+                .userdata = userdata,
+        };
 
         call->fd = socket_path ? connect_spawner(socket_path) : start_spawner();
         if (call->fd < 0)
@@ -190,7 +200,8 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         r = reading_start(event, &call->io, "spawner", call->fd, on_answer, call);
         if (r < 0)
                 return r;
-        r = timer_start(event, &call->timer, "spawner-timeout", LAUNCH_TIMEOUT_USEC, on_timeout, call);
+        r = timer_start(event, &call->timer, "spawner-timeout", call->timeout_msec * 1000ull, on_timeout,
+                        call);
         if (r < 0)
                 return r;
 

@@ -8,8 +8,7 @@
 #include <systemd/sd-event.h>
 #include "include/launch.h"
 
-#define LAUNCH_TIMEOUT_USEC (30ull * 1000 * 1000)
-#define SPAWN_SOCKET        "/run/actord/spawn.sock"
+#define SPAWN_SOCKET "/run/actord/spawn.sock"
 
 typedef struct LaunchCall LaunchCall;
 

@@ -51,9 +51,9 @@ typedef struct LineEntry {
         uint64_t served; /* when its user had the last turn: a count that rises */
 } LineEntry;
 
-/* Whose turn it is; entries in the order of their arrival. The index of a call that waits, or -1. Pure:
- * of those whose key has room, a call of the user with the fewest active ones; of equals, of the user
- * whose last turn is longest ago; of equals, the oldest. */
+/* The index of the waiting call that is next, or -1; entries in the order of their arrival. Pure. Among
+ * calls whose key has room it is one of the user with the fewest active calls; among equal users, of the
+ * one whose last turn is longest ago; among that user's calls, the oldest. */
 ssize_t line_pick(const LineEntry *entries, size_t n, unsigned n_max, unsigned n_key_max);
 
 Lines *lines_new(Manager *manager);

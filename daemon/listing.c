@@ -24,7 +24,7 @@ static void fill_in(const Job *job, LedgerListed *row) {
         row->n_env_steps = progress->statistics.n_env_steps;
         row->return_mean = progress->statistics.return_mean;
         row->cost_full = bill.full;
-        row->state = job_state_to_string(job->state);
+        row->state = job_state_word(job);
         row->result = job->row.result;
         row->started_usec = job->row.started_usec;
         row->ended_usec = job->row.ended_usec;
@@ -123,14 +123,14 @@ static void filter_done(Filter *filter) {
 
 static int check_states(char **states, sd_bus_error *error) {
         for (char **word = states; *word; word++) {
-                bool known = false;
+                bool known = g_str_equal(*word, JOB_FROZEN_WORD);
 
                 for (JobState state = 0; state < _JOB_STATE_MAX; state++)
                         known = known || g_str_equal(*word, job_state_to_string(state));
                 if (!known)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "`%s` is not a state of a job: queued, starting, running, ending, "
-                                        "ended.",
+                                        "`%s` is not a state of a job: queued, frozen, starting, running, "
+                                        "ending, ended.",
                                         *word);
         }
         return 0;

@@ -7,5 +7,5 @@
 
 int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_list_jobs_filtered(sd_bus_message *m, void *userdata, sd_bus_error *error);
-/* GetTotals: what ended jobs came to. */
+/* GetTotals: sums over ended jobs. */
 int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error);

@@ -49,7 +49,7 @@ static int failure_exit_status(int error) {
         case EINVAL:
         case EBADMSG:
         case EUCLEAN: return FAILURE_CONFIG;
-        default: return FAILURE_OTHER; /* not an enum of ours */
+        default: return FAILURE_OTHER; /* the enum is not ours */
         }
 }
 
@@ -141,7 +141,7 @@ static int parse_options(int argc, char **argv) {
                 }
 
         if (optind < argc)
-                return wrong_usage("there are no arguments but options: ", argv[optind]);
+                return wrong_usage("only options are allowed, but there are arguments: ", argv[optind]);
         if (arg_recover && !arg_state)
                 return wrong_usage("--recover needs --state=DIR", "");
         if (arg_mode == DAEMON_RUN && !arg_state)
@@ -151,8 +151,8 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode a terminal's Ctrl-C is for the caller alone, and whatever of the job loses its parent comes
- * to us. */
+/* In run mode a terminal's Ctrl-C reaches the caller alone, and the job's processes that lose their parent
+ * become our children. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
                 return 0;

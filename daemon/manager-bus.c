@@ -78,7 +78,8 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        /* Whose files have been copied, or whose groups are asked for, was allowed to submit before that. */
+        /* A caller whose files have been copied, or whose groups are being asked for, was authorised before
+         * that. */
         r = copies_has(manager, m) || quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_SUBMIT, uid, again, error);
@@ -199,16 +200,16 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
 
         if (manager->context.mode != DAEMON_RUN)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                                "Only a run's daemon leaves; this one keeps what waits until it can be "
-                                "written.");
+                                "Only the daemon of a run leaves; this one keeps its records until they "
+                                "can be written.");
         r = refuse_inspecting(manager, error);
         if (r < 0)
                 return r;
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
-                                "What the ledger in %s lacks could be kept nowhere: %s. TMPDIR= may name a "
-                                "place.",
+                                "The records that the ledger in %s lacks could not be kept anywhere: %s. "
+                                "TMPDIR= may name a place.",
                                 manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, "s", path ? path : "");
 }
@@ -226,7 +227,7 @@ static int append_sheet(sd_bus_message *reply, const char *name) {
         PriceSheet *sheet = NULL;
         int r;
 
-        /* One that cannot be read is listed by its name alone: the others are still worth listing. */
+        /* A sheet that cannot be read is listed by its name alone, so that the others are still listed. */
         if (sheets_read(name, &text) < 0 || price_sheet_parse(text, name, &sheet, &message) < 0)
                 return sd_bus_message_append(
                                 reply, "(sssss)", name, "", "", "", message ? message : "cannot be read");
@@ -431,7 +432,7 @@ int manager_bus_new(Manager *manager, int run_fd) {
 
         assert(manager);
 
-        /* The one caller of run mode can hold up no daemon but its own. */
+        /* Run mode needs no gate (daemon/gate.c): its caller can only hold up a daemon of their own. */
         r = manager->context.mode == DAEMON_RUN ? open_pair(manager, run_fd) : open_bus(manager);
         if (r < 0)
                 log_line(LOG_ERR, "The %s bus cannot be reached: %s%s.",

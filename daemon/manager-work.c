@@ -57,7 +57,9 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
         g_autofree char *rest = NULL;
 
         if (manager->context.mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
-                log_line(LOG_ERR, "What the ledger in %s lacks is in %s: `actorctl recover` takes it in.",
+                log_line(LOG_ERR,
+                                "The records that the ledger in %s lacks are in %s: `actorctl recover` "
+                                "adds them.",
                                 manager->context.state_directory, rest);
         log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
                         manager->context.state_directory);

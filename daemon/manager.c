@@ -170,14 +170,14 @@ static void say_checking(uint64_t bytes) {
                         CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
 }
 
-/* Several callers may look at a run at once; each has a daemon of its own, which has its turn soon. */
-static int open_in_turn(const Manager *manager, const char *path, Ledger **ret) {
+/* `actorctl recover` may have the ledger of a run, and ends soon. */
+static int open_to_inspect(const char *path, Ledger **ret) {
         uint64_t until = clock_boottime() + INSPECT_WAIT_NSEC;
         int r;
 
         for (;;) {
-                r = ledger_open_checked(path, say_checking, ret);
-                if (r != -EBUSY || !manager->inspects || clock_boottime() >= until)
+                r = ledger_open_to_read(path, say_checking, ret);
+                if (r != -EBUSY || clock_boottime() >= until)
                         return r;
                 g_usleep(INSPECT_PAUSE_USEC);
         }
@@ -193,7 +193,8 @@ static int open_ledger(Manager *manager) {
                                 limit_advice(r));
                 return r;
         }
-        r = open_in_turn(manager, path, &manager->context.ledger);
+        r = manager->inspects ? open_to_inspect(path, &manager->context.ledger)
+                              : ledger_open_checked(path, say_checking, &manager->context.ledger);
         if (r == -EBUSY)
                 return say_second(manager);
         if (r == -EUCLEAN)

@@ -99,8 +99,8 @@ static void read_some(void *userdata) {
                 return;
         if (r < 0)
                 log_line(LOG_WARNING,
-                                "What jobs of an older actord came to could not be written down (%s); the "
-                                "next start goes on with it.",
+                                "Totals of jobs of an older actord could not be written to the ledger "
+                                "(%s); the next start tries again.",
                                 ledger_error_words(r));
         older_done(manager);
 }

@@ -5,7 +5,7 @@
 
 #include "daemon/manager.h"
 
-/* The newest KeepJobs= of them at once, the others in the background; then what their
- * records came to, job by job: until that is done lists show 0 for it. */
+/* The newest KeepJobs= of them at once, the others in the background; then the sums of their records, job
+ * by job: lists show 0 until these are read. */
 void older_start(Manager *manager);
 void older_done(Manager *manager);

@@ -51,7 +51,7 @@ static Hold hold_by(const Job *job, const UserState *user) {
 /* Whether it waits for a place, and not for room in its user's quota. */
 static bool waits(Job *job, UserState *user) {
         job->hold = (Hold){};
-        if (job->state != JOB_QUEUED)
+        if (job->state != JOB_QUEUED || job->row.frozen_usec > 0)
                 return false;
         job->hold = hold_by(job, user);
         user->blocked = job->hold.reason != HOLD_NOTHING;
@@ -112,7 +112,7 @@ static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 
         if (user->money.reason != HOLD_NOTHING)
-                return "its user's jobs have spent what they may today (MaxMoneyPerDayPerUser=)";
+                return "its user's jobs have reached the limit of today's spending (MaxMoneyPerDayPerUser=)";
         if (user->known && money->nano > 0 &&
                         !g_str_equal(money->currency, price_sheet_currency(job->sheet)))
                 return "its user's money a day is in another currency than its price sheet "
@@ -128,7 +128,9 @@ static void send_back(Manager *manager) {
 
                 if (job->back_reason || !job_may_go_back(job))
                         continue;
-                reason = overspends(job, user_state(manager, users, job->row.uid));
+                reason = job->row.frozen_usec > 0
+                                         ? JOB_FROZEN_REASON
+                                         : overspends(job, user_state(manager, users, job->row.uid));
                 if (reason)
                         job_go_back(job, reason);
         }

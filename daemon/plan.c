@@ -56,8 +56,8 @@ int plan_connect(int directory_fd, const char *name) {
         if (fd < 0)
                 return -errno;
 
-        /* Who says Hello is told by the kernel with the message: SO_PEERCRED would name who made the
-         * listening socket, which is us. */
+        /* The kernel names the sender of Hello with the message. SO_PEERCRED would name the process that
+         * made the listening socket, which is us. */
         if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0)
                 return -errno;
         if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
@@ -201,7 +201,8 @@ static int flush_plan(PlanLink *link) {
         return sd_event_source_set_io_events(link->source, events);
 }
 
-/* One that says what cannot be is not followed any further; if it still listens, it ends at once. */
+/* An invoker that reports something impossible is not followed any further; if it still listens, it is told
+ * to end at once. */
 static void dismiss(PlanLink *link) {
         Plan plan = link->plan;
 

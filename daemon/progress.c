@@ -12,6 +12,8 @@
 #include "include/sandbox.h"
 #include "lib/limits.h"
 #include "lib/saturate.h"
+#include "lib/slot.h"
+#include "lib/statistics.h"
 #include "lib/string-tables.h"
 
 void progress_init(Progress *progress) {
@@ -23,6 +25,8 @@ void progress_init(Progress *progress) {
                 .evaluation_sd = NAN,
                 .curve_stride = 1,
         };
+        for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++)
+                progress->metrics[i] = progress->evaluation_metrics[i] = NAN;
 }
 
 void progress_done(Progress *progress) {
@@ -85,8 +89,8 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* What a scheduler may know of a round, from its records alone: the same whether or not anyone looks
- * how good the policy is, except that looking uses up a budget too. */
+/* The facts of a round that a scheduler may know, from its records alone. They are the same with and
+ * without evaluations, except that an evaluation uses up a budget too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
@@ -117,6 +121,15 @@ static void add_rollout(Progress *p, const Record *record) {
                 p->slowest_nsec = record->metered.emulated_nsec;
 }
 
+/* Takes the means of an evaluation that is over. */
+static void take_evaluation(Progress *p, const Record *record) {
+        Statistics statistics = record->statistics;
+
+        p->evaluation_mean = statistics.evaluation_mean;
+        p->evaluation_sd = statistics.evaluation_sd;
+        memcpy(p->evaluation_metrics, statistics_metrics(&statistics, true), sizeof(p->evaluation_metrics));
+}
+
 /* The test that the invoker makes at the same place, on the same numbers. NaN compares false. */
 static bool reaches_target(const JobSettings *settings, const Statistics *statistics) {
         return (settings_present(settings, SETTING_Job_StopReturn) &&
@@ -136,10 +149,11 @@ static void add_round(
         p->n_actors = record->decision.n_actors;
         /* Its episodes were added up as they came; the round has them in their order, whose last digit is
          * everybody's. */
-        if (isfinite(record->statistics.evaluation_mean)) {
-                p->evaluation_mean = record->statistics.evaluation_mean;
-                p->evaluation_sd = record->statistics.evaluation_sd;
-        }
+        if (isfinite(record->statistics.evaluation_mean))
+                take_evaluation(p, record);
+        for (uint32_t i = 0; i < p->n_metrics; i++)
+                if (isfinite(statistics_metrics(&p->statistics, false)[i]))
+                        p->metrics[i] = statistics_metrics(&p->statistics, false)[i];
 
         if (!p->target_reached && reaches_target(settings, &record->statistics)) {
                 p->target_reached = true;
@@ -148,6 +162,21 @@ static void add_round(
         }
 
         add_curve(p, sheet, settings);
+}
+
+/* Adds an episode's metrics to the means of its evaluation. */
+static void add_evaluation_metrics(Progress *p, const Record *record) {
+        Statistics statistics = record->statistics;
+
+        for (uint32_t i = 0; i < p->n_metrics; i++) {
+                double x = statistics_metrics(&statistics, true)[i], *mean = &p->evaluation_metrics[i];
+
+                if (!isfinite(x))
+                        continue;
+                if (p->n_evaluation_metrics[i]++ == 0)
+                        *mean = 0;
+                *mean += (x - *mean) / (double) p->n_evaluation_metrics[i];
+        }
 }
 
 static void add_evaluation(Progress *p, const Record *record) {
@@ -161,12 +190,17 @@ static void add_evaluation(Progress *p, const Record *record) {
                 p->evaluation_round = record->round;
                 p->n_evaluations = 0;
                 p->evaluation_squares = 0;
+                for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++) {
+                        p->n_evaluation_metrics[i] = 0;
+                        p->evaluation_metrics[i] = NAN;
+                }
         }
         p->evaluation_sd = NAN;
         before = p->n_evaluations == 0 ? 0 : p->evaluation_mean;
         p->n_evaluations++;
         p->evaluation_mean = before + (x - before) / (double) p->n_evaluations;
         p->evaluation_squares += (x - before) * (x - p->evaluation_mean);
+        add_evaluation_metrics(p, record);
 }
 
 /* Adds an evaluation that ended after its round had closed. */
@@ -174,11 +208,12 @@ static void add_evaluated(Progress *p, const Record *record) {
         if (record->wasted)
                 return;
 
-        p->evaluation_mean = record->statistics.evaluation_mean;
-        p->evaluation_sd = record->statistics.evaluation_sd;
+        take_evaluation(p, record);
         if (p->round == record->round) {
-                p->statistics.evaluation_mean = record->statistics.evaluation_mean;
-                p->statistics.evaluation_sd = record->statistics.evaluation_sd;
+                p->statistics.evaluation_mean = p->evaluation_mean;
+                p->statistics.evaluation_sd = p->evaluation_sd;
+                memcpy(statistics_metrics(&p->statistics, true), p->evaluation_metrics,
+                                sizeof(p->evaluation_metrics));
         }
 }
 
@@ -243,6 +278,19 @@ static void add_ended(Progress *p, const Record *record) {
         memcpy(p->policy_sha256, record->sha256, sizeof(p->policy_sha256));
 }
 
+/* Each life says all names. One that is no name is left out, with those after it. */
+static void add_metric(Progress *p, const Record *record) {
+        uint64_t i = record->ordinal;
+
+        if (i == 0)
+                p->n_metrics = 0;
+        if (i != p->n_metrics || i >= ACTORD_METRICS_MAX ||
+                        !metric_name_possible((const char *) record->sha256))
+                return;
+        memcpy(p->metric_names[i], record->sha256, sizeof(p->metric_names[i]));
+        p->n_metrics++;
+}
+
 void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         assert(p);
         assert(sheet);
@@ -290,11 +338,13 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 };
                 break;
         case RECORD_ENDED: add_ended(p, record); break;
+        case RECORD_METRIC: add_metric(p, record); break;
         case RECORD_LOST: add_lost(p, sheet, settings, record); break;
         case RECORD_WORKER:
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                /* One that was found damaged is waste: lives that leave nothing else come to an end. */
+                /* A checkpoint that was found damaged is waste: a job whose lives leave nothing else must
+                 * end. */
                 if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
                         p->n_lacking = 0;

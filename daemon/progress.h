@@ -67,7 +67,15 @@ typedef struct Progress {
         /* Welford's running sums of the newest evaluation, as far as it has come. */
         uint64_t evaluation_life, evaluation_round, n_evaluations;
         double evaluation_mean, evaluation_squares;
-        double evaluation_sd; /* as the round says that it closed; NaN before */
+        double evaluation_metrics[ACTORD_METRICS_MAX];     /* their means in that evaluation; NaN: none */
+        uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* episodes that have them */
+        double evaluation_sd;                              /* as the round says that it closed; NaN before */
+
+        /* The environment's metrics of an episode, in its order: names, and means over the episodes that
+         * ended in the newest round that has some; NaN: none did. */
+        uint32_t n_metrics;
+        char metric_names[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
+        double metrics[ACTORD_METRICS_MAX];
 
         uint64_t life_cpu_nsec;     /* that records of this life claim */
         bool lost;                  /* this life, whose invoker died without a last record */
@@ -97,8 +105,8 @@ void progress_done(Progress *progress);
 void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 
-/* Of a job that has closed a round: whether its newest life has ended before its first one, since its
- * learner or its invoker lacked something of the host's that may be there later. */
+/* Whether the newest life of a job that has closed rounds ended before its own first round, because its
+ * learner or its invoker lacked something of the host that may be there later. */
 bool progress_lacked(const Progress *progress);
 
 /* Costs and time accrued at the end of a round, interpolated between two points of the curve. */

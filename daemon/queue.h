@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whose turn it is, and who has had his. Pure: first come, first served for each user; of the users, who
- * has the fewest jobs running; of equals, who came first. While others wait, a user runs at most his
- * share of the places; with preemption the youngest job beyond it goes back to the queue. */
+/* The order in which users' jobs start, and which job gives its place back. Pure. Each user's jobs start in
+ * the order of their submission; the next job is one of the user with the fewest running, and of equal
+ * users the one whose job came first. While others wait, a user runs at most his share of the places; with
+ * preemption the youngest job beyond it goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +28,7 @@ typedef struct QueueEntry {
 /* The index of the job that may start now; -1: none. */
 ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max);
 
-/* The index of the job that is to go back now, so that a user gets his share; -1: none. Of the user who
+/* The index of the job that is to go back now, so that another user gets a share; -1: none. Of the user who
  * is most beyond the share it is the youngest, and it goes back only after it has run for after_usec.
  * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: not at all. */
 ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_max, uint64_t after_usec,

@@ -96,8 +96,8 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
                now_usec - ended_usec >= keep_usec;
 }
 
-/* By what directories there are, not by what jobs are listed: KeepJobs= may have forgotten some. One that
- * the ledger does not know is another ledger's, and is left. */
+/* Goes by the directories that exist and not by the list of jobs, as KeepJobs= may have dropped a job whose
+ * directory is still there. A directory whose job is not in the ledger belongs to another one: it stays. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->context.jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();

@@ -26,19 +26,18 @@ int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret) {
         return 0;
 }
 
-int reply_table(sd_bus_message *m, const char *(*name)(size_t column), size_t n_columns,
-                sd_bus_message **ret) {
+int reply_table(sd_bus_message *m, const char *const *names, size_t n_columns, sd_bus_message **ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
-        assert(name);
+        assert(names);
         assert(ret);
 
         r = reply_list(m, "s", &reply);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_columns; i++) {
-                r = sd_bus_message_append(reply, "s", name(i));
+                r = sd_bus_message_append(reply, "s", names[i]);
                 if (r < 0)
                         return r;
         }
@@ -69,8 +68,7 @@ int reply_no_sheet(sd_bus_error *error, const char *name, int r) {
 
         if (r == -ENOENT)
                 return sd_bus_error_setf(error, BUS_ERROR(NoSuchPriceSheet),
-                                "There is no price sheet `%s`; `actorctl price list` shows those there are.",
-                                name);
+                                "There is no price sheet `%s`; `actorctl price list` lists them.", name);
         return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "Price sheet `%s` cannot be read: %s%s.",
                         name, g_strerror(-r), limit_advice(r));
 }

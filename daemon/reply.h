@@ -8,8 +8,7 @@
 /* A reply that is one list, which is open for its rows. */
 int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret);
 /* A reply that is a table of numbers: the names of its columns, and a list of rows that is open. */
-int reply_table(sd_bus_message *m, const char *(*name)(size_t column), size_t n_columns,
-                sd_bus_message **ret);
+int reply_table(sd_bus_message *m, const char *const *names, size_t n_columns, sd_bus_message **ret);
 /* Closes the list that a reply ends with, and sends the reply. 1, or negative. */
 int reply_send(sd_bus_message *reply);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "daemon/job-step.h"
 #include "daemon/job.h"
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "lib/sanitise.h"
 #include "lib/tree.h"
 #include "lib/string-tables.h"
@@ -95,14 +97,32 @@ int rest_keep(Manager *manager, char **ret) {
         return r;
 }
 
-/* Whether this user made it: another user could have put it there for us to find. */
-static bool belongs(const char *directory, const char *state_directory) {
-        g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL), *origin = NULL;
+/* The state directory to which a rest belongs. NULL: it is no rest, or another user made it, and could have
+ * written any path of ours there. */
+static char *origin_of(const char *directory) {
+        g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
+        char origin[PATH_MAX];
         struct stat st;
 
-        return lstat(directory, &st) >= 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-               g_file_get_contents(path, &origin, NULL, NULL) &&
-               (!state_directory || g_str_equal(origin, state_directory));
+        if (lstat(directory, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+                return NULL;
+        return file_read_at(AT_FDCWD, path, origin, sizeof(origin)) < 0 || !*origin ? NULL
+                                                                                    : g_strdup(origin);
+}
+
+/* Whether the directory belongs to another user and names an origin: then it is not taken for a run,
+ * whatever else lies in it. */
+static bool is_foreign_rest(const char *directory) {
+        g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
+        struct stat st, origin;
+
+        return lstat(directory, &st) >= 0 && st.st_uid != geteuid() && lstat(path, &origin) >= 0;
+}
+
+static bool belongs(const char *directory, const char *state_directory) {
+        g_autofree char *origin = origin_of(directory);
+
+        return g_strcmp0(origin, state_directory) == 0;
 }
 
 static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
@@ -112,7 +132,7 @@ static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         uint64_t n;
         int r;
 
-        /* A later program may find an older schema. */
+        /* An older program may have written it: opening it to write brings its schema up to date. */
         r = ledger_open(path, &rest);
         if (r < 0)
                 return r;
@@ -206,13 +226,29 @@ static int recover(const char *path, const char *state_directory, unsigned *n_sa
         return r < 0 ? r : end_jobs(state_directory, ledger, n_said);
 }
 
+static void say_failed(const char *ledger, int r) {
+        bool full = r == -ENOSPC || r == -EDQUOT;
+
+        (void) fprintf(stderr, "actord: The records that %s lacks could not be written to it: %s. %s.\n",
+                        ledger, ledger_error_words(r),
+                        full ? "They are kept where they are: free some space on the disk of the ledger, "
+                               "then run `actorctl recover` again"
+                             : "They are kept where they are");
+}
+
 int rest_recover(const char *directory) {
-        g_autofree char *origin_path = g_build_filename(directory, ORIGIN_NAME, NULL), *state = NULL,
-                        *path = NULL, *safe = NULL;
+        g_autofree char *state = origin_of(directory), *path = NULL, *safe = NULL;
         unsigned n_said = 0;
         int r;
 
-        if (!g_file_get_contents(origin_path, &state, NULL, NULL))
+        if (!state && is_foreign_rest(directory)) {
+                safe = sanitise_text(directory);
+                (void) fprintf(stderr,
+                                "actord: The records in %s are another user's: run this as that user.\n",
+                                safe);
+                return -EPERM;
+        }
+        if (!state)
                 state = g_canonicalize_filename(directory, NULL);
         path = g_build_filename(state, LEDGER_NAME, NULL);
         r = recover(path, state, &n_said);
@@ -220,8 +256,7 @@ int rest_recover(const char *directory) {
         if (r == -EBUSY)
                 (void) fprintf(stderr, "actord: The run in %s still goes on.\n", safe);
         else if (r < 0)
-                (void) fprintf(stderr, "actord: The ledger %s could not take in what it lacks: %s.\n", safe,
-                                g_strerror(-r));
+                say_failed(safe, r);
         else if (n_said == 0)
                 (void) printf("The run in %s lacks nothing.\n", safe);
         return r;

@@ -68,7 +68,7 @@ Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota) {
         assert(context);
         assert(quota);
 
-        /* A ledger that cannot be read holds everything up by itself. */
+        /* A ledger that cannot be read stops all jobs anyway. */
         if (quota->money.nano == 0 || ledger_spending(context->ledger, uid, day_of(now, day),
                                                       quota->money.currency, &nano) < 0)
                 return (Hold){};

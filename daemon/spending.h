@@ -14,7 +14,7 @@
 /* Users without a limit are counted less often, since each time writes two pages. */
 #define SPENDING_NOTE_USEC (5000ull * 1000)
 
-/* Before a commit: what jobs have come to goes into the same transaction as their records. After it
+/* Before a commit: what jobs have cost so far goes into the same transaction as their records. After it
  * *ret_users are the users of those jobs; NULL: there are none. */
 void spending_note(JobContext *context, GHashTable **ret_users);
 /* To be called after the commit: running jobs of users who have reached their limit go back to the queue. */

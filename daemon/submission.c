@@ -75,7 +75,7 @@ static int read_text(sd_bus_message *m, bool from_fd, Submission *s, sd_bus_erro
 
         if (strlen(file_name) > OVERRIDE_BYTES_MAX)
                 return invalid(error, "The job file's name is too long.");
-        /* It begins sentences that reach terminals and the journal. */
+        /* The name stands at the beginning of messages, which reach terminals and the journal. */
         for (const char *p = file_name; *p; p++)
                 if (g_ascii_iscntrl(*p))
                         return invalid(error, "The job file's name holds a control character.");
@@ -114,6 +114,8 @@ static int read_files(sd_bus_message *m, bool may_stderr, Submission *s, sd_bus_
                         s->environment_fd = fd;
                 else if (g_str_equal(key, BUS_FILE_PYTHON) || g_str_equal(key, BUS_FILE_MODEL))
                         s->directory_fd = fd;
+                else if (g_str_equal(key, BUS_FILE_DATASET))
+                        s->dataset_fd = fd;
                 else if (g_str_equal(key, BUS_FILE_CHECKPOINT))
                         s->checkpoint_fd = fd;
                 else if (g_str_equal(key, BUS_FILE_STDERR) && may_stderr)
@@ -202,6 +204,7 @@ int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .environment_fd = -EBADF,
                 .directory_fd = -EBADF,
+                .dataset_fd = -EBADF,
                 .checkpoint_fd = -EBADF,
                 .stderr_fd = -EBADF,
                 .purpose = LAUNCH_TRAIN,

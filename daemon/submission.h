@@ -16,7 +16,7 @@
 typedef struct Submission {
         char *text, *file_name;
         GArray *overrides; /* SettingOverride: strings of the message and of the daemon's settings */
-        int environment_fd, directory_fd, checkpoint_fd, stderr_fd; /* borrowed */
+        int environment_fd, directory_fd, dataset_fd, checkpoint_fd, stderr_fd; /* borrowed */
         uint32_t purpose;
         uint64_t n_episodes;
         const void *scheduler_data; /* borrowed; NULL: none */

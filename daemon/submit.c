@@ -120,6 +120,21 @@ static int check_directory(const Submission *s, sd_bus_error *error) {
         return 0;
 }
 
+/* An evaluation reads no data. */
+static int check_dataset(const Submission *s, sd_bus_error *error) {
+        bool wanted = s->settings.dataset[0] && s->purpose != LAUNCH_EVALUATE;
+
+        if (!wanted && s->dataset_fd >= 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "The call sends a file as `dataset`, but the job reads none.");
+        if (wanted && s->dataset_fd < 0)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [Learner] Dataset=%s: this file was not sent along with the job.",
+                                s->file_name, settings_locate(s->text, "Learner", "Dataset"),
+                                s->settings.dataset);
+        return 0;
+}
+
 static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_bus_error *error) {
         bool plugin = environment_is_file(s->settings.environment);
         int r;
@@ -131,7 +146,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 s->settings.environment);
         if (!plugin && s->environment_fd >= 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "An environment with a name brings no file.");
+                                "A built-in environment takes no file, but one was sent.");
         if (plugin && strlen(strrchr(s->settings.environment, '/') + 1) > 100)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
                                 "%s:%u: [Job] Environment=%s: the file's name is longer than 100 bytes.",
@@ -139,6 +154,9 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 s->settings.environment);
 
         r = check_directory(s, error);
+        if (r < 0)
+                return r;
+        r = check_dataset(s, error);
         if (r < 0)
                 return r;
 
@@ -168,7 +186,7 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl has asked before, and can name the line of an experiment; other callers have not. */
+/* actorctl has asked before, and can name the line of an experiment; other callers have not asked. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];
@@ -217,6 +235,7 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
                 .files = g_strconcat(s->environment_fd >= 0 ? BUS_FILE_ENVIRONMENT "=" BUS_FILE_ENVIRONMENT
                                                                                    "\n"
                                                             : "",
+                                s->dataset_fd >= 0 ? BUS_FILE_DATASET "=" BUS_FILE_DATASET "\n" : "",
                                 s->checkpoint_fd >= 0 ? BUS_FILE_CHECKPOINT "=" BUS_FILE_CHECKPOINT "\n"
                                                       : "",
                                 NULL),
@@ -242,13 +261,14 @@ static int fetch(Manager *manager, sd_bus_message *message, const Submission *s,
                 .tokens = {
                         [COPY_ENVIRONMENT] = s->environment_fd,
                         [COPY_CHECKPOINT] = s->checkpoint_fd,
+                        [COPY_DATASET] = s->dataset_fd,
                         [COPY_DIRECTORY] = s->directory_fd,
                 },
                 .kind = environment_is_mjcf(s->settings.environment) ? DIRECTORY_MODEL : DIRECTORY_PYTHON,
         };
         int r;
 
-        if (s->environment_fd < 0 && s->checkpoint_fd < 0 && s->directory_fd < 0)
+        if (s->environment_fd < 0 && s->checkpoint_fd < 0 && s->dataset_fd < 0 && s->directory_fd < 0)
                 return make_directory(manager, ret_name, error);
         r = copies_fetch(manager, message, handler, uid, &request, ret_name, ret_directory_fd, error);
         if (r == -EXDEV)
@@ -278,7 +298,7 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
         r = job_directory_commit(manager->context.jobs_fd, directory, row->id);
         if (r >= 0)
                 r = job_new(&manager->context, row, ret);
-        /* Its submitter hears that it failed: it must not start after the next restart. */
+        /* Its submitter is told that it failed, so it must not start after the next restart. */
         if (r < 0)
                 job_row_end(&manager->context, row);
         return r;

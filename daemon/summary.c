@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/slot.h"
 #include "lib/string-tables.h"
 
 /* clang-format off */
@@ -23,7 +24,8 @@
         X(target_wall_nsec) X(evaluation_life) X(evaluation_round) X(n_evaluations)                \
         X(scope_cpu_nsec)
 #define PROGRESS_SMALL_NUMBERS(X)                                                                  \
-        X(n_actors) X(level) X(limits_missing) X(n_lives_unmetered) X(end) X(end_fault) X(end_actor)
+        X(n_actors) X(n_metrics) X(level) X(limits_missing) X(n_lives_unmetered)                   \
+        X(end) X(end_fault) X(end_actor)
 #define PROGRESS_REALS(X) X(evaluation_mean) X(evaluation_squares) X(evaluation_sd)
 #define PROGRESS_FLAGS(X) X(started) X(ended) X(lost) X(scope_unknown) X(target_reached)
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)
@@ -35,13 +37,13 @@ static_assert(sizeof(Account) == (0 ACCOUNT_NUMBERS(ONE)) * sizeof(uint64_t), "a
 static_assert(sizeof(Usage) == (0 USAGE_NUMBERS(ONE)) * sizeof(uint64_t) + sizeof(Account) * _CHARGE_MAX,
                 "a number is missing");
 
-typedef enum Kind { KIND_U64, KIND_U32, KIND_REAL, KIND_FLAG } Kind;
+typedef enum Kind { KIND_U64, KIND_U32, KIND_REAL, KIND_FLAG, KIND_METRIC } Kind;
 typedef struct Field {
         char name[64];
         Kind kind;
         void *at;
 } Field;
-#define FIELDS_MAX 256u
+#define FIELDS_MAX 320u
 
 typedef struct Fields {
         Field rows[FIELDS_MAX];
@@ -82,6 +84,19 @@ static void add_statistics(Fields *fields, Statistics *statistics) {
 #undef X
 }
 
+/* The names and the means of the metrics of episodes. */
+static void add_metrics(Fields *fields, Progress *progress) {
+        for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++) {
+                char group[16];
+
+                (void) g_snprintf(group, sizeof(group), "metric.%u.", i);
+                add(fields, group, "name", KIND_METRIC, progress->metric_names[i]);
+                add(fields, group, "mean", KIND_REAL, &progress->metrics[i]);
+                add(fields, group, "evaluation", KIND_REAL, &progress->evaluation_metrics[i]);
+                add(fields, group, "episodes", KIND_U64, &progress->n_evaluation_metrics[i]);
+        }
+}
+
 static Fields *fields_of(Progress *progress) {
         Fields *fields = g_new0(Fields, 1);
 
@@ -98,6 +113,7 @@ static Fields *fields_of(Progress *progress) {
         PROGRESS_FLAGS(X)
 #undef X
         add_statistics(fields, &progress->statistics);
+        add_metrics(fields, progress);
         add_usage(fields, &progress->usage);
         return fields;
 }
@@ -126,6 +142,10 @@ static void append(GString *text, const Field *field) {
                 if (*(const bool *) field->at)
                         g_string_append_printf(text, "%s=1\n", field->name);
                 break;
+        case KIND_METRIC:
+                if (*(const char *) field->at)
+                        g_string_append_printf(text, "%s=%s\n", field->name, (const char *) field->at);
+                break;
         }
 }
 
@@ -144,6 +164,14 @@ char *summary_write(const Progress *progress) {
 static int set(const Field *field, const char *value) {
         guint64 n = 0;
 
+        if (field->kind == KIND_METRIC) {
+                char name[ACTORD_METRIC_BYTES];
+
+                if (g_strlcpy(name, value, sizeof(name)) >= sizeof(name) || !metric_name_possible(name))
+                        return -EBADMSG;
+                memcpy(field->at, name, sizeof(name));
+                return 0;
+        }
         if (field->kind == KIND_REAL) {
                 *(double *) field->at = g_ascii_strtod(value, NULL);
                 return 0;
@@ -174,6 +202,15 @@ static int read_line(const Fields *fields, char *line) {
         return 0;
 }
 
+static bool metrics_are_whole(const Progress *progress) {
+        if (progress->n_metrics > ACTORD_METRICS_MAX)
+                return false;
+        for (uint32_t i = 0; i < progress->n_metrics; i++)
+                if (progress->metric_names[i][0] == '\0')
+                        return false;
+        return true;
+}
+
 int summary_read(const char *text, Progress *progress) {
         g_auto(GStrv) lines = NULL;
         g_autofree Fields *fields = NULL;
@@ -194,5 +231,6 @@ int summary_read(const char *text, Progress *progress) {
                 if (r < 0)
                         return r;
         }
-        return 0;
+        /* A ledger may be damaged, or another user's. */
+        return metrics_are_whole(progress) ? 0 : -EBADMSG;
 }

@@ -105,8 +105,8 @@ static void trim_some(void *userdata) {
         Manager *manager = userdata;
         int r;
 
-        /* What is to be written comes first, and a ledger that cannot be written is not asked for this,
-         * too. */
+        /* Records that wait to be written come first, and a ledger that cannot be written cannot be trimmed
+         * either. */
         if (manager->context.ledger_blocked || ledger_is_full(manager->context.ledger)) {
                 background_stop(&manager->trimming_records);
                 return;
@@ -124,7 +124,7 @@ static void trim_some(void *userdata) {
 void trim_soon(Manager *manager) {
         assert(manager);
 
-        /* A private daemon's ledger is its caller's. */
+        /* In run mode the ledger belongs to the caller, and keeps all its records. */
         if (manager->context.mode != DAEMON_RUN)
                 (void) background_start(&manager->trimming_records, manager->context.event, "old-records",
                                 trim_some, manager);

@@ -104,7 +104,7 @@ static int on_turn(sd_event_source *source, void *userdata) {
                 turns->source = sd_event_source_disable_unref(turns->source);
                 return 0;
         }
-        /* Its handler is about to ask, whatever came in between. */
+        /* The handler will ask who the sender is, and other messages may have displaced that answer. */
         senders_add(turns->manager->access.senders, sd_bus_message_get_sender(message), uid);
         r = sd_bus_enqueue_for_read(turns->manager->context.bus, message);
         if (r < 0) {

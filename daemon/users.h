@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What actord.conf says for a user. With sections of groups that is a question of which groups a user is
- * in, and the host's user database may lie on a network and not answer. So a process of its own asks it,
- * with a deadline, and the daemon goes on meanwhile; what it said is kept until the daemon ends. */
+/* The settings of actord.conf that hold for a user. With sections of groups they depend on the user's
+ * groups, and the host's user database may lie on a network and not answer. So a process of its own asks
+ * it, with a deadline, and the daemon goes on meanwhile; the answer is kept until the daemon ends. */
 #pragma once
 
 #include "daemon/hold.h"

@@ -14,7 +14,8 @@ typedef struct WireFields {
         uint8_t *n_fds;     /* where the descriptors are counted; NULL: nowhere */
 } WireFields;
 
-/* Of the start and the fields, with their padding; of what follows them. Of WIRE_START_BYTES or more. */
+/* The bytes of the start and the fields with their padding, and those of the body. message:
+ * WIRE_START_BYTES or more. */
 size_t wire_head_bytes(const uint8_t *message);
 size_t wire_body_bytes(const uint8_t *message);
 

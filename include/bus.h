@@ -15,7 +15,8 @@
 #define BUS_ERRORS(X)                                                                                    \
         X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT)       \
         X(NotRunning, ESRCH) X(NotEnded, EBUSY) X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM)        \
-        X(NoSuchPriceSheet, ENOENT) X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)
+        X(NoSuchPriceSheet, ENOENT) X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)                         \
+        X(CannotFreeze, EOPNOTSUPP)
 #define BUS_ERROR(name) "org.actord1.Error." #name
 
 /* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a
@@ -23,6 +24,7 @@
 #define BUS_FILE_ENVIRONMENT "environment"      /* the plugin of Environment=./FILE.so */
 #define BUS_FILE_PYTHON "python"                /* the directory of Python= */
 #define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
+#define BUS_FILE_DATASET "dataset"              /* the file of Dataset= */
 #define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */
 #define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own messages go */
 

@@ -23,13 +23,15 @@
         X(ModelGain, NUMBER, model_gain, 0, 10, "1.2") \
         X(Disturbance, NUMBER, disturbance, 0, 100, "0") \
         X(LyapunovReward, BOOL, lyapunov_reward, , , "no") \
-        X(TerminateWhenUnsafe, BOOL, terminate_when_unsafe, , , "no")
+        X(TerminateWhenUnsafe, BOOL, terminate_when_unsafe, , , "no") \
+        X(BarePlant, BOOL, bare_plant, , , "no")
 #define IOT5G_OPTIONS(X) \
         X(TargetLogBER, NUMBER, target, LOG_BER_MIN, 0, "-5") \
         X(BandwidthWeight, NUMBER, bandwidth_weight, 0, 100, "0.5") \
         X(PowerWeight, NUMBER, power_weight, 0, 100, "1") \
         X(ShadowingStd, NUMBER, shadowing_std, 0, 20, "3")
 #define FAAS_OPTIONS(X) \
+        X(Agents, WHOLE, agents, 1, N_FUNCTIONS_MAX, "1") \
         X(Neighbours, WHOLE, neighbours, 0, N_FUNCTIONS_MAX - 1, "4") \
         X(SLOSec, NUMBER, slo_seconds, 0, 3600, "2")
 #define TWO_PONDS_OPTIONS(X) \
@@ -40,7 +42,7 @@
         X(EnableWind, BOOL, enable_wind, , , "no") \
         X(WindPower, NUMBER, wind_power, 0, 1000, "15") \
         X(TurbulencePower, NUMBER, turbulence_power, 0, 1000, "1.5")
-/* Of both tasks; floods have a weight of their own in one of them. */
+/* Options of both tasks; floods have a weight of their own in one of them. */
 #define STORMWATER_OPTIONS(X) \
         X(Storms, WORD, storms, storms_words, , "random") \
         X(Storm, WHOLE, storm, 0, N_HELD_OUT, "0") \

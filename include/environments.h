@@ -9,8 +9,8 @@
 
 /* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
  * env-mujoco.so and so on; threshold is the registered return at which the task counts as solved, NAN where
- * there is none; options are the keys that its [Environment] section takes, each with its default, nothing
- * where only the rest of the job can say. include/environment-options.h has the rows. */
+ * there is none; options are the keys that its [Environment] section takes, each with its default, or empty
+ * where it depends on the rest of the job. include/environment-options.h has the rows. */
 /* clang-format off */
 #define OPTION_TEXT(key, kind, member, low, high, fallback) #key "=" fallback " "
 #define ENGINE_TEXT ENGINE_KEY "=" ENGINE_DEFAULT " "
@@ -141,10 +141,12 @@
         X("Disturbance", "how far both accelerations may be disturbed")        \
         X("LyapunovReward", "pay the fall of s' P s, the paper's baseline")    \
         X("TerminateWhenUnsafe", "end outside |x| <= 0.9, |theta| <= 0.8")     \
+        X("BarePlant", "observe the state; the action is the force, N")        \
         X("TargetLogBER", "log10 of the bit error rate to hold")               \
         X("BandwidthWeight", "cost of the whole bandwidth for a step")         \
         X("PowerWeight", "cost of full power for a step")                      \
         X("ShadowingStd", "standard deviation of the shadowing, dB")           \
+        X("Agents", "functions that the policy runs, at most 1 + Neighbours=") \
         X("Neighbours", "other functions on its node; faas:N says so, too")    \
         X("SLOSec", "latency that is promised, s")                             \
         X("StormScale", "times the published rain; 0: drawn, 0.5 to 2")        \

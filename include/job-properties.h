@@ -35,6 +35,7 @@
         X(t, EndedUSec, ended_usec, STATE)                         \
         X(t, Life, life, STATE)                                    \
         X(t, Preempted, n_preempted, STATE)                        \
+        X(t, FrozenUSec, frozen_usec, STATE)                       \
         X(s, Unit, unit, STATE)                                    \
         X(s, ControlGroup, control_group, STATE)                   \
         X(s, SandboxLevel, sandbox_level, STATE)                   \
@@ -66,4 +67,7 @@
         X(t, InvocationsRetried, n_retried, ROUND)                 \
         X(d, EvaluationMean, evaluation_mean, ROUND)               \
         X(d, EvaluationDeviation, evaluation_deviation, ROUND)     \
-        X(t, EvaluationEpisodes, n_evaluation_episodes, ROUND)
+        X(t, EvaluationEpisodes, n_evaluation_episodes, ROUND)     \
+        X(as, MetricNames, metric_names, ROUND)                    \
+        X(ad, MetricMeans, metrics, ROUND)                         \
+        X(ad, EvaluationMetricMeans, evaluation_metrics, ROUND)

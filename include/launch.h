@@ -34,11 +34,23 @@
 #define PYTHON_DIRECTORY "/python"
 /* Where the directory of Environment=mujoco:FILE is mounted. */
 #define MODEL_DIRECTORY "/model"
+/* Where the file of Dataset= is mounted. */
+#define DATASET_FILE "/dataset"
 
 /* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each
  * holds a process whose only purpose is to keep the scope: the invoker moves it into one leaf, and the
  * container lives in another. */
 #define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
+
+/* How long a launch may take, in milliseconds. A step waits for one other program. systemd starts the scopes
+ * of actors one by one: each took it 15 ms on a host with 17 processes waiting for two cores. When there
+ * are still scopes to start after LAUNCH_SCOPES_MSEC, the spawner gives up and says so; after LAUNCH_MSEC a
+ * launch that hangs is killed; after LAUNCH_ANSWER_MSEC the daemon expects no answer. */
+#define LAUNCH_STEP_MSEC 10000u
+#define LAUNCH_SCOPE_MSEC 60u
+#define LAUNCH_SCOPES_MSEC(scope_each) (LAUNCH_STEP_MSEC + (scope_each) * LAUNCH_SCOPE_MSEC)
+#define LAUNCH_MSEC(scope_each) (LAUNCH_SCOPES_MSEC(scope_each) + 15000u)
+#define LAUNCH_ANSWER_MSEC(scope_each) (LAUNCH_MSEC(scope_each) + 5000u)
 
 /* Order of the descriptors sent along with Launch. */
 typedef enum LaunchFd {
@@ -77,7 +89,7 @@ typedef enum LaunchManager {
 
 /* a descriptor of a file or directory becomes a mount in each actor's root */
 typedef struct LaunchMount {
-        /* PYTHON_DIRECTORY, MODEL_DIRECTORY, or PLUGIN_DIRECTORY and one name; nothing else is mounted */
+        /* PYTHON_DIRECTORY, MODEL_DIRECTORY, DATASET_FILE, or PLUGIN_DIRECTORY and one name; nothing else */
         char at[120];
         uint32_t read_only;     /* 1 */
         uint32_t reserved;

@@ -16,6 +16,8 @@
         X(JOB_RUNNING,         "99864e53d2a843f2af46eb335e4d086c") \
         X(JOB_ADOPTED,         "36ab3e1ddc64424d9a9874bf3b203537") \
         X(JOB_PREEMPTED,       "2342dfe73aa24e2aba9260de58285b27") \
+        X(JOB_FROZEN,          "d89a31ba46e440eabbe3463bab8f4bba") \
+        X(JOB_THAWED,          "99624893f2de403b9eec975910123698") \
         X(JOB_RESUMED,         "fe21865fc1314178aa56271c273df9b2") \
         X(JOB_STOPPING,        "e71471fff7124b3299ec77ff547cbbff") \
         X(JOB_ENDED,           "d1c7bccffb744bd5a1fdff5b92f3a3c4") \

@@ -16,7 +16,13 @@
 
 /* PARAMETER: reads nothing; n_out numbers */
 typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind;
-typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
+typedef enum LayerActivation {
+        LAYER_NONE,
+        LAYER_TANH,
+        LAYER_RELU,
+        LAYER_SILU,                             /* x / (1 + exp(-x)) */
+        LAYER_MISH,                             /* x tanh(log(1 + exp(x))) */
+} LayerActivation;
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
 /* how an output row becomes an action */
 typedef enum ActKind {

@@ -14,7 +14,8 @@
 #define LIMIT_OPTION "--limit"
 enum { LIMIT_FD = 3 };
 
-/* Of the life that closed a round last: a key file, [Profile] with the numbers of the lists below. */
+/* The profile of the life that closed a round last: a key file, [Profile] with the numbers of the lists
+ * below. */
 #define PROFILE_NAME "profile"
 
 /* X(name, sentence). Together they are the wall time from the first round's begin to the last one's end,

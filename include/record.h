@@ -10,9 +10,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "include/actord/env.h"
 
-#define RECORD_ABI 4u
+#define RECORD_ABI 5u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
@@ -42,6 +44,8 @@ typedef enum RecordKind {
         /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the
          * cgroup counted beyond the life's records; scope_cpu_nsec as in ENDED */
         RECORD_LOST,
+        /* after STARTED: the name of a metric of episodes, of number ordinal, from 0 */
+        RECORD_METRIC,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 
@@ -65,7 +69,9 @@ typedef enum RecordKind {
         X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                           \
         X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")          \
         X(INTERNAL, "internal", "met an error of its own (error %d)")                                   \
-        X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")
+        X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")      \
+        X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
+        X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,
@@ -82,7 +88,9 @@ typedef enum Fault {
  * is 0 but for rounding where a round takes one step, and for many equal steps in one direction a third of
  * the divergence at their end. That is PPO's; IMPACT's is from its target network, which need not have
  * acted. NaN: A2C, IMPALA and DQN, which do not estimate it, and a round of PPO that took no step. */
-#define STATISTICS(X)                                                                                   \
+#define STATISTICS(X) LEARNED_STATISTICS(X) METRIC_STATISTICS(X) EVALUATION_METRIC_STATISTICS(X)
+
+#define LEARNED_STATISTICS(X)                                                                           \
         X(return_mean, "reward")        /* last 100 episodes by (round, step, slot); NaN before 100 */  \
         X(return_round, "reward")       /* episodes that ended in this round */                         \
         X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
@@ -93,6 +101,16 @@ typedef enum Fault {
         X(curvature_loss, "1")          /* the same of the whole loss, as its published code has it */  \
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
         X(curvature_products, "rows")   /* what the curvature cost: rows times products with Hessians */
+
+/* Metrics that an environment names (include/actord/env.h), in its order: their means over the episodes
+ * that ended in this round and have the figure, and over those of an evaluation. */
+#define METRIC_STATISTICS(X)                                                                            \
+        X(metric_0, "own") X(metric_1, "own") X(metric_2, "own") X(metric_3, "own")                     \
+        X(metric_4, "own") X(metric_5, "own") X(metric_6, "own") X(metric_7, "own")
+#define EVALUATION_METRIC_STATISTICS(X)                                                                 \
+        X(evaluation_metric_0, "own") X(evaluation_metric_1, "own") X(evaluation_metric_2, "own")       \
+        X(evaluation_metric_3, "own") X(evaluation_metric_4, "own") X(evaluation_metric_5, "own")       \
+        X(evaluation_metric_6, "own") X(evaluation_metric_7, "own")
 
 typedef struct Statistics {
 #define X(name, unit) double name;
@@ -147,8 +165,10 @@ typedef struct Record {
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: durable exactly when its effect is */
         Statistics statistics;                  /* ROUND: the learner's, of the rollouts that it took */
-        uint8_t sha256[32];                     /* CHECKPOINT: of the file; ENDED: of the policy */
+        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, ended by zeros */
+        uint8_t sha256[32];
 } Record;
+static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");
 static_assert(sizeof(Record) % 8 == 0, "no tail padding");
 
 /* The ring: record seq lies at records[(seq - 1) % n_records]. Written by the invoker alone. */

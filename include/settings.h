@@ -20,6 +20,8 @@
 
 #define SETTINGS_ABI 3u
 #define HIDDEN_LAYERS_MAX 8u
+#define REGULATED_STATE_MAX 6u          /* numbers of a state that a linear model describes */
+#define MATRIX_MAX 36u                  /* numbers of a matrix, row by row */
 #define CONVOLUTIONS_MAX 6u
 #define CONVOLUTION_CHANNELS_MAX 1024u
 #define CONVOLUTION_SIDE_MAX 64u        /* of a kernel, and between two */
@@ -35,7 +37,8 @@
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X)                                                                               \
         X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")           \
-        X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac")
+        X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac") X(REBEL, "rebel") X(BC, "bc")           \
+        X(TD3_BC, "td3-bc") X(PHYDRL, "phydrl") X(SIMPPO, "simppo")
 #define DISTRIBUTIONS(X)                                                                                    \
         X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")   \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
@@ -45,7 +48,7 @@
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
 #define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
 #define SCHEDULES(X) X(CONSTANT, "constant") X(LINEAR, "linear")
-#define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu")
+#define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu") X(SILU, "silu") X(MISH, "mish")
 #define CURVATURES(X) X(NONE, "none") X(OBJECTIVE, "objective") X(LOSS, "loss") X(BOTH, "both")
 #define OBJECTIVES(X) X(COST_TIME, "cost-time") X(DEADLINE, "deadline") X(BUDGET, "budget")
 #define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
@@ -192,6 +195,8 @@ enum KernelClass_ {
                 "environments (slots) of an actor")                                                         \
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX,                             \
                 "steps of each environment in one invocation")                                              \
+        X(Actor, PairSteps, u32, pair_steps, "", 1, ROLLOUT_STEPS_MAX,                                      \
+                "steps that the rollouts of a pair are compared over; unset: RolloutSteps")                 \
         X(Actor, Carry, choice_carry, carry, "slots", 0, 0,                                                 \
                 "slots: episodes go on in the next invocation; reset: afresh")                              \
         X(Actor, Processes, u32, n_processes, "", 1, ACTORS_MAX,                                            \
@@ -270,6 +275,23 @@ enum KernelClass_ {
         X(Learner, Temperature, f64, temperature, "", 0, 1e9, "weight of the entropy; unset: learned")      \
         X(Learner, TargetEntropy, f64, target_entropy, "", -1e9, 1e9,                                       \
                 "of a learned temperature; unset: minus the numbers of an action")                          \
+        X(Learner, Eta, f64, eta, "1", 1e-9, 1e9, "a reward's worth in logarithms of probability")          \
+        X(Learner, Dataset, string, dataset, "", 0, 0, "recorded episodes to learn from: main_data.hdf5")   \
+        X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "of the critic's word beside the data's actions") \
+        X(Learner, ModelA, matrix, model_a, "", -1e9, 1e9,                                                  \
+                "of the linear model s' = A s + B a, row by row; s is the observation")                     \
+        X(Learner, ModelB, matrix, model_b, "", -1e9, 1e9, "of the model, a row for each number of s")      \
+        X(Learner, ControllerF, matrix, controller_f, "", -1e9, 1e9,                                        \
+                "F s is added to the policy's action, a row for each number of an action")                  \
+        X(Learner, ControllerGain, f64, controller_gain, "1", 0, 1000, "of F s where it acts")              \
+        X(Learner, ResidualScale, f64, residual_scale, "1", 1e-9, 1,                                        \
+                "share of the action's bounds that the policy may use")                                     \
+        X(Learner, EnvelopeP, matrix, envelope_p, "", -1e9, 1e9,                                            \
+                "the envelope is s' P s <= 1, and the reward the fall of s' P s beyond the model's")        \
+        X(Learner, Alpha, f64, alpha, "", 1e-9, 1,                                                          \
+                "s' P s of the model falls to this share in each step")                                     \
+        X(Learner, SafetySet, matrix, safety_set, "", 0, 1e9,                                               \
+                "the most of each number of s; 0: none; the envelope must lie inside")                      \
         X(Learner, Convolutions, convolutions, convolutions, "", 0, 0,                                      \
                 "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")                            \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536,                                 \
@@ -328,6 +350,7 @@ enum KernelClass_ {
 
 typedef char setting_string[256];
 typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;
+typedef struct setting_matrix { uint32_t n, reserved; double values[MATRIX_MAX]; } setting_matrix;
 typedef struct setting_convolutions {
         uint32_t n, reserved;
         struct { uint32_t channels, kernel, stride, padding; } layers[CONVOLUTIONS_MAX];
@@ -407,8 +430,8 @@ static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || scheduler_has(s->scheduler.kind, TRAIT_NOISE);
 }
 
-/* What comes after a round hangs on what its evaluation showed, or cost: a scheduler that goes by
- * returns, a target, a budget. Else the next round need not wait for it. */
+/* Whether the next round depends on the result or the cost of an evaluation: through a scheduler that goes
+ * by returns, a target, or a budget. Otherwise it need not wait for the evaluation. */
 static inline bool settings_await_evaluations(const JobSettings *s) {
         return scheduler_has(s->scheduler.kind, TRAIT_RETURNS) ||
                settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);
@@ -433,4 +456,9 @@ static inline uint32_t settings_processes(const JobSettings *s) {
         uint32_t n = settings_actors_max(s);
 
         return settings_present(s, SETTING_Actor_Processes) && s->n_processes < n ? s->n_processes : n;
+}
+
+/* Scopes that systemd starts for a life, beside the job's own. */
+static inline uint32_t settings_scopes(const JobSettings *s) {
+        return s->actor_scope == ACTOR_SCOPE_EACH ? settings_processes(s) : 0;
 }

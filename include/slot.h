@@ -19,7 +19,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 6u
+#define SLOT_ABI 7u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -30,7 +30,10 @@ typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
 /* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means
  * row t * E + e. */
 typedef struct SegmentLayout {
+        /* slots of an actor, and steps of an invocation. An environment with several agents takes as many
+         * slots, one after another */
         uint32_t envs, steps;
+        uint32_t agents, reserved;              /* of an environment */
         /* [K - 1 + T + 1][E][frame_bytes] raw. The K - 1 rows before row 0 are the older frames of its
          * stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
@@ -43,14 +46,17 @@ typedef struct SegmentLayout {
         uint64_t rewards_at;                    /* double [T][E] */
         uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
+        /* double [T][E][n_metrics]: where an episode ended, its metrics; else anything */
+        uint64_t metrics_at, n_metrics;
         /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order: truncation
          * bootstraps from it */
         uint64_t finals_at;
         uint64_t finals_max;
-        /* two banks of E snapshots: an invocation reads one and writes the other */
+        /* two banks of E / agents snapshots: an invocation reads one and writes the other */
         uint64_t snapshots_at[2];
-        /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */
-        uint64_t snapshot_stride;
+        /* of each agent SlotState and the slot's current raw observation, slot_stride in all; then
+         * snapshot_bytes; each rounded up to 64 */
+        uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
         uint64_t exchange_at;                   /* Exchange: where the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
@@ -58,12 +64,18 @@ typedef struct SegmentLayout {
 
 /* What a slot carries: SlotState, then the observation that its next step acts on (an environment shows
  * one only when it resets or steps), then the environment's own bytes. lib/slot.h finds the parts. */
+/* Steps of an episode beside a controller (lib/regulation.h) that broke the monitor's bound, and steps that
+ * ended outside of the envelope. */
+typedef struct RegulationCounts { uint32_t n_violations, n_outside; } RegulationCounts;
+
 typedef struct SlotState {
         /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
         uint64_t episode;
         uint64_t elapsed_steps;                 /* of the current episode */
         uint8_t needs_reset;                    /* the episode ended with the last step: reset first */
-        uint8_t reserved[47];
+        uint8_t reserved[3];
+        RegulationCounts counts;                /* of the current episode */
+        uint8_t reserved_2[36];
 } SlotState;
 static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
 
@@ -87,7 +99,9 @@ static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "on
 typedef struct JobPage {                        /* sealed, read-only for actors and learner */
         uint64_t magic;
         uint32_t abi, struct_bytes;
-        ActordEnvSpec spec;                     /* checked */
+        ActordEnvSpec spec;                     /* checked; its observation is what policies read */
+        /* numbers of an observation that the environment writes; behind them lie those of lib/company.h */
+        uint64_t n_own;
         SegmentLayout segment;
         PolicyLayout policy;
         Network network;

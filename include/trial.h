@@ -13,7 +13,7 @@
 #include "include/actord/env.h"
 #include "include/launch.h"
 
-#define TRIAL_ABI 4u
+#define TRIAL_ABI 5u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
 /* These take the places of descriptors that only a job has. The seed and the environment's options are in
@@ -33,6 +33,7 @@ typedef enum TrialKind {
         TRIAL_BENCH,            /* RATE, again and again */
         /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
         TRIAL_PLAY,
+        TRIAL_PLAY_STEPS,       /* the same, with a RESET and STEPs instead of pictures */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -53,7 +54,7 @@ typedef struct TrialRequest {
         uint64_t n_actions;
         /* n_state 0: as reset() begins; ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
         uint32_t n_state, each_picture;
-        /* PLAY; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
+        /* PLAY, PLAY_STEPS; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
         uint64_t n_episodes, n_policy;
 } TrialRequest;
 
@@ -136,13 +137,15 @@ enum TrialPoint_ {
         X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                             \
         X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                       \
         X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                             \
-        X(REMEMBERS, "after a reset a used instance and a new one part at step %d")                   \
-        X(PARTS, "two runs with one seed part at step %d: is there state outside the instance?")      \
+        X(REMEMBERS, "after a reset a used instance differs from a new one at step %d")                   \
+        X(PARTS, "two runs with one seed differ at step %d: is there state outside the instance?")      \
         X(SNAPSHOT_PARTS,                                                                             \
-                "it parts from the original %d steps after restore(): what does the snapshot lack?")  \
+                "it differs from the original %d steps after restore(): the snapshot lacks some state")  \
         X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                            \
         X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                     \
-        X(GROWS, "its memory grew by %d bytes")
+        X(GROWS, "its memory grew by %d bytes")                                                       \
+        X(METRIC, "number %d of an episode's metrics is beyond 3.4e38; use NaN where there is none")  \
+        X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")
 
 typedef enum TrialFinding {
 #define X(name, sentence) TRIAL_FINDING_##name,
@@ -171,10 +174,11 @@ typedef struct TrialRate {
         X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                            \
         X(ACTION_VALUE, "action %d is not one of its actions")                                           \
         X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")         \
-        X(FRAME_BAD, "what it painted is no picture: a side of %d pixels")                               \
-        X(PICTURE_BAD, "what its draw() wrote is no picture: %d shapes, or numbers that are not finite") \
+        X(FRAME_BAD, "its picture is invalid: a side of %d pixels")                               \
+        X(PICTURE_BAD, "the picture of its draw() is invalid: %d shapes, or numbers that are not finite") \
         X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")                     \
-        X(SETUP, "%d")
+        X(SETUP, "%d")                                                                                   \
+        X(AGENTS, "a data set is of one agent, and it has %d")
 
 typedef enum TrialProblem {
 #define X(name, sentence) TRIAL_PROBLEM_##name,

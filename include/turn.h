@@ -57,6 +57,8 @@ typedef struct Order {          /* written by the invoker before go */
         /* CHECKPOINT: 1: the job's last, which may take the place that is reserved for it; RESTORE: 1:
          * reserve that */
         uint32_t last;
+        /* RESTORE: 1: only to play with its policy, so slots of another shape are left out */
+        uint32_t plays, reserved;
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
@@ -65,6 +67,7 @@ typedef struct Answer {         /* written by the worker before done; hostile wh
         uint64_t policy_version;                /* LEARN, RESTORE: now published */
         uint64_t n_steps;                       /* EVALUATE: length of the episode */
         double episode_return;                  /* EVALUATE */
+        double metrics[ACTORD_METRICS_MAX];     /* EVALUATE: of the episode, as many as the spec names */
         uint64_t round;                         /* RESTORE: the round that the checkpoint closed */
         /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
         uint64_t slowest_thread_nsec;

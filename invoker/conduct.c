@@ -8,6 +8,7 @@
 
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
+#include "lib/statistics.h"
 #include "lib/boottime.h"
 #include "lib/clock.h"
 #include "lib/fragment.h"
@@ -357,6 +358,8 @@ static void learned(Invoker *invoker, const Answer *answer) {
         invoker->progress.policy_version = answer->policy_version;
         invoker->progress.statistics = answer->statistics;
         invoker->progress.statistics.evaluation_mean = invoker->progress.statistics.evaluation_sd = NAN;
+        for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++)
+                statistics_metrics(&invoker->progress.statistics, true)[i] = NAN;
         memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
 
         invoker->progress.open = true;

@@ -15,6 +15,7 @@
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
+#include "lib/statistics.h"
 
 static uint32_t players_first(const Invoker *invoker) {
         return training(invoker) ? invoker->place.n_containers : 0;
@@ -28,6 +29,7 @@ void evaluate_begin(Invoker *invoker) {
         invoker->progress.evaluation = (Evaluation){
                 .goes_on = true,
                 .returns = invoker->progress.evaluation.returns,
+                .metrics = invoker->progress.evaluation.metrics,
                 .round = invoker->progress.round->number,
                 .policy_version = invoker->progress.policy_version,
                 .policy_bank = invoker->progress.arrival.policy_bank,
@@ -53,24 +55,32 @@ void evaluate_rest(Invoker *invoker, Container *c) {
                 pool_park(c, invoker->progress.evaluation.started_emulated_nsec);
 }
 
-/* Records the mean of all episodes. If the next update is over already, the newest statistics are that
+/* Writes the means of all episodes. */
+static void summarise(const Invoker *invoker, Statistics *ret) {
+        const Evaluation *e = &invoker->progress.evaluation;
+        uint64_t n = invoker->place.n_episodes;
+
+        evaluation_summarise(e->returns, n, &ret->evaluation_mean, &ret->evaluation_sd);
+        for (uint32_t i = 0; i < invoker->place.page->spec.n_metrics; i++)
+                statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
+}
+
+/* Records the means of all episodes. If the next update is over already, the newest statistics are that
  * update's and stay as they are. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
-        double mean, sd;
+        Statistics said = e->statistics;
 
         e->goes_on = false;
         if (!training(invoker))
                 return;
         for (uint32_t k = players_first(invoker); k < players_end(invoker); k++)
                 evaluate_rest(invoker, &invoker->pool.containers[k]);
-        evaluation_summarise(invoker->progress.evaluation.returns, invoker->place.n_episodes, &mean, &sd);
-        if (e->closed_seq == 0 || !invoker->progress.open) {
-                invoker->progress.statistics.evaluation_mean = mean;
-                invoker->progress.statistics.evaluation_sd = sd;
-        }
+        summarise(invoker, &said);
+        if (e->closed_seq == 0 || !invoker->progress.open)
+                summarise(invoker, &invoker->progress.statistics);
         if (e->closed_seq > 0)
-                report_evaluated(&invoker->books, mean, sd);
+                report_evaluated(&invoker->books, &said);
 }
 
 static void play(Invoker *invoker, Container *c) {
@@ -124,21 +134,32 @@ bool evaluate_is_over(const Invoker *invoker) {
 }
 
 void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer) {
+        const ActordEnvSpec *spec = &invoker->place.page->spec;
+        Evaluation *e = &invoker->progress.evaluation;
+        uint32_t n;
+
         if (answer->fault != FAULT_NONE) {
                 pool_end(c, answer_claim(answer), answer->detail);
                 return;
         }
-        if (!evaluation_is_possible(answer, invoker->place.page->spec.horizon_steps)) {
+        if (!evaluation_is_possible(answer, spec->horizon_steps)) {
                 pool_end(c, FAULT_ANSWER, 0);
+                return;
+        }
+        n = evaluation_impossible_metric(answer, spec->n_metrics);
+        if (n > 0) {
+                pool_end(c, FAULT_METRIC, (int32_t) n);
                 return;
         }
 
         report_evaluation(&invoker->books, c, answer, pool_take(c), FAULT_NONE, 0);
-        if (invoker->progress.evaluation.returns)
-                invoker->progress.evaluation.returns[c->episode] = answer->episode_return;
+        if (e->returns)
+                e->returns[c->episode] = answer->episode_return;
+        for (uint32_t i = 0; i < spec->n_metrics && e->metrics; i++)
+                e->metrics[i * invoker->place.n_episodes + c->episode] = answer->metrics[i];
         c->doing = ORDER_NONE;
         c->fresh = c->has_episode = false;
-        invoker->progress.evaluation.n_done++;
+        e->n_done++;
 }
 
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {

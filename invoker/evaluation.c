@@ -29,6 +29,29 @@ bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps) {
         return isfinite(answer->episode_return) && answer->n_steps > 0 && answer->n_steps <= most;
 }
 
+uint32_t evaluation_impossible_metric(const Answer *answer, uint32_t n) {
+        assert(answer);
+        assert(n <= ACTORD_METRICS_MAX);
+
+        for (uint32_t i = 0; i < n; i++)
+                if (!metric_possible(answer->metrics[i]))
+                        return i + 1;
+        return 0;
+}
+
+double evaluation_metric_mean(const double *metrics, uint64_t n) {
+        uint64_t n_measured = 0;
+        double sum = 0;
+
+        for (uint64_t i = 0; i < n; i++) {
+                if (isnan(metrics[i]))
+                        continue;
+                sum += metrics[i];
+                n_measured++;
+        }
+        return n_measured > 0 ? sum / (double) n_measured : NAN;
+}
+
 void evaluation_summarise(const double *returns, uint64_t n, double *ret_mean, double *ret_sd) {
         double sum = 0, squares = 0, mean;
 

@@ -19,6 +19,11 @@ bool evaluation_is_beside(const JobSettings *settings, bool last);
  * none. */
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps);
 
+/* The first metric of an episode that is infinite, counted from 1; 0: none. n: how many it has. */
+uint32_t evaluation_impossible_metric(const Answer *answer, uint32_t n);
+
 /* Mean and sample deviation; NaN where there is none. Summed in the order of episodes, so that it does not
  * matter when or by which container they were played. */
 void evaluation_summarise(const double *returns, uint64_t n, double *ret_mean, double *ret_sd);
+/* The mean of one metric over the episodes that have it. NaN: none has. */
+double evaluation_metric_mean(const double *metrics, uint64_t n);

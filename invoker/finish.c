@@ -131,8 +131,7 @@ void finish_advance(Invoker *invoker) {
         learner_end(&invoker->learners);
         r = profile_write(&invoker->profile, INVOKER_FD_STATE);
         if (r < 0)
-                (void) invoker_complain(
-                                r, "where its time went cannot be written to the job's state directory");
+                (void) invoker_complain(r, "its profile cannot be written to the job's state directory");
         report_ended(&invoker->books, pool_spare_nsec(&invoker->pool));
         invoker->progress.phase = PHASE_ENDED;
         invoker->progress.ending.nsec = clock_boottime();

@@ -218,8 +218,12 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
                 .bell_fd = c->worker.bell_fd,
                 .ask_fd = c->ask_fd,
                 .spin_nsec = spins ? ACTOR_SPIN_NSEC : 0,
+                .dataset_module = place->dataset_module,
+                .dataset = place->dataset,
+                .dataset_bytes = place->dataset_bytes,
         };
         entry->mapped_bytes = c->worker.page_bytes + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
+        entry->mapped_bytes += place->dataset_bytes;
 
         r = child_map_contracts(place, x, &entry->mapped_bytes);
         if (r < 0)

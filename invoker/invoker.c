@@ -40,7 +40,8 @@ static int make_loop(Invoker *invoker) {
  * parked and be read, every actor's rollout may be wasted and another one recorded, and a round and the life
  * may close. */
 static uint32_t records_at_once(const Invoker *invoker) {
-        return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16;
+        return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
+               ACTORD_METRICS_MAX;
 }
 
 static int make_spool(Invoker *invoker) {
@@ -467,6 +468,7 @@ Invoker *invoker_free(Invoker *invoker) {
         free(invoker->place.segment_fds);
         free(invoker->progress.round);
         free(invoker->progress.evaluation.returns);
+        free(invoker->progress.evaluation.metrics);
         fork_free_sandboxes(&invoker->place);
         if (own)
                 cgroup_leave(&invoker->place.cgroup);

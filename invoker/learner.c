@@ -292,6 +292,8 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 .policy_bank = (uint32_t) learners->progress->arrival.policy_bank,
                 .actor = actor,
                 .last = last,
+                .plays = kind == ORDER_RESTORE &&
+                         learners->place->invoked->launch.purpose == LAUNCH_EVALUATE,
         };
 
         if (kind == ORDER_TAKE) {

@@ -12,6 +12,7 @@
 #include "include/trial.h"
 #include "include/turn.h"
 #include "invoker/cgroup.h"
+#include "lib/dataset/dataset.h"
 
 typedef struct Sandbox Sandbox;
 
@@ -45,7 +46,10 @@ typedef struct Placement {
         uint64_t n_episodes;     /* of an evaluation */
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
 
-        const ActordEnv *env;    /* NULL: a plugin, loaded inside the sandbox */
+        const ActordEnv *env;                /* NULL: a plugin, loaded inside the sandbox */
+        const DatasetModule *dataset_module; /* NULL: there is no data set */
+        const void *dataset;                 /* the file's bytes, which only actors look at */
+        uint64_t dataset_bytes;
         const char *plugin_path; /* inside the root */
         FusedRun run_acting;     /* the program of a learner that also acts */
         Sandbox *actor_sandbox, *learner_sandbox;

@@ -77,8 +77,19 @@ static int reopen_for_reading(const Invoker *invoker, int fd) {
         return fd < 0 ? -EBADF : fd;
 }
 
+/* Room for the result of each episode of an evaluation. */
+static int make_evaluation(Invoker *invoker) {
+        uint64_t n = invoker->place.n_episodes, n_metrics = invoker->place.page->spec.n_metrics;
+        Evaluation *e = &invoker->progress.evaluation;
+
+        e->returns = calloc(n, sizeof(double));
+        e->metrics = calloc(n, (n_metrics > 0 ? n_metrics : 1) * sizeof(double));
+        return e->returns && e->metrics ? 0 : -ENOMEM;
+}
+
 static int make_memory(Invoker *invoker) {
         char name[32];
+        int r = 0;
 
         invoker->place.policy_fd = memfd_make("actord-policy", invoker->place.page->policy.segment_bytes);
         if (invoker->place.policy_fd < 0)
@@ -88,9 +99,8 @@ static int make_memory(Invoker *invoker) {
         invoker->place.segment_fds = malloc(invoker->place.n_actors * sizeof(int));
         invoker->progress.round = malloc(sizeof(Round));
         if (invoker->place.n_evaluators > 0)
-                invoker->progress.evaluation.returns = calloc(invoker->place.n_episodes, sizeof(double));
-        if (!invoker->place.segment_fds || !invoker->progress.round ||
-                        (invoker->place.n_evaluators > 0 && !invoker->progress.evaluation.returns))
+                r = make_evaluation(invoker);
+        if (!invoker->place.segment_fds || !invoker->progress.round || r < 0)
                 return -ENOMEM;
         memset(invoker->place.segment_fds, 0xff, invoker->place.n_actors * sizeof(int)); /* -1: none yet */
         round_init(invoker->progress.round, invoker->place.n_actors, invoker->place.n_containers);
@@ -148,6 +158,9 @@ static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_deta
         r = probe_load(&invoker->place, ret_fault, ret_detail);
         if (r < 0)
                 return r;
+        r = probe_map_dataset(&invoker->place, ret_fault, ret_detail);
+        if (r < 0)
+                return r;
         r = place_fuses(&invoker->place) ? fused_load(&invoker->place) : 0;
         if (r < 0) {
                 *ret_fault = FAULT_INTERNAL;
@@ -193,6 +206,7 @@ static void prepare_training(Invoker *invoker, const ActordEnvSpec *spec, bool a
                 fail(invoker, fault, detail, asked);
                 return;
         }
+        report_metrics(&invoker->books);
         r = start_learner(invoker, verifies);
         forget_the_start();
         if (r < 0) {
@@ -215,7 +229,7 @@ void prepare_begin(Invoker *invoker) {
                 return;
         }
         report_started(&invoker->books);
-        if (fork_runs_foreign_code(&invoker->place)) {
+        if (fork_runs_foreign_code(&invoker->place) || invoker->place.dataset) {
                 invoker->progress.phase = PHASE_PROBING;
                 r = pool_fork(&invoker->pool, &invoker->pool.containers[0]);
                 if (r < 0)

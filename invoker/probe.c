@@ -3,10 +3,15 @@
  * its spec in a sandboxed actor, and the answer is checked. All sizes are computed once from the spec. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "include/record.h"
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -27,6 +32,51 @@ int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
         return r;
 }
 
+static int dataset_fd(const Launch *launch) {
+        for (uint32_t i = 0; i < launch->n_mounts; i++)
+                if (strcmp(launch->mounts[i].at, DATASET_FILE) == 0)
+                        return INVOKER_FD_MOUNTS + (int) i;
+        return -EBADF;
+}
+
+/* A mount that lies nowhere yet is opened through /proc. */
+static int map_file(const Placement *place, int fd, uint64_t *ret_bytes, const void **ret) {
+        _cleanup_close_ int file = -EBADF;
+        char path[32];
+        struct stat st;
+        void *map;
+        int r;
+
+        (void) snprintf(path, sizeof(path), "self/fd/%d", fd);
+        file = openat(place->proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (file < 0 || fstat(file, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+                return -EBADMSG;
+        r = fd_map(file, (uint64_t) st.st_size, false, &map);
+        if (r < 0)
+                return r;
+        *ret_bytes = (uint64_t) st.st_size;
+        *ret = map;
+        return 0;
+}
+
+int probe_map_dataset(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
+        int fd = dataset_fd(&place->invoked->launch), r;
+        char path[PATH_MAX];
+
+        if (fd < 0)
+                return 0;
+        *ret_fault = FAULT_DATASET;
+        *ret_detail = dataset_detail(DATASET_NO_FILE, 0);
+        r = map_file(place, fd, &place->dataset_bytes, &place->dataset);
+        if (r < 0)
+                return invoker_complain(r, "the data set cannot be mapped");
+        *ret_detail = dataset_detail(DATASET_NO_MODULE, 0);
+        (void) snprintf(path, sizeof(path), "%s/" DATASET_MODULE, place->invoked->directory);
+        return dataset_load(path, &place->dataset_module);
+}
+
 int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t *ret_detail) {
         int r = place->env->spec(place->settings->options, place->settings->n_options, ret);
 
@@ -39,12 +89,18 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
 static int field_at_fault(int error) {
         switch (error) {
         case -EOPNOTSUPP: return SPEC_FIELD_VALUES;
+        case -EMULTIHOP: return SPEC_FIELD_PAIRED_AGENTS;
+        case -ECHRNG: return SPEC_FIELD_COMPANY;
+        case -EUSERS: return SPEC_FIELD_SLOTS;
         case -EPROTOTYPE: return SPEC_FIELD_CONTINUOUS;
         case -ERANGE: return SPEC_FIELD_BOUNDED;
         case -ENOSPC: return SPEC_FIELD_STORE;
         case -EDOM: return SPEC_FIELD_IMAGE;
         case -E2BIG: return SPEC_FIELD_SIZE;
         case -EFBIG: return SPEC_FIELD_BANKS;
+        case -ESPIPE: return SPEC_FIELD_PAIRS;
+        case -ENOSTR: return SPEC_FIELD_PAIRED_STACK;
+        case -EXDEV: return SPEC_FIELD_REGULATION;
         default: return SPEC_FIELD_ACTION_KIND;
         }
 }

@@ -90,7 +90,7 @@ static uint64_t portion(uint64_t nsec, uint64_t part, uint64_t whole) {
         return whole > 0 ? (uint64_t) ((double) nsec * ((double) part / (double) whole)) : 0;
 }
 
-/* Of what was slept for a kind of order: what its workers spent, the way to them and back, and the rest. */
+/* Divides the time slept for a kind of order: its workers' time, the way to them and back, and the rest. */
 static void divide_sleep(const ProfileSums *sums, ProfileSleep order, uint64_t *nsec) {
         uint64_t slept = sums->slept_nsec[order], ordered = sums->ordered_nsec[order], left = slept, part;
         const Spent *spent = &sums->spent[order];

@@ -11,6 +11,7 @@
 #include "lib/boottime.h"
 #include "lib/clock.h"
 #include "lib/saturate.h"
+#include "lib/statistics.h"
 
 static void report_append(Books *books, Record *record) {
         int r;
@@ -44,6 +45,17 @@ void report_started(Books *books) {
 
         books->spare_nsec = 0;
         report_append(books, &record);
+}
+
+void report_metrics(Books *books) {
+        const ActordEnvSpec *spec = &books->place->page->spec;
+
+        for (uint32_t i = 0; i < spec->n_metrics; i++) {
+                Record record = { .kind = RECORD_METRIC, .actor = ACTOR_NONE, .ordinal = i };
+
+                memcpy(record.sha256, spec->metrics[i], sizeof(spec->metrics[i]));
+                report_append(books, &record);
+        }
 }
 
 void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
@@ -168,6 +180,9 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
         };
 
         record.statistics.evaluation_mean = answer ? answer->episode_return : NAN;
+        for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++)
+                statistics_metrics(&record.statistics, true)[i] =
+                                answer && i < books->place->page->spec.n_metrics ? answer->metrics[i] : NAN;
         report_append(books, &record);
 }
 
@@ -243,7 +258,7 @@ void report_round(Books *books, uint32_t end) {
         report_append(books, &record);
 }
 
-void report_evaluated(Books *books, double mean, double sd) {
+void report_evaluated(Books *books, const Statistics *statistics) {
         Record record = {
                 .kind = RECORD_EVALUATED,
                 .round = books->progress->evaluation.round,
@@ -251,11 +266,9 @@ void report_evaluated(Books *books, double mean, double sd) {
                 .ordinal = books->progress->evaluation.closed_seq,
                 .metered = { .start_nsec = books->progress->evaluation.started_nsec,
                                 .end_nsec = clock_boottime() },
-                .statistics = books->progress->evaluation.statistics,
+                .statistics = *statistics,
         };
 
-        record.statistics.evaluation_mean = mean;
-        record.statistics.evaluation_sd = sd;
         report_append(books, &record);
 }
 

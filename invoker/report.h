@@ -32,6 +32,7 @@ typedef struct Books {
 
 /* report.c: one record each. cpu_nsec: CPU time of the process that is in no record yet. */
 void report_started(Books *books);
+void report_metrics(Books *books); /* their names */
 void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
 void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
@@ -43,7 +44,8 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
 /* Every invocation of the round. Returns the slowest update's emulated time. */
 uint64_t report_learned(Books *books, Learners *learners);
 void report_round(Books *books, uint32_t end);
-void report_evaluated(Books *books, double mean, double sd); /* after its round has closed */
+/* statistics: of the round, with the result of its evaluation. */
+void report_evaluated(Books *books, const Statistics *statistics); /* after its round has closed */
 void report_checkpoint(Books *books, Worker *learner, const Answer *answer);
 void report_ended(Books *books, uint64_t spare_nsec);
 

@@ -191,6 +191,7 @@ uint32_t answer_claim(const Answer *answer) {
         case FAULT_LOAD:
         case FAULT_SPEC:
         case FAULT_ENVIRONMENT:
+        case FAULT_DATASET:
         case FAULT_INTERNAL: return answer->fault;
         default: return FAULT_ANSWER;
         }

@@ -69,8 +69,8 @@ void worker_kill(const Worker *worker);
  * has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* The fault that an actor claims. It may claim faults of its environment and of itself. How processes end we
- * see ourselves, and what is wrong with a rollout the learner finds. Pure. */
+/* The fault that an actor claims. It may claim faults of its environment and of itself. The invoker sees for
+ * itself how processes end, and the learner finds what is wrong with a rollout. Pure. */
 uint32_t answer_claim(const Answer *answer);
 /* The fault that a learner claims, of itself or of a rollout. */
 static inline uint32_t fault_known(uint32_t fault) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
+#include "lib/statistics.h"
 
 DEFINE_CLEANUP(EpisodeStatistics *, episode_statistics_free)
 
@@ -22,7 +23,7 @@ EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes) {
         return NULL;
 }
 
-int episode_statistics_new(uint32_t n_slots, EpisodeStatistics **ret) {
+int episode_statistics_new(uint32_t n_slots, bool pairs, EpisodeStatistics **ret) {
         _cleanup_(episode_statistics_freep) EpisodeStatistics *episodes = NULL;
 
         assert(ret);
@@ -31,6 +32,7 @@ int episode_statistics_new(uint32_t n_slots, EpisodeStatistics **ret) {
         if (!episodes)
                 return -ENOMEM;
         episodes->n_slots = n_slots;
+        episodes->stride = pairs ? 2 : 1;
         episodes->running_return = calloc(n_slots, sizeof(double));
         episodes->discounted_return = calloc(n_slots, sizeof(double));
         episodes->elapsed_steps = calloc(n_slots, sizeof(uint64_t));
@@ -41,7 +43,7 @@ int episode_statistics_new(uint32_t n_slots, EpisodeStatistics **ret) {
         return 0;
 }
 
-/* Episodes that never came to an end are dropped: a slot that starts afresh has earned nothing yet. */
+/* Episodes that have not ended are dropped: a slot that starts afresh has earned nothing yet. */
 static void episode_statistics_begin(
                 EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset) {
         for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
@@ -64,6 +66,29 @@ static double episode_statistics_mean(const EpisodeStatistics *episodes) {
         return sum / EPISODES_KEPT;
 }
 
+/* The mean of each metric over the episodes that ended in this round and have it. */
+static void metrics_mean(const EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors,
+                Statistics *statistics) {
+        double *means = statistics_metrics(statistics, false);
+
+        for (uint32_t i = 0; i < batch->n_metrics; i++) {
+                uint64_t n = 0;
+                double sum = 0.0;
+
+                for (uint32_t t = 0; t < batch->steps; t++)
+                        for (uint32_t s = 0; s < n_actors * batch->envs; s += episodes->stride) {
+                                size_t row = batch_step_row(batch, t, s);
+                                double x = batch->metrics[row * batch->n_metrics + i];
+
+                                if (batch->ends[row] == END_NOT || isnan(x))
+                                        continue;
+                                sum += x;
+                                n++;
+                        }
+                means[i] = n > 0 ? sum / (double) n : NAN;
+        }
+}
+
 void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
                 Statistics *statistics) {
         uint64_t n_ended = 0, n_steps = 0;
@@ -75,9 +100,8 @@ void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, u
         episode_statistics_begin(episodes, batch, n_actors, reset);
 
         for (uint32_t t = 0; t < batch->steps; t++)
-                for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
-                        size_t row = batch_block(batch, s / batch->envs) + (size_t) t * batch->envs +
-                                     s % batch->envs;
+                for (uint32_t s = 0; s < n_actors * batch->envs; s += episodes->stride) {
+                        size_t row = batch_step_row(batch, t, s);
                         uint32_t slot = batch_slot(batch, s);
 
                         episodes->running_return[slot] += batch->rewards[row];
@@ -98,6 +122,7 @@ void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, u
         statistics->return_mean = episode_statistics_mean(episodes);
         statistics->return_round = n_ended > 0 ? sum / (double) n_ended : NAN;
         statistics->episode_steps = n_ended > 0 ? (double) n_steps / (double) n_ended : NAN;
+        metrics_mean(episodes, batch, n_actors, statistics);
         statistics->n_env_steps = episodes->n_env_steps;
         statistics->n_episodes = episodes->n_episodes;
 }

@@ -31,6 +31,10 @@ static bool is_product(const Layer *l) {
                                c->row_step == c->width && c->channel_step == c->width * c->height);
 }
 
+static bool has_slope(const Layer *l) {
+        return l->activation == LAYER_SILU || l->activation == LAYER_MISH;
+}
+
 static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
@@ -46,7 +50,7 @@ int pass_new(const Network *network, Pass **ret) {
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *l = &network->layers[i];
 
-                columns += 2 * (size_t) l->n_out;
+                columns += (has_slope(l) ? 3 : 2) * (size_t) l->n_out;
                 if (is_product(l))
                         n_in = padded(l->n_in) > n_in ? padded(l->n_in) : n_in;
                 else if (l->kind == LAYER_CONVOLUTION) {
@@ -75,6 +79,10 @@ int pass_new(const Network *network, Pass **ret) {
                 pass->output[i] = at;
                 pass->d_output[i] = at + (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
                 at += 2 * (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
+                if (!has_slope(&network->layers[i]))
+                        continue;
+                pass->slope[i] = at;
+                at += (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
         }
         pass->scratch = at;
 
@@ -88,6 +96,16 @@ static uint32_t unit_rows(const Pass *pass, const Layer *l) {
         return l->n_out / l->n_units * pass->stride;
 }
 
+/* y: sums with their biases */
+static void layer_activate(Pass *pass, uint32_t i) {
+        const Layer *l = &pass->network->layers[i];
+        size_t n = (size_t) l->n_out * pass->stride;
+
+        if (pass->slope[i])
+                kernel_slopes(pass->output[i], n, l->activation, pass->slope[i]);
+        kernel_activate(pass->output[i], n, l->activation);
+}
+
 void pass_forward(Pass *pass, const float *parameters) {
         for (uint32_t i = 0; i < pass->network->n_layers; i++) {
                 const Layer *l = &pass->network->layers[i];
@@ -97,7 +115,7 @@ void pass_forward(Pass *pass, const float *parameters) {
                 if (is_product(l)) {
                         kernel_forward(parameters + l->weight_at, parameters + l->bias_at, x, l->n_out,
                                         l->n_in, pass->stride, y);
-                        kernel_activate(y, (size_t) l->n_out * pass->stride, l->activation);
+                        layer_activate(pass, i);
                         continue;
                 }
 
@@ -105,8 +123,8 @@ void pass_forward(Pass *pass, const float *parameters) {
                         memset(y, 0, (size_t) l->n_out * pass->stride * sizeof(float));
                 else
                         convolution_forward(l, parameters + l->weight_at, x, pass->stride, pass->scratch, y);
-                kernel_bias_activate(
-                                y, parameters + l->bias_at, l->n_units, unit_rows(pass, l), l->activation);
+                kernel_bias_activate(y, parameters + l->bias_at, l->n_units, unit_rows(pass, l), LAYER_NONE);
+                layer_activate(pass, i);
         }
 }
 
@@ -121,33 +139,17 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                         gradient + l->weight_at);
 }
 
-void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *gradient) {
-        bool collected[LAYERS_MAX] = {};
-
-        for (uint32_t i = pass->network->n_layers; i-- > 0;) {
-                const Layer *l = &pass->network->layers[i];
-                float *dy = pass->d_output[i];
-
-                kernel_activation_backward(dy, pass->output[i], gradient + l->bias_at, l->n_units,
-                                unit_rows(pass, l), l->activation, accumulate);
-                if (l->kind == LAYER_PARAMETER)
-                        continue;
-
-                layer_backward_weight(pass, l, dy, l->input == i ? pass->input : pass->output[l->input],
-                                accumulate, gradient);
-                if (l->input == i)
-                        continue;
-                if (is_product(l))
-                        kernel_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
-                                        collected[l->input], pass->d_output[l->input]);
-                else
-                        convolution_backward_input(l, parameters + l->weight_at, dy, pass->stride,
-                                        collected[l->input], pass->scratch, pass->d_output[l->input]);
-                collected[l->input] = true;
-        }
+/* Adds up what layer l gets from all layers that read it; accumulate: it is not the first of them. */
+static void layer_backward_input(Pass *pass, const Layer *l, const float *weight, const float *dy,
+                bool accumulate, float *ret) {
+        if (is_product(l))
+                kernel_backward_input(weight, dy, l->n_out, l->n_in, pass->stride, accumulate, ret);
+        else
+                convolution_backward_input(l, weight, dy, pass->stride, accumulate, pass->scratch, ret);
 }
 
-void pass_backward_input(Pass *pass, const float *parameters, float *ret_d_input) {
+void pass_backward(
+                Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input) {
         bool collected[LAYERS_MAX] = {}, arrived = false;
 
         for (uint32_t i = pass->network->n_layers; i-- > 0;) {
@@ -155,18 +157,28 @@ void pass_backward_input(Pass *pass, const float *parameters, float *ret_d_input
                 bool first = l->input == i;
                 float *dy = pass->d_output[i];
 
-                assert(l->kind == LAYER_DENSE && l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
+                if (l->kind == LAYER_PARAMETER && !gradient)
+                        continue;
+                assert(gradient || l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
+                /* Sums of biases that are not asked for go where no inputs are transposed now. */
+                kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],
+                                gradient ? gradient + l->bias_at : pass->transposed, l->n_units,
+                                unit_rows(pass, l), l->activation, gradient && accumulate);
+                if (l->kind == LAYER_PARAMETER)
+                        continue;
 
-                /* Sums of biases go where no inputs are transposed now. */
-                kernel_activation_backward(dy, pass->output[i], pass->transposed, l->n_units, pass->stride,
-                                l->activation, false);
-                kernel_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
-                                first ? arrived : collected[l->input],
-                                first ? ret_d_input : pass->d_output[l->input]);
-                if (first)
-                        arrived = true;
-                else
+                if (gradient)
+                        layer_backward_weight(pass, l, dy, first ? pass->input : pass->output[l->input],
+                                        accumulate, gradient);
+                if (!first) {
+                        layer_backward_input(pass, l, parameters + l->weight_at, dy, collected[l->input],
+                                        pass->d_output[l->input]);
                         collected[l->input] = true;
+                } else if (ret_d_input) {
+                        assert(is_product(l));
+                        layer_backward_input(pass, l, parameters + l->weight_at, dy, arrived, ret_d_input);
+                        arrived = true;
+                }
         }
 }
 

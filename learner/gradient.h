@@ -12,8 +12,9 @@ typedef struct Pass {
         uint32_t stride;
         float *input; /* [n_observation][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
-        float *transposed;                                /* of one layer: kernel_transpose() */
-        float *scratch;                                   /* of one convolution */
+        float *slope[LAYERS_MAX]; /* the same, of activations whose slope output does not tell; or NULL */
+        float *transposed;        /* of one layer: kernel_transpose() */
+        float *scratch;           /* of one convolution */
         void *memory;
 } Pass;
 
@@ -22,13 +23,11 @@ Pass *pass_free(Pass *pass);
 
 /* input -> output of each layer */
 void pass_forward(Pass *pass, const float *parameters);
-/* d_output of the layers that no layer reads, written by the caller -> gradient; those of the others are
- * computed on the way */
-void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *gradient);
-
-/* The same without gradients of weights: what the network's input gets, [n_observation][stride]. For dense
- * layers alone. */
-void pass_backward_input(Pass *pass, const float *parameters, float *ret_d_input);
+/* d_output of the layers that no layer reads, written by the caller -> gradient, which may be NULL; those of
+ * the others are computed on the way. d_input: NULL, or, of a network that reads by dense layers alone, what
+ * its input gets, [n_observation][stride]. */
+void pass_backward(
+                Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 
 /* The first layer with this output, or UINT32_MAX. */
 uint32_t network_find(const Network *network, LayerOutput output);

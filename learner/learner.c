@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "learner/init.h"
+#include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/forward.h"
 #include "lib/slot.h"
@@ -51,7 +52,8 @@ static int learner_allocate(Learner *l) {
         r = batch_new(settings, page, &l->batch);
         if (r < 0)
                 return r;
-        r = episode_statistics_new(settings_actors_max(settings) * page->segment.envs, &l->episodes);
+        r = episode_statistics_new(settings_actors_max(settings) * page->segment.envs,
+                        algorithm_pair_steps(settings) > 0, &l->episodes);
         if (r < 0)
                 return r;
         r = validation_new(settings, page, l->episodes, l->batch, &l->validation);
@@ -89,7 +91,7 @@ static int learner_allocate(Learner *l) {
         return l->banks ? 0 : -ENOMEM;
 }
 
-/* Several learners share the policy; each has critics itself. */
+/* Several learners share the policy; each has the other networks itself. */
 static int learner_init_parameters(Learner *l) {
         const Runtime *rt = l->runtime;
         int r;
@@ -98,10 +100,10 @@ static int learner_init_parameters(Learner *l) {
                         rt->nets[NET_POLICY]->parameters);
         if (r < 0)
                 return r;
-        for (uint32_t k = 0; k < rt->n_critics; k++) {
-                Net net = NET_CRITIC + 2 * k;
-
-                r = parameters_init(rt->settings, rt->critic, net, 0, 1, rt->nets[net]->parameters);
+        for (Net net = NET_OF(1); net < NETS_MAX; net += 2) {
+                if (!rt->nets[net])
+                        continue;
+                r = parameters_init(rt->settings, rt->networks[net], net, 0, 1, rt->nets[net]->parameters);
                 if (r < 0)
                         return r;
         }
@@ -338,7 +340,7 @@ static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
 static void obey_restore(Learner *l, const Order *order, Answer *ret) {
         int r;
 
-        r = learner_restore(l);
+        r = learner_restore(l, order->plays != 0);
         if (r < 0) {
                 ret->fault = FAULT_CHECKPOINT;
                 ret->detail = -r;

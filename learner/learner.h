@@ -64,7 +64,7 @@ void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
 /* learner/publish.c: the newest policy into a bank, and its hash into policy_sha256. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
-/* Of the parameters as floats, then mean, variance and count of the observations as doubles, all
+/* Hashes the parameters as floats, then mean, variance and count of the observations as doubles, all
  * little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
@@ -74,7 +74,8 @@ double learner_observation_clip(const JobSettings *settings); /* as PolicyHead h
 int learner_write_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
 /* Reserves space for the job's last checkpoint, where the file system can. */
 void learner_reserve_checkpoint(Learner *learner);
-int learner_restore(Learner *learner);
+/* plays: as in Order. */
+int learner_restore(Learner *learner, bool plays);
 
 /* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank
  * banks[actor] (NULL: 0): one list for both ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */

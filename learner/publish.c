@@ -33,6 +33,14 @@ void learner_hash_policy(const Learner *l, uint8_t ret_sha256[32]) {
         sha256_digest(&sha, 32, ret_sha256);
 }
 
+static double learner_epsilon(const Learner *l) {
+        uint64_t n_windows = l->runtime->replay ? replay_count(l->runtime->replay) : 0;
+
+        if (!l->algorithm->epsilon)
+                return 0.0;
+        return l->algorithm->epsilon(l->context.settings, l->episodes->n_env_steps, n_windows);
+}
+
 void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) {
         const PolicyLayout *layout = &l->context.page->policy;
         const Adam *net = l->runtime->nets[NET_POLICY];
@@ -49,9 +57,7 @@ void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) 
                 .policy_version = policy_version,
                 .n_env_steps = l->episodes->n_env_steps,
                 .observation_clip = learner_observation_clip(l->context.settings),
-                .epsilon = l->algorithm->epsilon ? l->algorithm->epsilon(l->context.settings,
-                                                                   l->episodes->n_env_steps)
-                                                 : 0.0,
+                .epsilon = learner_epsilon(l),
         };
         normaliser_scale(l->observation, (float *) (bank + layout->mean_at),
                         (float *) (bank + layout->inverse_sd_at));

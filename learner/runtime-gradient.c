@@ -123,10 +123,6 @@ static float *bench_d_value(const Runtime *rt, Bench *bench) {
                                              : bench->pass->d_output[rt->layer_value];
 }
 
-static Pass *bench_pass(const Bench *bench, Net net) {
-        return net < NET_CRITIC ? bench->pass : bench->critics[(net - NET_CRITIC) / 2];
-}
-
 /* The forward pass; then probability, entropy and value of the actions that were taken. */
 static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         Pass *pass = bench->pass;
@@ -179,7 +175,7 @@ static void bench_backward(
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
         }
-        pass_backward(pass, parameters, accumulate, gradient);
+        pass_backward(pass, parameters, accumulate, gradient, NULL);
 }
 
 /* How many of n tasks (lanes or blocks) one of the first n_sharers learners does: the one with its own
@@ -316,10 +312,9 @@ TapePlace bench_place(const Runtime *rt, Bench *bench, uint32_t stride) {
         }
         place.terms[TERM_VALUE] = bench_value(rt, bench);
         place.d_terms[TERM_VALUE] = bench_d_value(rt, bench);
-        for (Net net = 0; net < _NET_MAX; net++) {
-                place.passes[net] = bench_pass(bench, net);
+        memcpy(place.passes, bench->passes, sizeof(place.passes));
+        for (Net net = 0; net < NETS_MAX; net++)
                 place.parameters[net] = rt->nets[net] ? rt->nets[net]->parameters : NULL;
-        }
         return place;
 }
 
@@ -454,24 +449,30 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
-/* Of one row. A gradient goes back through a network whose parameters stay as they are if what it reads
- * moves. */
+/* The operations of one row's gradient. It goes back through a network with fixed parameters only if that
+ * network's input depends on trained parameters; in the trained network it goes on to the input under the
+ * same condition. */
 static uint64_t gradient_operations(const Runtime *rt) {
         const Tape *tape = &rt->work.tape;
-        uint64_t sum = network_gradient_operations(rt->networks[rt->work.net]);
+        uint64_t sum = rt->work.applies ? 0 : network_gradient_operations(rt->networks[rt->work.net]);
 
         for (Node k = 0; k < tape->n_nodes; k++) {
                 const TapeNode *node = &tape->nodes[k];
 
-                if (node->op == TAPE_NETWORK && node->of != rt->work.net)
-                        sum += (node->moves ? 2 : 1) * network_forward_operations(rt->networks[node->of]);
+                if (node->op != TAPE_NETWORK)
+                        continue;
+                if (node->of == rt->work.net)
+                        sum += network_gradient_operations(rt->networks[node->of]);
+                else
+                        sum += network_forward_operations(rt->networks[node->of]);
+                if (tape->nodes[node->a].moves)
+                        sum += network_forward_operations(rt->networks[node->of]);
         }
         return sum;
 }
 
 void runtime_record(Runtime *rt, Net net, Loss loss, const void *arg) {
         Work *w = &rt->work;
-        bool used[_NET_MAX / 2] = {};
 
         w->net = net;
         w->applies = w->draws = false;
@@ -485,11 +486,8 @@ void runtime_record(Runtime *rt, Net net, Loss loss, const void *arg) {
 
                 if (node->op == TAPE_INPUT && node->of == INPUT_NORMAL)
                         w->draws = true;
-                if (node->op != TAPE_NETWORK)
-                        continue;
-                /* A network and its target have one place. */
-                assert(!used[node->of / 2]);
-                w->applies = used[node->of / 2] = true;
+                if (node->op == TAPE_NETWORK)
+                        w->applies = true;
         }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What lies below the verbs: parameter sets, lanes, threads and one working place for each thread. */
+/* The layer below the verbs: parameter sets, lanes, threads and one working place for each thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ enum {
 
 /* A thread's place. */
 typedef struct Bench {
-        Pass *pass;
+        Pass *pass; /* of the policy: the first of `passes` */
         float columns[_COLUMN_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float weight[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         /* of the network; its layers have those that are not computed from them */
@@ -38,11 +38,10 @@ typedef struct Bench {
         float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *nodes, *d_nodes; /* [tape_columns][SHARD_ROWS_MAX] */
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
-        float *actions; /* [n_action][SHARD_ROWS_MAX] */
-        /* of an algorithm with critics: */
-        Pass *critics[CRITICS_MAX];
-        float *d_input; /* [n_observation + n_action][SHARD_ROWS_MAX], of one of them */
-        float *normal;  /* [n_action][SHARD_ROWS_MAX] */
+        float *actions;                /* [n_action][SHARD_ROWS_MAX] */
+        float *normal;                 /* the same */
+        Pass *passes[TAPE_PASSES_MAX]; /* as TapeShape numbers them */
+        float *d_input; /* [the widest input beside the policy's][SHARD_ROWS_MAX]; NULL: there is none */
 } Bench;
 
 /* The rows of the batch that a shard takes; the rest of its rows are zeros. */
@@ -77,13 +76,15 @@ struct Runtime {
         Batch *batch;   /* what the verbs work on: the round's, or earlier ones */
         Buffer *buffer; /* NULL: the algorithm has none */
         Replay *replay; /* NULL: the algorithm has none */
+        Pair *pairs;    /* of the round; NULL: the algorithm has none */
+        uint32_t n_pairs, pair_steps;
         Threads *threads;
         Bench *benches; /* [threads] */
 
-        Adam *nets[_NET_MAX];
-        const Network *networks[_NET_MAX]; /* the shape of each */
-        Network *critic;                   /* NULL: the algorithm has none */
-        uint32_t n_critics;
+        Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such net */
+        const Network *networks[NETS_MAX]; /* the shape of each */
+        Network *beside[NETWORKS_MAX];     /* the shapes of those beside the policy, by row */
+        uint32_t n_input_most;             /* the widest input of these */
         TapeShape shape;
         uint32_t tape_columns;
         float *gradients[LANES_MAX];
@@ -115,14 +116,14 @@ struct Runtime {
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
 
-/* Of the parameters of the net that work goes on with. */
+/* The number of parameter blocks of the net that the work in progress trains. */
 static inline uint32_t runtime_blocks(const Runtime *runtime) {
         return (uint32_t) ((runtime->nets[runtime->work.net]->n + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
 }
 
 /* Columns of the policy's input, and of the actions that were taken. */
 void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
-/* What a loss reads of the rows, each with this weight. */
+/* The columns of the rows that a loss reads, each with this weight. */
 void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
 /* Where a tape is executed. */
 TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);

@@ -7,32 +7,43 @@
 #include "learner/runtime-internal.h"
 #include "lib/rng.h"
 
-void runtime_copy(Runtime *rt, Net to, Net from) {
-        assert(rt->nets[to] && rt->nets[from] && rt->nets[to]->n == rt->nets[from]->n);
+static void net_copy(Adam *to, const Adam *from) {
+        assert(to->n == from->n);
 
-        memcpy(rt->nets[to]->parameters, rt->nets[from]->parameters, rt->nets[to]->n * sizeof(float));
+        memcpy(to->parameters, from->parameters, to->n * sizeof(float));
+}
+
+/* Polyak averaging. */
+static void net_average(Adam *to, const Adam *from, double share) {
+        float *x = to->parameters, part = (float) share, rest = (float) (1.0 - share);
+        const float *y = from->parameters;
+
+        assert(to->n == from->n);
+
+        for (size_t i = 0; i < to->n; i++)
+                x[i] = rest * x[i] + part * y[i];
 }
 
 void runtime_copy_targets(Runtime *rt) {
-        static const Net targets[][2] = {
-                { NET_TARGET, NET_POLICY },
-                { NET_CRITIC_TARGET, NET_CRITIC },
-                { NET_CRITIC_2_TARGET, NET_CRITIC_2 },
-        };
-
-        for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-                if (rt->nets[targets[i][0]])
-                        runtime_copy(rt, targets[i][0], targets[i][1]);
+        for (Net net = 0; net < NETS_MAX; net += 2)
+                if (rt->nets[net_target_of(net)])
+                        net_copy(rt->nets[net_target_of(net)], rt->nets[net]);
 }
 
-void runtime_average(Runtime *rt, Net to, Net from, double share) {
-        float *x = rt->nets[to]->parameters, part = (float) share, rest = (float) (1.0 - share);
-        const float *y = rt->nets[from]->parameters;
+void runtime_follow(Runtime *rt) {
+        uint32_t member;
 
-        assert(rt->nets[to]->n == rt->nets[from]->n);
+        for (Net net = 0; net < NETS_MAX; net += 2) {
+                Adam *target = rt->nets[net_target_of(net)];
 
-        for (size_t i = 0; i < rt->nets[to]->n; i++)
-                x[i] = rest * x[i] + part * y[i];
+                if (!target)
+                        continue;
+                switch ((Follows) algorithm_net(rt->settings->algorithm, net, &member)->follows) {
+                case FOLLOWS_NONE: break;
+                case FOLLOWS_COPY: net_copy(target, rt->nets[net]); break;
+                case FOLLOWS_AVERAGE: net_average(target, rt->nets[net], rt->settings->tau); break;
+                }
+        }
 }
 
 void runtime_push(Runtime *rt) {

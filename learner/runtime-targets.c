@@ -26,9 +26,9 @@ static void targets_task(void *arg, uint32_t task, uint32_t thread) {
 void runtime_targets(Runtime *rt, Rows rows, Loss record, const void *arg) {
         uint64_t operations = 0;
 
-        assert(rt->n_critics > 0 && rt->batch == rt->replay->drawn);
+        assert(rt->replay && rt->batch == rt->replay->drawn);
 
-        runtime_record(rt, _NET_MAX, record, arg);
+        runtime_record(rt, NETS_MAX, record, arg);
         for (Node k = 0; k < rt->work.tape.n_nodes; k++)
                 if (rt->work.tape.nodes[k].op == TAPE_NETWORK)
                         operations += network_forward_operations(rt->networks[rt->work.tape.nodes[k].of]);

@@ -53,9 +53,8 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
 }
 
 static void bench_done(Bench *bench) {
-        pass_free(bench->pass);
-        for (unsigned k = 0; k < CRITICS_MAX; k++)
-                pass_free(bench->critics[k]);
+        for (unsigned k = 0; k < TAPE_PASSES_MAX; k++)
+                pass_free(bench->passes[k]);
         free(bench->actions);
         free(bench->nodes);
         free(bench->d_nodes);
@@ -71,14 +70,16 @@ Runtime *runtime_free(Runtime *runtime) {
                 bench_done(&runtime->benches[i]);
         }
         runtime_free_gradients(runtime);
-        for (unsigned i = 0; i < _NET_MAX; i++)
+        for (unsigned i = 0; i < NETS_MAX; i++)
                 adam_free(runtime->nets[i]);
+        for (unsigned k = 0; k < NETWORKS_MAX; k++)
+                free(runtime->beside[k]);
         replay_free(runtime->replay);
         buffer_free(runtime->buffer);
+        free(runtime->pairs);
         threads_free(runtime->threads);
         free(runtime->benches);
         free(runtime->noise_mean);
-        free(runtime->critic);
         free(runtime);
         return NULL;
 }
@@ -91,58 +92,101 @@ static float *columns_new(size_t n) {
         return columns;
 }
 
-static int bench_init_critics(Bench *bench, const Runtime *rt) {
-        for (uint32_t k = 0; k < rt->n_critics; k++) {
-                int r = pass_new(rt->critic, &bench->critics[k]);
+static int bench_init_passes(Bench *bench, const Runtime *rt) {
+        for (Net net = 0; net < NETS_MAX; net += 2)
+                for (uint32_t k = 0; rt->networks[net] && k < rt->shape.n_passes[net]; k++) {
+                        int r = pass_new(rt->networks[net], &bench->passes[rt->shape.first_pass[net] + k]);
 
-                if (r < 0)
-                        return r;
-        }
-        bench->d_input = columns_new(rt->critic->n_observation);
-        bench->normal = columns_new(rt->network->n_action);
-        return bench->d_input && bench->normal ? 0 : -ENOMEM;
+                        if (r < 0)
+                                return r;
+                }
+        bench->pass = bench->passes[0];
+        return 0;
 }
 
 static int bench_init(Bench *bench, const Runtime *rt) {
-        int r;
-
         bench->actions = columns_new(rt->network->n_action);
+        bench->normal = columns_new(rt->network->n_action);
         bench->nodes = columns_new(rt->tape_columns);
         bench->d_nodes = columns_new(rt->tape_columns);
-        if (!bench->actions || !bench->nodes || !bench->d_nodes)
+        if (!bench->actions || !bench->normal || !bench->nodes || !bench->d_nodes)
                 return -ENOMEM;
-        r = rt->critic ? bench_init_critics(bench, rt) : 0;
-        return r < 0 ? r : pass_new(rt->network, &bench->pass);
+        if (rt->n_input_most > 0) {
+                bench->d_input = columns_new(rt->n_input_most);
+                if (!bench->d_input)
+                        return -ENOMEM;
+        }
+        return bench_init_passes(bench, rt);
+}
+
+static int runtime_derive_beside(Runtime *rt) {
+        const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
+
+        for (uint32_t k = 1; k < NETWORKS_MAX && row->networks[k].name; k++) {
+                Network *network = rt->beside[k] = calloc(1, sizeof(*network));
+                int r;
+
+                if (!network)
+                        return -ENOMEM;
+                r = network_derive_beside(rt->settings, rt->network, &row->networks[k], network);
+                if (r < 0)
+                        return r;
+                if (network->n_observation > rt->n_input_most)
+                        rt->n_input_most = network->n_observation;
+        }
+        return 0;
+}
+
+/* What tapes may read and apply. A network and its target share the places where they are applied. */
+static void runtime_shape_tapes(Runtime *rt) {
+        uint32_t n = 0, most = 1, member;
+
+        for (Net net = 0; net < NETS_MAX; net++) {
+                const NetworkRow *of = algorithm_net(rt->settings->algorithm, net & ~1u, &member);
+
+                if (!of)
+                        break;
+                rt->shape.networks[net] = rt->networks[net];
+                rt->shape.first_pass[net] = n;
+                rt->shape.n_passes[net] = of->passes;
+                most = of->passes > most ? of->passes : most;
+                n += net_is_target(net) ? of->passes : 0;
+        }
+        assert(n <= TAPE_PASSES_MAX);
+        rt->shape.n_inputs[INPUT_OBSERVATION] = rt->network->n_observation;
+        rt->shape.n_inputs[INPUT_ACTION] = rt->shape.n_inputs[INPUT_NORMAL] = rt->network->n_action;
+        rt->tape_columns =
+                        TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + rt->n_input_most);
 }
 
 /* The shape of each parameter set. */
 static int runtime_shape(Runtime *rt) {
+        const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
         int r;
 
-        rt->n_critics = algorithm_row(rt->settings->algorithm)->n_critics;
-        if (rt->n_critics > 0) {
-                rt->critic = calloc(1, sizeof(*rt->critic));
-                if (!rt->critic)
-                        return -ENOMEM;
-                r = network_derive_critic(rt->settings, rt->network, rt->critic);
-                if (r < 0)
-                        return r;
+        r = runtime_derive_beside(rt);
+        if (r < 0)
+                return r;
+        for (Net net = 0; net < NETS_MAX; net++) {
+                uint32_t member;
+                const NetworkRow *of = algorithm_net(rt->settings->algorithm, net, &member);
+
+                if (of)
+                        rt->networks[net] =
+                                        of == row->networks ? rt->network : rt->beside[of - row->networks];
         }
-        for (Net net = 0; net < _NET_MAX; net++)
-                rt->shape.networks[net] = rt->networks[net] = net <= NET_TARGET ? rt->network : rt->critic;
-        rt->shape.n_inputs[INPUT_OBSERVATION] = rt->network->n_observation;
-        rt->shape.n_inputs[INPUT_ACTION] = rt->shape.n_inputs[INPUT_NORMAL] = rt->network->n_action;
-        rt->tape_columns = TAPE_NODES_MAX;
-        if (rt->critic)
-                rt->tape_columns += TAPE_WIDE_MAX * rt->network->n_action + rt->critic->n_observation;
+        runtime_shape_tapes(rt);
         return 0;
 }
 
 /* The parameters of the largest. */
 static size_t numbers_most(const Runtime *rt) {
-        return rt->critic && rt->critic->n_parameters > rt->network->n_parameters
-                               ? rt->critic->n_parameters
-                               : rt->network->n_parameters;
+        size_t most = rt->network->n_parameters;
+
+        for (unsigned k = 1; k < NETWORKS_MAX; k++)
+                if (rt->beside[k] && rt->beside[k]->n_parameters > most)
+                        most = rt->beside[k]->n_parameters;
+        return most;
 }
 
 static int runtime_allocate(Runtime *rt) {
@@ -173,26 +217,24 @@ static int runtime_allocate(Runtime *rt) {
                 if (!rt->gradients[i])
                         return -ENOMEM;
         }
-        r = adam_new(rt->network->n_parameters, &rt->nets[NET_POLICY]);
-        if (r < 0)
-                return r;
+        for (Net net = 0; net < NETS_MAX; net++) {
+                r = rt->networks[net] ? adam_new(rt->networks[net]->n_parameters, &rt->nets[net]) : 0;
+                if (r < 0)
+                        return r;
+        }
         return threads_new(rt->settings->n_threads, &rt->threads);
 }
 
 /* What the algorithm keeps from round to round. */
 static int runtime_allocate_stores(Runtime *rt) {
         const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
-        int r;
 
-        if (row->target) {
-                r = adam_new(rt->network->n_parameters, &rt->nets[NET_TARGET]);
-                if (r < 0)
-                        return r;
-        }
-        for (Net net = NET_CRITIC; net < NET_CRITIC + 2 * row->n_critics; net++) {
-                r = adam_new(rt->critic->n_parameters, &rt->nets[net]);
-                if (r < 0)
-                        return r;
+        rt->pair_steps = algorithm_pair_steps(rt->settings);
+        if (row->pairs) {
+                /* A pair has two rows at least. */
+                rt->pairs = calloc((size_t) rt->live->n_blocks * rt->live->step_rows / 2, sizeof(Pair));
+                if (!rt->pairs)
+                        return -ENOMEM;
         }
         switch ((Store) row->store) {
         case STORE_ROLLOUT: return 0;
@@ -203,8 +245,9 @@ static int runtime_allocate_stores(Runtime *rt) {
 }
 
 /* Whether the policy's own network estimates the value of an observation. */
-static bool has_value(const Network *network) {
-        return network->act == ACT_CATEGORICAL || network->act == ACT_GAUSSIAN;
+static bool has_value(const JobSettings *settings, const Network *network) {
+        return (network->act == ACT_CATEGORICAL || network->act == ACT_GAUSSIAN) &&
+               !algorithm_row(settings->algorithm)->no_value;
 }
 
 static bool has_deviation(const Network *network) {
@@ -230,7 +273,8 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);
         rt->layer_log_sd = network_find(rt->network, OUTPUT_LOG_STD);
         rt->layer_value = network_find(rt->network, OUTPUT_VALUE);
-        if (rt->layer_action == UINT32_MAX || (has_value(rt->network) && rt->layer_value == UINT32_MAX) ||
+        if (rt->layer_action == UINT32_MAX ||
+                        (has_value(settings, rt->network) && rt->layer_value == UINT32_MAX) ||
                         (has_deviation(rt->network) && rt->layer_log_sd == UINT32_MAX))
                 return -EINVAL;
 

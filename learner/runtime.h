@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "include/record.h"
@@ -18,21 +19,7 @@ enum {
         ALGORITHM_STATE_MAX = 8,
 };
 
-/* Parameter sets. NET_TARGET has the policy's shape, and exists if the algorithm's row
- * (lib/algorithm-traits.c) asks for it; critics have a shape of their own (network_derive_critic()). A
- * target begins as a copy. */
-typedef enum Net {
-        NET_POLICY,
-        NET_TARGET,
-        NET_CRITIC,
-        NET_CRITIC_TARGET,
-        NET_CRITIC_2,
-        NET_CRITIC_2_TARGET,
-        _NET_MAX,
-} Net;
-
-static_assert(_NET_MAX == NET_CRITIC + 2 * CRITICS_MAX, "each critic has a target");
-static_assert((int) _NET_MAX <= (int) TAPE_NETS_MAX, "a tape has room for all");
+static_assert((int) NETS_MAX <= (int) TAPE_NETS_MAX, "a tape has room for all");
 
 typedef struct Rows {
         const uint32_t *order; /* row numbers */
@@ -76,9 +63,29 @@ AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
-void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
-/* Polyak averaging: each parameter goes this share of the way. */
-void runtime_average(Runtime *runtime, Net to, Net from, double share);
+/* Each target follows its network as the row says: it becomes a copy, or goes Tau= of the way. */
+void runtime_follow(Runtime *runtime);
+
+/* Two rollouts that began in one state (lib/pair.h), for algorithms with pairs. */
+typedef struct Pair {
+        size_t row; /* of the first one's first step; the second one's is the next row */
+        uint32_t n_steps[2];
+        double reward;          /* discounted return of the first less that of the second */
+        double log_probability; /* of its actions, less that of the second's, when the pair was found */
+} Pair;
+
+typedef struct Pairs {
+        const Pair *pairs;
+        uint32_t n;
+        Rows rows; /* all of theirs; rows of the round that belong to no pair are left out */
+} Pairs;
+
+/* Those of the round, after runtime_recompute(). They hold until rows are asked for in another way. */
+Pairs runtime_pairs(Runtime *runtime, double gamma);
+/* As it was recomputed last. */
+double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);
+/* COLUMN_ADVANTAGE of the first one's rows; of the second one's it is -weight. */
+void runtime_pair_weigh(Runtime *runtime, const Pair *pair, double weight);
 
 /* Data of earlier rounds, STORE_BUFFER: this round's become the newest of the last BufferBatches= rounds.
  * Then each pass draws one round that all verbs work on until the next is drawn: the newest for pass 0,

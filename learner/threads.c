@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tasks that nobody has begun are a number that goes down: a thread that takes one has the task of that
- * number. The caller takes tasks too, so it waits for a thread only if that one is in the middle of a
- * task, and never for a thread that has no core.
+/* A counter holds how many tasks have not begun. A thread takes a task by lowering the counter by one; the
+ * new value is the number of its task. The caller takes tasks too, so it waits for a thread only if that
+ * one is in the middle of a task, and never for a thread that has no core.
  *
  * Even that wait may be long: where other programs want the cores, a thread may lose its own in the
  * middle of a task, for some milliseconds. And a thread that looks for tasks takes time from others, the
@@ -36,7 +36,7 @@ enum {
         SPIN_NSEC = 100000,        /* longer than what the caller does alone between two phases */
         FREE_NSEC = 50000,         /* yielding takes less, on a core that no other program wants */
         CREDIT_NSEC = 300000,      /* what a new try may lose: threads have to wake up first */
-        CREDIT_MAX_NSEC = 5000000, /* what good times may have saved up for worse ones */
+        CREDIT_MAX_NSEC = 5000000, /* the most credit that successful spins can save up */
         LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,
 };
@@ -97,8 +97,8 @@ static bool word_changes(_Atomic uint32_t *word, uint32_t from) {
         return false;
 }
 
-/* A thread that helps. While it has no task, it lets others have the core: those who want it would take it
- * later, in the middle of a task. */
+/* A thread that helps. While it has no task, it offers its core to other programs. Otherwise a program that
+ * wants the core would take it later, in the middle of a task. */
 static void phase_wait(Threads *threads, uint32_t seen) {
         uint64_t begun_nsec = now_nsec(), before_nsec, after_nsec;
 
@@ -206,7 +206,7 @@ Threads *threads_free(Threads *threads) {
         return NULL;
 }
 
-/* A host with more CPUs than cpu_set_t has room for has more than one. */
+/* Where cpu_set_t has no room for all CPUs of the host, the call fails: then there are several CPUs. */
 static bool has_cores(void) {
         cpu_set_t set;
 

@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "learner/kernel/finite.h"
+#include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/forward.h"
 #include "lib/network.h"
+#include "lib/pair.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Validation *, validation_free)
@@ -43,7 +45,11 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
         if (!validation)
                 return -ENOMEM;
         *validation = (Validation){
-                .settings = settings, .page = page, .episodes = episodes, .batch = batch
+                .settings = settings,
+                .page = page,
+                .episodes = episodes,
+                .batch = batch,
+                .pair_steps = algorithm_pair_steps(settings),
         };
 
         validation->scratch = calloc(1, page->segment.observation_bytes);
@@ -130,6 +136,28 @@ static bool frames_before_take(Validation *validation, uint32_t actor, void *seg
                         segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
 }
 
+/* Whether both slots of pair k show the same observation wherever a pair of rollouts begins. If not,
+ * *ret_row is the row of the second slot. */
+static bool pair_agrees(const Validation *validation, uint32_t actor, uint32_t k, int32_t *ret_row) {
+        const Batch *b = validation->batch;
+        size_t block = first_row(b, actor);
+        PairWalk walk = {};
+
+        for (uint32_t t = 0; t < b->steps; t++) {
+                uint32_t row = t * b->envs + 2 * k;
+
+                if (pair_begins(&walk) && memcmp(batch_observation(b, block + row),
+                                                          batch_observation(b, block + row + 1),
+                                                          batch_observation_bytes(b)) != 0) {
+                        *ret_row = (int32_t) row + 1;
+                        return false;
+                }
+                pair_step(&walk, validation->pair_steps, b->ends[block + row] != END_NOT,
+                                b->ends[block + row + 1] != END_NOT);
+        }
+        return true;
+}
+
 static Fault observations_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         *ret_row = 0;
         if (!frames_before_take(validation, actor, segment))
@@ -139,6 +167,9 @@ static Fault observations_take(Validation *validation, uint32_t actor, void *seg
                         *ret_row = (int32_t) row;
                         return FAULT_OBSERVATION;
                 }
+        for (uint32_t k = 0; validation->pair_steps > 0 && k < validation->batch->envs / 2; k++)
+                if (!pair_agrees(validation, actor, k, ret_row))
+                        return FAULT_OBSERVATION;
         return FAULT_NONE;
 }
 
@@ -195,30 +226,46 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
         return FAULT_NONE;
 }
 
-/* Whether one end may stand after `elapsed` steps of an episode. */
-static bool end_possible(const ActordEnvSpec *spec, uint8_t end, uint64_t elapsed) {
+/* Whether one end may stand after `elapsed` steps of an episode. Recorded ones may be truncated anywhere. */
+static bool end_possible(const Validation *validation, uint8_t end, uint64_t elapsed) {
+        const ActordEnvSpec *spec = &validation->page->spec;
         bool last = spec->horizon_steps > 0 && elapsed == spec->horizon_steps;
 
         switch ((EndKind) end) {
         case END_NOT: return !last;
         case END_TERMINATED: return true;
-        case END_TRUNCATED: return last || (spec->flags & ACTORD_ENV_TRUNCATES);
+        case END_TRUNCATED:
+                return last || spec->flags & ACTORD_ENV_TRUNCATES || validation->settings->dataset[0];
         }
         return false;
 }
 
-/* Follows the episodes of slot e from `elapsed` steps on. Returns the first impossible row; or -1, with
- * the steps of the episode that the slot ends in. */
+static bool is_second(const Validation *validation, uint32_t e) {
+        return validation->pair_steps > 0 && e % 2 == 1;
+}
+
+/* Follows the episodes of slot e from `elapsed` steps on; so does the first slot of its pair, whose episode
+ * the second joins where a pair begins. Returns the first impossible row; or -1, with the steps of the
+ * episode that the slot ends in. */
 static int64_t slot_follow(const Validation *validation, const uint8_t *ends, uint32_t e, uint64_t elapsed,
                 uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
         const Batch *b = validation->batch;
-        uint64_t n_ended = 0;
+        uint64_t n_ended = 0, of_first = elapsed;
+        bool second = is_second(validation, e);
+        PairWalk walk = {};
 
         for (uint32_t t = 0; t < b->steps; t++) {
                 uint32_t row = t * b->envs + e;
 
+                if (second) {
+                        bool first_ended = ends[row - 1] != END_NOT;
+
+                        elapsed = pair_begins(&walk) ? of_first : elapsed;
+                        of_first = first_ended ? 0 : of_first + 1;
+                        pair_step(&walk, validation->pair_steps, first_ended, ends[row] != END_NOT);
+                }
                 elapsed++;
-                if (!end_possible(&validation->page->spec, ends[row], elapsed))
+                if (!end_possible(validation, ends[row], elapsed))
                         return row;
                 if (ends[row] == END_NOT)
                         continue;
@@ -244,7 +291,8 @@ static Fault slot_check(
         uint32_t s = actor * validation->batch->envs + e;
         const SlotState *before = &validation->before[e], *after = &validation->after[e];
         bool reset = validation->settings->carry == CARRY_RESET, afresh = reset || before->episode == 0;
-        uint64_t elapsed, n_ended, carried = reset ? 0 : validation->episodes->elapsed_steps[s];
+        uint64_t elapsed, n_ended;
+        uint64_t carried = reset ? 0 : validation->episodes->elapsed_steps[s - is_second(validation, e)];
         int64_t row;
 
         validation->batch->lost[s] = 0;
@@ -311,6 +359,27 @@ static Fault finals_take(Validation *validation, uint32_t actor, void *segment, 
         return FAULT_NONE;
 }
 
+/* The metrics of the episodes that ended. NaN: an episode has no such figure. */
+static Fault metrics_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_number) {
+        Batch *b = validation->batch;
+        size_t block = first_row(b, actor);
+
+        for (uint32_t row = 0; row < b->step_rows && b->n_metrics > 0; row++) {
+                double *metrics = b->metrics + (block + row) * b->n_metrics;
+
+                if (b->ends[block + row] == END_NOT)
+                        continue;
+                memcpy(metrics, segment_metrics(segment, &validation->page->segment, row),
+                                b->n_metrics * sizeof(double));
+                for (uint32_t i = 0; i < b->n_metrics; i++)
+                        if (!metric_possible(metrics[i])) {
+                                *ret_number = (int32_t) i + 1;
+                                return FAULT_METRIC;
+                        }
+        }
+        return FAULT_NONE;
+}
+
 Fault validation_take(
                 Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
         int32_t row = 0;
@@ -335,6 +404,8 @@ Fault validation_take(
                 fault = rewards_take(validation, actor, segment, &row);
         if (fault == FAULT_NONE)
                 fault = finals_take(validation, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = metrics_take(validation, actor, segment, &row);
 
         validation->batch->taken[block] = fault == FAULT_NONE;
         *ret_row = fault == FAULT_NONE ? 0 : row;

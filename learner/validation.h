@@ -15,7 +15,8 @@ typedef struct Validation {
         const JobPage *page;
         const EpisodeStatistics *episodes;
         Batch *batch;
-        void *scratch; /* one raw observation; [envs] SlotState before and after */
+        uint32_t pair_steps; /* 0: there are no pairs */
+        void *scratch;       /* one raw observation; [envs] SlotState before and after */
         SlotState *before, *after;
 } Validation;
 

@@ -7,52 +7,75 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "lib/fragment.h"
+#include "include/policy.h"
 
 #define BIT(name)     (UINT32_C(1) << ALGORITHM_##name)
-#define REPLAYS       (BIT(DQN) | CONTINUOUS)
-#define CONTINUOUS    (BIT(DDPG) | BIT(TD3) | BIT(SAC))
-#define ACTOR_CRITICS (BIT(PPO) | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
+#define REPLAYS       (BIT(DQN) | CONTINUOUS | OFFLINE)
+#define CONTINUOUS    (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
+#define REGULATED     (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act beside a controller */
+#define OFFLINE       (BIT(BC) | BIT(TD3_BC))
+#define PROXIMAL      (BIT(PPO) | BIT(SIMPPO))
+#define ACTOR_CRITICS (PROXIMAL | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
+#define ON_POLICY     (ACTOR_CRITICS | BIT(REBEL))
 
 static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
+#define THE_POLICY(follow) \
+        { .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = 1, .follows = (follow) }
+/* The value of an action, by each member of an ensemble. */
+#define CRITICS(members)                                                                       \
+        {                                                                                      \
+                .name = "critic", .layers = "q", .reads = READS_OBSERVATION | READS_ACTION,    \
+                .tells = OUTPUT_VALUE, .n = (members), .passes = 1, .follows = FOLLOWS_AVERAGE \
+        }
+
+/* clang-format off */
 static const AlgorithmRow rows[_ALGORITHM_MAX] = {
-        [ALGORITHM_PPO] = { .store = STORE_ROLLOUT },
+        [ALGORITHM_PPO] = { .store = STORE_ROLLOUT, .networks = { THE_POLICY(FOLLOWS_NONE) } },
         /* A3C is the asynchronous form of A2C and has no row of its own: A2C accepts stale rollouts. */
-        [ALGORITHM_A2C] = { .store = STORE_ROLLOUT, .stale = true },
-        [ALGORITHM_IMPALA] = { .store = STORE_ROLLOUT, .stale = true },
-        [ALGORITHM_IMPACT] = { .store = STORE_BUFFER, .target = true, .stale = true },
-        [ALGORITHM_DQN] = { .store = STORE_REPLAY, .target = true, .stale = true, .acting = ACTING_VALUES },
-        [ALGORITHM_DDPG] = { .store = STORE_REPLAY,
-                        .target = true,
-                        .stale = true,
-                        .acting = ACTING_DETERMINISTIC,
-                        .n_critics = 1 },
-        [ALGORITHM_TD3] = { .store = STORE_REPLAY,
-                        .target = true,
-                        .stale = true,
-                        .acting = ACTING_DETERMINISTIC,
-                        .n_critics = 2 },
-        [ALGORITHM_SAC] = { .store = STORE_REPLAY,
-                        .stale = true,
-                        .acting = ACTING_SQUASHED,
-                        .n_critics = 2 },
+        [ALGORITHM_A2C] = { .store = STORE_ROLLOUT, .stale = true,
+                            .networks = { THE_POLICY(FOLLOWS_NONE) } },
+        [ALGORITHM_IMPALA] = { .store = STORE_ROLLOUT, .stale = true,
+                               .networks = { THE_POLICY(FOLLOWS_NONE) } },
+        [ALGORITHM_IMPACT] = { .store = STORE_BUFFER, .stale = true,
+                               .networks = { THE_POLICY(FOLLOWS_COPY) } },
+        [ALGORITHM_DQN] = { .store = STORE_REPLAY, .stale = true, .acting = ACTING_VALUES,
+                            .networks = { THE_POLICY(FOLLOWS_COPY) } },
+        [ALGORITHM_DDPG] = { .store = STORE_REPLAY, .stale = true, .acting = ACTING_DETERMINISTIC,
+                             .networks = { THE_POLICY(FOLLOWS_AVERAGE), CRITICS(1) } },
+        [ALGORITHM_TD3] = { .store = STORE_REPLAY, .stale = true, .acting = ACTING_DETERMINISTIC,
+                            .networks = { THE_POLICY(FOLLOWS_AVERAGE), CRITICS(2) } },
+        [ALGORITHM_SAC] = { .store = STORE_REPLAY, .stale = true, .acting = ACTING_SQUASHED,
+                            .networks = { THE_POLICY(FOLLOWS_NONE), CRITICS(2) } },
+        [ALGORITHM_REBEL] = { .store = STORE_ROLLOUT, .pairs = true, .no_value = true,
+                              .networks = { THE_POLICY(FOLLOWS_NONE) } },
+        [ALGORITHM_BC] = { .store = STORE_REPLAY, .stale = true, .offline = true,
+                           .no_value = true, .networks = { THE_POLICY(FOLLOWS_NONE) } },
+        [ALGORITHM_TD3_BC] = { .store = STORE_REPLAY, .stale = true, .offline = true,
+                               .acting = ACTING_DETERMINISTIC,
+                               .networks = { THE_POLICY(FOLLOWS_AVERAGE), CRITICS(2) } },
+        [ALGORITHM_PHYDRL] = { .store = STORE_REPLAY, .stale = true, .regulated = true,
+                               .acting = ACTING_DETERMINISTIC,
+                               .networks = { THE_POLICY(FOLLOWS_AVERAGE), CRITICS(1) } },
+        [ALGORITHM_SIMPPO] = { .store = STORE_ROLLOUT, .company = true,
+                               .networks = { THE_POLICY(FOLLOWS_NONE) } },
 };
+/* clang-format on */
 
 static const struct {
         Setting setting;
         uint32_t algorithms;
 } uses[] = {
-        { SETTING_Learner_Epochs, BIT(PPO) | BIT(IMPACT) },
-        { SETTING_Learner_MinibatchSize, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) | REPLAYS },
-        { SETTING_Learner_Updates, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) },
-        { SETTING_Learner_Lambda, BIT(PPO) | BIT(A2C) },
-        { SETTING_Learner_Clip, BIT(PPO) | BIT(IMPACT) },
-        { SETTING_Learner_ClipSchedule, BIT(PPO) | BIT(IMPACT) },
-        { SETTING_Learner_ValueClip, BIT(PPO) },
-        { SETTING_Learner_KLStop, BIT(PPO) },
-        { SETTING_Learner_KLWeight, BIT(PPO) },
-        { SETTING_Learner_KLTarget, BIT(PPO) },
+        { SETTING_Learner_Epochs, PROXIMAL | BIT(IMPACT) | BIT(REBEL) },
+        { SETTING_Learner_MinibatchSize, PROXIMAL | BIT(IMPALA) | BIT(IMPACT) | REPLAYS },
+        { SETTING_Learner_Updates, PROXIMAL | BIT(IMPALA) | BIT(IMPACT) },
+        { SETTING_Learner_Lambda, PROXIMAL | BIT(A2C) },
+        { SETTING_Learner_Clip, PROXIMAL | BIT(IMPACT) },
+        { SETTING_Learner_ClipSchedule, PROXIMAL | BIT(IMPACT) },
+        { SETTING_Learner_ValueClip, PROXIMAL },
+        { SETTING_Learner_KLStop, PROXIMAL },
+        { SETTING_Learner_KLWeight, PROXIMAL },
+        { SETTING_Learner_KLTarget, PROXIMAL },
         { SETTING_Learner_RhoBar, BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_CBar, BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_BufferBatches, BIT(IMPACT) },
@@ -60,12 +83,12 @@ static const struct {
         { SETTING_Learner_ValueWeight, ACTOR_CRITICS },
         { SETTING_Learner_EntropyWeight, ACTOR_CRITICS },
         { SETTING_Learner_NormalizeAdvantages, ACTOR_CRITICS },
-        { SETTING_Learner_NormalizeObservations, ACTOR_CRITICS },
-        { SETTING_Learner_ObservationClip, ACTOR_CRITICS },
+        { SETTING_Learner_NormalizeObservations, ON_POLICY | OFFLINE },
+        { SETTING_Learner_ObservationClip, ON_POLICY | OFFLINE },
         { SETTING_Learner_NormalizeRewards, ACTOR_CRITICS },
         { SETTING_Learner_RewardClip, ACTOR_CRITICS },
         { SETTING_Learner_SharedNetwork, ACTOR_CRITICS },
-        { SETTING_Learner_LogStdInit, ACTOR_CRITICS },
+        { SETTING_Learner_LogStdInit, ON_POLICY | BIT(BC) },
         { SETTING_Learner_Curvature, ACTOR_CRITICS },
         { SETTING_Learner_CurvatureRows, ACTOR_CRITICS },
         { SETTING_Learner_CurvatureSteps, ACTOR_CRITICS },
@@ -74,68 +97,38 @@ static const struct {
         { SETTING_Learner_ReplaySize, REPLAYS },
         { SETTING_Learner_ReplayMin, REPLAYS },
         { SETTING_Learner_TrainRatio, REPLAYS },
-        { SETTING_Learner_NSteps, REPLAYS },
+        { SETTING_Learner_NSteps, BIT(DQN) | CONTINUOUS | BIT(TD3_BC) },
         { SETTING_Learner_HuberBound, BIT(DQN) },
         { SETTING_Learner_EpsilonStart, BIT(DQN) },
         { SETTING_Learner_EpsilonEnd, BIT(DQN) },
         { SETTING_Learner_EpsilonSteps, BIT(DQN) },
-        { SETTING_Learner_CriticLearningRate, CONTINUOUS },
-        { SETTING_Learner_Tau, CONTINUOUS },
-        { SETTING_Learner_PolicyDelay, BIT(DDPG) | BIT(TD3) },
-        { SETTING_Learner_ActionNoise, BIT(DDPG) | BIT(TD3) },
-        { SETTING_Learner_TargetNoise, BIT(TD3) },
-        { SETTING_Learner_NoiseClip, BIT(TD3) },
+        { SETTING_Learner_CriticLearningRate, CONTINUOUS | BIT(TD3_BC) },
+        { SETTING_Learner_Tau, CONTINUOUS | BIT(TD3_BC) },
+        { SETTING_Learner_PolicyDelay, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
+        { SETTING_Learner_ActionNoise, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
+        { SETTING_Learner_TargetNoise, BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
+        { SETTING_Learner_NoiseClip, BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
         { SETTING_Learner_Temperature, BIT(SAC) },
         { SETTING_Learner_TargetEntropy, BIT(SAC) },
-        { SETTING_Learner_Convolutions, ACTOR_CRITICS | BIT(DQN) },
+        { SETTING_Actor_PairSteps, BIT(REBEL) },
+        { SETTING_Learner_Eta, BIT(REBEL) },
+        { SETTING_Learner_Dataset, OFFLINE },
+        { SETTING_Learner_QWeight, BIT(TD3_BC) },
+        { SETTING_Learner_ModelA, REGULATED },
+        { SETTING_Learner_ModelB, REGULATED },
+        { SETTING_Learner_ControllerF, REGULATED },
+        { SETTING_Learner_ControllerGain, REGULATED },
+        { SETTING_Learner_EnvelopeP, REGULATED },
+        { SETTING_Learner_Alpha, REGULATED },
+        { SETTING_Learner_SafetySet, REGULATED },
+        { SETTING_Learner_ResidualScale, REGULATED & ~BIT(PPO) },
+        { SETTING_Learner_Convolutions, (ON_POLICY & ~BIT(SIMPPO)) | BIT(DQN) },
 };
 
 const AlgorithmRow *algorithm_row(uint32_t algorithm) {
         assert(algorithm < _ALGORITHM_MAX);
 
         return &rows[algorithm];
-}
-
-uint64_t algorithm_replay_steps(const JobSettings *settings) {
-        return settings->replay_size / ((uint64_t) settings_actors_max(settings) * settings->envs_per_actor);
-}
-
-uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint32_t frames,
-                uint64_t n_action) {
-        uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
-        uint64_t n_rows = 0, row_bytes = 0, n;
-
-        /* Rows do not overflow: slots, steps and rounds have at most 24, 20 and 6 bits. */
-        switch ((Store) algorithm_row(settings->algorithm)->store) {
-        case STORE_ROLLOUT: break;
-        case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */
-                slots = (uint64_t) distribution_rollouts(
-                                        distribution_of(settings), settings_actors_max(settings)) *
-                        settings->envs_per_actor;
-                n_rows = settings->buffer_batches * slots * (settings->rollout_steps + (uint64_t) frames);
-                row_bytes = observation_bytes / frames + 4 * n_action + 9;
-                break;
-        case STORE_REPLAY: /* observations before and after, actions, rewards, ends */
-                n_rows = slots * (algorithm_replay_steps(settings) + frames - 1);
-                row_bytes = 2 * (observation_bytes / frames) + 5;
-                row_bytes += algorithm_row(settings->algorithm)->acting == ACTING_VALUES ? 4 : 4 * n_action;
-                break;
-        }
-        return __builtin_mul_overflow(n_rows, row_bytes, &n) ? UINT64_MAX : n;
-}
-
-uint32_t algorithm_epochs(const JobSettings *settings) {
-        assert(settings);
-
-        return algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1;
-}
-
-double algorithm_passes(const JobSettings *settings) {
-        assert(settings);
-
-        if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
-                return settings->train_ratio * settings->minibatch_size;
-        return algorithm_epochs(settings);
 }
 
 bool algorithm_uses(uint32_t algorithm, Setting setting) {

@@ -18,7 +18,7 @@ static inline bool arrival_acts(const Arrival *arrival, uint32_t actor) {
         return arrival->flights[actor].state >= FLIGHT_COLD;
 }
 
-/* Leaves the memory of actors that the job has not as it is: there may be none. */
+/* Does not touch memory of actors that the job does not have, since there may be none. */
 static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_actors) {
         to->free_nsec = from->free_nsec;
         to->policy_bank = from->policy_bank;

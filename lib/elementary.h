@@ -105,6 +105,38 @@ ELEMENTARY float elementary_log(float x) {
         return fused(n, 0.693359375f, m + p);
 }
 
+/* SiLU, x s with s = 1 / (1 + e^-x): "Sigmoid-Weighted Linear Units for Neural Network Function
+ * Approximation in Reinforcement Learning" (Elfwing et al. 2018). */
+ELEMENTARY float elementary_silu(float x) {
+        return x / (1.0f + elementary_exp(-x));
+}
+
+ELEMENTARY float elementary_silu_slope(float x) {
+        float s = 1.0f / (1.0f + elementary_exp(-x));
+
+        return s * fused(x, 1.0f - s, 1.0f);
+}
+
+/* Mish, x t with t = tanh(log(1 + e^x)): "Mish: A Self Regularized Non-Monotonic Activation Function" (Misra
+ * 2019), (1). With e = e^x and n = e (e + 2), t = n / (n + 2): nothing cancels. From 40 on t is 1. */
+ELEMENTARY float mish_exp(float x) {
+        return elementary_exp(x > 40.0f ? 40.0f : x);
+}
+
+ELEMENTARY float elementary_mish(float x) {
+        float e = mish_exp(x), n = e * (e + 2.0f);
+
+        return x * (n / (n + 2.0f));
+}
+
+/* t + x (1 - t^2) e / (1 + e), where 1 - t = 2 / (n + 2). */
+ELEMENTARY float elementary_mish_slope(float x) {
+        float e = mish_exp(x), n = e * (e + 2.0f), t = n / (n + 2.0f);
+        float rest = 2.0f / (n + 2.0f) * (1.0f + t) * (e / (1.0f + e));
+
+        return fused(x, rest, t);
+}
+
 /* Four numbers side by side, where a vector has no more. */
 
 typedef float Quad __attribute__((vector_size(16)));

@@ -222,7 +222,7 @@ int read_all(int fd, size_t max, char **ret, size_t *ret_n) {
 }
 
 int file_read_at(int dir_fd, const char *name, char *ret, size_t n) {
-        _cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         ssize_t k;
 
         assert(n > 0);

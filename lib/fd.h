@@ -39,7 +39,8 @@ int write_full(int fd, const void *data, size_t n);
  * bytes. */
 int read_all(int fd, size_t max, char **ret, size_t *ret_n);
 
-/* Reads the beginning of a small file below a directory, at most n - 1 bytes, as a string. */
+/* Reads the beginning of a small file below a directory, at most n - 1 bytes, as a string. A link is not
+ * followed, and a pipe in its place not waited for. */
 int file_read_at(int dir_fd, const char *name, char *ret, size_t n);
 
 /* From now on the descriptor closes on exec, or does not. 0, or a negative errno. */

@@ -23,7 +23,7 @@
 enum {
         LANES = KERNEL_LANES,
         PANEL = 64,         /* outputs */
-        KEPT_MAX = 1 << 21, /* numbers that are turned around once: 8 MiB */
+        KEPT_MAX = 1 << 21, /* numbers that are transposed once: 8 MiB */
 };
 
 struct Forward {
@@ -110,9 +110,9 @@ static bool network_possible(const Network *network) {
         if (log_std && log_std->n_out != network->n_action)
                 return false;
         switch ((ActKind) network->act) {
-        case ACT_CATEGORICAL: return value && value->kind == LAYER_DENSE;
+        case ACT_CATEGORICAL: return !value || value->kind == LAYER_DENSE;
         case ACT_GAUSSIAN:
-                return value && value->kind == LAYER_DENSE && log_std && log_std->kind == LAYER_PARAMETER;
+                return (!value || value->kind == LAYER_DENSE) && log_std && log_std->kind == LAYER_PARAMETER;
         case ACT_EPSILON_GREEDY: return !value;
         case ACT_DETERMINISTIC: return !value && bounds_possible(network);
         case ACT_SQUASHED:

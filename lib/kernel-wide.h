@@ -175,6 +175,14 @@ KERNEL_TARGET static void KERNEL(activate)(float *y, size_t n, uint32_t activati
                 for (size_t i = 0; i < n; i++)
                         y[i] = y[i] < 0.0f ? 0.0f : y[i];
                 break;
+        case LAYER_SILU:
+                for (size_t i = 0; i < n; i++)
+                        y[i] = elementary_silu(y[i]);
+                break;
+        case LAYER_MISH:
+                for (size_t i = 0; i < n; i++)
+                        y[i] = elementary_mish(y[i]);
+                break;
         }
 }
 

@@ -84,7 +84,7 @@ const char *limit_advice(int error) {
                        "unit)";
         case EAGAIN: return process_advice();
         case ENOMEM: return memory_advice();
-        default: return ""; /* not an enum of ours */
+        default: return ""; /* the enum is not ours */
         }
 }
 
@@ -110,7 +110,7 @@ bool limit_is_of_host(int error) {
         case EDQUOT:
         case EROFS:
         case EIO: return true;
-        default: return false; /* not an enum of ours */
+        default: return false; /* the enum is not ours */
         }
 }
 
@@ -120,7 +120,7 @@ bool limit_may_pass(int error) {
         case EBUSY:
         case EMFILE:
         case ESTALE: return true;
-        default: return limit_is_of_host(error); /* not an enum of ours */
+        default: return limit_is_of_host(error); /* the enum is not ours */
         }
 }
 
@@ -130,7 +130,7 @@ int limit_exit_status(int error) {
         case number: return status;
                 LEARNER_LIMITS(X)
 #undef X
-        default: return EXIT_LEARNER_SETUP; /* not an enum of ours */
+        default: return EXIT_LEARNER_SETUP; /* the enum is not ours */
         }
 }
 
@@ -140,6 +140,6 @@ int limit_exit_error(int status) {
         case exit_status: return number;
                 LEARNER_LIMITS(X)
 #undef X
-        default: return 0; /* not an enum of ours */
+        default: return 0; /* the enum is not ours */
         }
 }

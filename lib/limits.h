@@ -27,11 +27,11 @@ bool limit_of_memory_is_set(void);
 /* Whether another try under the same limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
-/* Of an errno: memory, processes or space of the host's has run out for now, or a disk cannot be used. The
- * program that met it is not at fault; one that hung (ETIMEDOUT) may be. */
+/* Whether an errno means that the host's memory, processes or space has run out for now, or that a disk
+ * cannot be used. The program that met it is not at fault; one that hung (ETIMEDOUT) may be. */
 bool limit_is_of_host(int error);
 
-/* Of an errno that says nothing of what was asked for: something of the host's or this program's has run out
+/* Whether an errno may pass, whatever was asked for: a resource of the host or of this program has run out
  * for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 

@@ -149,7 +149,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         *ret_reason = "its size does not fit its number of choices: it is cut short, or something was added";
         if (n != sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float))
                 return -EBADMSG;
-        *ret_reason = "one of its words has no end, or is no text";
+        *ret_reason = "one of its strings has no end, or is not text";
         if (!words_are_sane(&m))
                 return -EBADMSG;
 

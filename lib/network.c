@@ -102,7 +102,16 @@ static Convolution convolution_image(const Convolution *c, uint32_t channels) {
 }
 
 static void layer_is_hidden(Layer *layer, const JobSettings *settings, const char *prefix, uint32_t number) {
-        layer->activation = settings->activation == ACTIVATION_RELU ? LAYER_RELU : LAYER_TANH;
+        static const LayerActivation activations[_ACTIVATION_MAX] = {
+                [ACTIVATION_TANH] = LAYER_TANH,
+                [ACTIVATION_RELU] = LAYER_RELU,
+                [ACTIVATION_SILU] = LAYER_SILU,
+                [ACTIVATION_MISH] = LAYER_MISH,
+        };
+
+        assert(settings->activation < _ACTIVATION_MAX);
+
+        layer->activation = activations[settings->activation];
         layer->init_gain = M_SQRT2;
         (void) snprintf(layer->name, sizeof(layer->name), "%s.%u", prefix, number);
 }
@@ -269,6 +278,8 @@ static int network_derive_actor_critic(
                         network, OUTPUT_ACTION, actor, number, (uint32_t) trunk, network->n_action, 0.01);
         if (network->act == ACT_GAUSSIAN)
                 network_append_log_std(network, "actor_logstd");
+        if (algorithm_row(settings->algorithm)->no_value)
+                return 0;
         if (!settings->shared_network) {
                 trunk = network_append_trunk(network, settings, space, "critic");
                 if (trunk < 0)
@@ -294,6 +305,13 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
 
         network->action_low = space->low;
         network->action_high = space->high;
+        if (settings_present(settings, SETTING_Learner_ResidualScale)) {
+                double middle = action_middle(network);
+                double reach = settings->residual_scale * action_reach(network);
+
+                network->action_low = middle - reach;
+                network->action_high = middle + reach;
+        }
         network->action_noise = settings->action_noise;
         return 0;
 }
@@ -337,24 +355,38 @@ static int network_derive_squashed(
         return 0;
 }
 
-int network_derive_critic(const JobSettings *settings, const Network *policy, Network *ret) {
+int network_derive_beside(
+                const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret) {
         Network network;
-        int trunk;
+        uint64_t n_reads = 0;
+        int r, trunk;
 
         assert(settings);
         assert(policy);
+        assert(row);
         assert(ret);
+
+        if (row->reads & READS_OBSERVATION)
+                n_reads += policy->n_observation;
+        if (row->reads & READS_ACTION)
+                n_reads += policy->n_action;
+        if (n_reads > FORWARD_SCRATCH_MAX)
+                return -E2BIG;
 
         memset(&network, 0, sizeof(network));
         network.act = policy->act;
-        network.n_observation = policy->n_observation + policy->n_action;
+        network.n_observation = (uint32_t) n_reads;
         network.n_action = policy->n_action;
-        trunk = network_append_trunk(&network, settings, NULL, "q");
+        trunk = network_append_trunk(&network, settings, NULL, row->layers);
         if (trunk < 0)
                 return trunk;
-        network_append_head(&network, OUTPUT_VALUE, "q",
-                        (int) dense_number(settings, settings_hidden_layers(settings)), (uint32_t) trunk, 1,
-                        1.0);
+        network_append_head(&network, row->tells, row->layers,
+                        (int) dense_number(settings, settings_hidden_layers(settings)), (uint32_t) trunk,
+                        row->tells == OUTPUT_ACTION ? network.n_action : 1, 1.0);
+        r = widths_check(&network);
+        if (r < 0)
+                return r;
+
         memcpy(ret, &network, sizeof(network));
         return 0;
 }

@@ -5,14 +5,16 @@
 
 #include "include/policy.h"
 #include "include/settings.h"
+#include "lib/algorithm-traits.h"
 
 /* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
  * -EPROTOTYPE: it needs continuous ones; -ERANGE: they need bounds;
  * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
-/* The network of a critic: reads what `policy` reads and an action, and estimates its value. */
-int network_derive_critic(const JobSettings *settings, const Network *policy, Network *ret);
+/* A network beside the policy: 0, -EINVAL, -E2BIG. */
+int network_derive_beside(
+                const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 
 /* How many frames of an observation a learner keeps apart, each once: those of images. Other observations
  * are kept whole. */

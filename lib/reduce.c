@@ -26,16 +26,18 @@ static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) 
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
 
-/* The parameters of the largest network that has a gradient: each learner keeps critics itself, but their
- * gradients are summed like the policy's. */
+/* The parameters of the largest network that has a gradient: each learner keeps those beside the policy
+ * itself, but their gradients are summed like the policy's. */
 static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
-        Network critic;
+        const AlgorithmRow *row = algorithm_row(settings->algorithm);
+        uint64_t most = policy->n_parameters;
+        Network network;
 
-        if (algorithm_row(settings->algorithm)->n_critics == 0 ||
-                        network_derive_critic(settings, policy, &critic) < 0 ||
-                        critic.n_parameters < policy->n_parameters)
-                return policy->n_parameters;
-        return critic.n_parameters;
+        for (uint32_t k = 1; k < NETWORKS_MAX && row->networks[k].name; k++)
+                if (network_derive_beside(settings, policy, &row->networks[k], &network) >= 0 &&
+                                network.n_parameters > most)
+                        most = network.n_parameters;
+        return most;
 }
 
 void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret) {

@@ -42,6 +42,6 @@ typedef struct ReduceLayout {
 
 void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret);
 
-/* Waits until all n learners have come. 0; -ETIMEDOUT: one has not, and the memory must not be used any
- * more. */
+/* Waits until all n learners have come. 0; -ETIMEDOUT: one has not come, and the memory must not be used
+ * any more. */
 int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec);

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "lib/algorithm-traits.h"
+#include "lib/company.h"
 #include "lib/fragment.h"
 #include "lib/network.h"
+#include "lib/regulation.h"
 
 enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
 
@@ -39,6 +41,14 @@ bool env_has_picture(const ActordEnv *env) {
 
 bool env_has_frame(const ActordEnv *env) {
         return HAS(env, paint);
+}
+
+bool env_has_metrics(const ActordEnv *env, const ActordEnvSpec *spec) {
+        return spec->n_metrics == 0 || (HAS(env, metrics));
+}
+
+int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret) {
+        return spec->n_metrics > 0 ? env->metrics(instance, ret) : 0;
 }
 
 int frame_check(const ActordFrame *frame) {
@@ -83,20 +93,6 @@ size_t element_bytes(uint32_t element) {
         case ACTORD_U8: return 1;
         }
         return 0;
-}
-
-uint64_t space_numbers(const ActordSpace *space) {
-        uint64_t n = 1;
-
-        assert(space);
-
-        if (space->kind == ACTORD_DISCRETE)
-                return 1;
-
-        for (uint32_t i = 0; i < space->n_dims && i < 4; i++)
-                if (__builtin_mul_overflow(n, (uint64_t) space->shape[i], &n))
-                        return UINT64_MAX;
-        return n;
 }
 
 static bool name_possible(const char name[64]) {
@@ -164,6 +160,34 @@ static bool stack_possible(const ActordEnvSpec *spec) {
                                space->n_dims >= 2 && space->shape[0] == spec->stack);
 }
 
+/* A name becomes part of a column's name, and a key of JSON. */
+bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]) {
+        size_t n = strnlen(name, ACTORD_METRIC_BYTES);
+
+        if (n == ACTORD_METRIC_BYTES || name[0] < 'a' || name[0] > 'z')
+                return false;
+        for (size_t i = 1; i < n; i++) {
+                bool letter = name[i] >= 'a' && name[i] <= 'z', digit = name[i] >= '0' && name[i] <= '9';
+
+                if (!letter && !digit && name[i] != '_')
+                        return false;
+        }
+        return true;
+}
+
+static bool metrics_possible(const char names[][ACTORD_METRIC_BYTES], uint32_t n) {
+        if (n > ACTORD_METRICS_MAX)
+                return false;
+        for (uint32_t i = 0; i < n; i++) {
+                if (!metric_name_possible(names[i]))
+                        return false;
+                for (uint32_t k = 0; k < i; k++)
+                        if (strcmp(names[i], names[k]) == 0)
+                                return false;
+        }
+        return true;
+}
+
 static int spec_first_impossible(const ActordEnvSpec *spec) {
         const uint32_t known = ACTORD_ENV_STICKY | ACTORD_ENV_TRUNCATES;
         int field;
@@ -178,7 +202,7 @@ static int spec_first_impossible(const ActordEnvSpec *spec) {
                 return field;
         if (spec->horizon_steps > HORIZON_STEPS_MAX)
                 return SPEC_FIELD_HORIZON;
-        if (spec->n_agents != 1)
+        if (spec->n_agents < 1 || spec->n_agents > ACTORD_AGENTS_MAX)
                 return SPEC_FIELD_AGENTS;
         if (!bounds_possible(spec->reward_low, spec->reward_high))
                 return SPEC_FIELD_REWARD;
@@ -191,6 +215,8 @@ static int spec_first_impossible(const ActordEnvSpec *spec) {
                 return SPEC_FIELD_FLAGS;
         if (!stack_possible(spec))
                 return SPEC_FIELD_STACK;
+        if (!metrics_possible(spec->metrics, spec->n_metrics))
+                return SPEC_FIELD_METRICS;
         return SPEC_FIELD_NONE;
 }
 
@@ -232,8 +258,9 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
 }
 
 /* How many episodes can be truncated in T steps of E environments. An episode that was carried in may be
- * about to reach its horizon; from then on each needs the whole length. */
-static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps) {
+ * about to reach its horizon; from then on each needs the whole length. The second of a pair may be moved
+ * into an episode that the first is late in; but then the one after next takes the whole length. */
+static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 
         if (spec->flags & ACTORD_ENV_TRUNCATES)
@@ -241,12 +268,13 @@ static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64
         if (spec->horizon_steps == 0)
                 return 0;
 
-        each = steps / spec->horizon_steps + 1;
+        each = (steps / spec->horizon_steps + 1) * (pairs ? 2 : 1);
         return envs * (each < steps ? each : steps);
 }
 
-int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret) {
-        SegmentLayout l = { .envs = envs, .steps = steps };
+int segment_layout(
+                const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs, SegmentLayout *ret) {
+        SegmentLayout l = { .envs = envs, .steps = steps, .agents = spec->n_agents };
         uint64_t rows = (uint64_t) envs * steps;
         Span span = {};
 
@@ -255,24 +283,30 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, Seg
 
         if (envs < 1 || steps < 1 || spec_check(spec, NULL) < 0)
                 return -EINVAL;
+        if (envs % spec->n_agents != 0)
+                return -EUSERS;
 
         l.observation_bytes = space_numbers(&spec->observation) * element_bytes(spec->observation.element);
         l.frames = spec->stack > 0 ? spec->stack : 1;
         l.frame_bytes = l.observation_bytes / l.frames;
         l.action_bytes = space_numbers(&spec->action) * element_bytes(spec->action.element);
-        l.finals_max = truncations_max(spec, envs, steps);
+        l.finals_max = truncations_max(spec, envs, steps, pairs);
         l.snapshot_bytes = spec->snapshot_bytes;
-        l.snapshot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN) +
-                            align_up(l.snapshot_bytes, COLUMN_ALIGN);
+        l.slot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN);
+        l.snapshot_stride = l.agents * l.slot_stride + align_up(l.snapshot_bytes, COLUMN_ALIGN);
 
         l.observations_at = span_append(&span, rows + l.frames * envs, l.frame_bytes);
         l.actions_at = span_append(&span, rows, l.action_bytes);
         l.rewards_at = span_append(&span, rows, sizeof(double));
         l.log_probabilities_at = span_append(&span, rows, sizeof(float));
         l.ends_at = span_append(&span, rows, sizeof(uint8_t));
+        if (spec->n_metrics > 0) {
+                l.n_metrics = spec->n_metrics;
+                l.metrics_at = span_append(&span, rows, spec->n_metrics * sizeof(double));
+        }
         l.finals_at = span_append(&span, l.finals_max, l.frame_bytes);
-        l.snapshots_at[0] = span_append(&span, envs, l.snapshot_stride);
-        l.snapshots_at[1] = span_append(&span, envs, l.snapshot_stride);
+        l.snapshots_at[0] = span_append(&span, envs / l.agents, l.snapshot_stride);
+        l.snapshots_at[1] = span_append(&span, envs / l.agents, l.snapshot_stride);
         l.exchange_at = span_append(&span, 1, sizeof(Exchange));
         if (span.overflow || span.bytes > SEGMENT_BYTES_MAX - PAGE_ALIGN)
                 return -E2BIG;
@@ -331,7 +365,32 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
         return 0;
 }
 
+static int networks_beside_check(const JobSettings *settings, const Network *policy) {
+        const AlgorithmRow *row = algorithm_row(settings->algorithm);
+        Network network;
+
+        for (uint32_t k = 1; k < NETWORKS_MAX && row->networks[k].name; k++) {
+                int r = network_derive_beside(settings, policy, &row->networks[k], &network);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Whether this job's slots can take each other's state. */
+static int pairs_check(const JobSettings *settings, const ActordEnvSpec *spec) {
+        if (algorithm_pair_steps(settings) == 0)
+                return 0;
+        if (spec->flags & ACTORD_ENV_STICKY)
+                return -ESPIPE;
+        if (spec->stack > 0)
+                return -ENOSTR;
+        return spec->n_agents > 1 ? -EMULTIHOP : 0;
+}
+
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret) {
+        ActordEnvSpec recorded, seen;
         JobPage page;
         int r;
 
@@ -348,16 +407,35 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = spec_check(spec, NULL);
         if (r < 0)
                 return r;
+        page.n_own = space_numbers(&spec->observation);
+        r = company_spec(settings, spec, &seen);
+        if (r < 0)
+                return r;
+        spec = &seen;
         memcpy(&page.spec, spec, sizeof(*spec));
+        r = regulation_spec(settings, &page.spec);
+        if (r < 0)
+                return r;
+        r = pairs_check(settings, spec);
+        if (r < 0)
+                return r;
+        recorded = page.spec;
+        /* Recorded episodes may be truncated anywhere. */
+        if (settings->dataset[0])
+                recorded.flags |= ACTORD_ENV_TRUNCATES;
 
         r = network_derive(settings, spec, &page.network);
+        if (r < 0)
+                return r;
+        r = networks_beside_check(settings, &page.network);
         if (r < 0)
                 return r;
         if (algorithm_store_bytes(settings, network_observation_bytes(&page.network),
                             network_frames(&page.network, spec),
                             page.network.n_action) > settings->learner_memory_max_bytes)
                 return -ENOSPC;
-        r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);
+        r = segment_layout(&recorded, settings->envs_per_actor, settings->rollout_steps,
+                        algorithm_pair_steps(settings) > 0, &page.segment);
         if (r < 0)
                 return r;
         r = policy_layout(&page.network, distribution_banks(distribution_of(settings), settings),

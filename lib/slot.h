@@ -3,6 +3,9 @@
  * wrote. Pure. */
 #pragma once
 
+#include <assert.h>
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,7 +32,7 @@
         X(ACTION_CHOICES, "action.n_choices: none, or too many")                                            \
         X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                                     \
         X(HORIZON, "horizon_steps: longer than 16,777,216")                                                 \
-        X(AGENTS, "n_agents: not 1")                                                                        \
+        X(AGENTS, "n_agents: not from 1 to 64")                                                             \
         X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                     \
         X(INSTANCE, "instance_bytes: more than 1 GiB")                                                      \
         X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                  \
@@ -49,7 +52,19 @@
         X(CONTINUOUS, "action.kind: ddpg, td3 and sac need continuous actions; ppo, a2c, impala, impact "   \
                       "or dqn would work")                                                                  \
         X(BOUNDED, "action.low or high: ddpg, td3 and sac scale actions to these bounds, which must be "    \
-                   "finite and apart; ppo, a2c, impala or impact would work")
+                   "finite and apart; ppo, a2c, impala or impact would work")                               \
+        X(PAIRS, "flags: sticky, and rebel begins two rollouts in one snapshot; ppo would work")            \
+        X(PAIRED_STACK, "stack: rebel moves environments to another's state, and a stack's older frames "   \
+                        "are not part of it; ppo would work")                                               \
+        X(REGULATION, "observation, action, n_agents, stack or metrics: EnvelopeP= and ControllerF= need "  \
+                      "one agent, no stack, BOXes of their sizes, and room for the metrics violations and " \
+                      "outside")                                                                            \
+        X(METRICS, "n_metrics or metrics: more than 8, a name that is not a small letter and then at most " \
+                   "22 small letters, digits and _, a name twice, or no function metrics()")                \
+        X(SLOTS, "n_agents: each agent has a slot, so [Actor] EnvsPerActor= must be a multiple of it")      \
+        X(PAIRED_AGENTS, "n_agents: rebel compares rollouts of one agent; ppo would work")                  \
+        X(COMPANY, "observation: simppo takes means over agents, which need a BOX of float32 that is no "   \
+                   "stack of frames; ppo would work")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -68,6 +83,19 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field);
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
+bool env_has_metrics(const ActordEnv *env, const ActordEnvSpec *spec); /* as many as its spec names */
+
+/* The metrics of an episode that has ended: [spec->n_metrics], checked by the reader. Of a table that has
+ * them. 0, or what metrics() returned. */
+int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
+/* Whether means and deviations of such numbers are finite, and fit files of other tools, which have 32 bits:
+ * NaN, which is no figure, or at most FLT_MAX. */
+static inline bool metric_possible(double x) {
+        return !(fabs(x) > (double) FLT_MAX);
+}
+
+/* A small letter, then small letters, digits and _. */
+bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
 
 /* 0; -EINVAL: draw() did not write a valid picture. Only the first view->n_shapes are read, at most
  * ACTORD_SHAPES_MAX. */
@@ -77,24 +105,45 @@ int picture_check(const ActordView *view, const ActordShape *shapes);
 int frame_check(const ActordFrame *frame);
 size_t frame_bytes(const ActordFrame *frame);
 
-size_t element_bytes(uint32_t element);           /* ActordElement; 0: unknown */
-uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the space */
+size_t element_bytes(uint32_t element); /* ActordElement; 0: unknown */
 
-/* 0; -E2BIG: the segment would pass SEGMENT_BYTES_MAX; -EINVAL. */
-int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret);
+/* Numbers in one value of the space. Inline: the module of data sets links no file of lib/. */
+static inline uint64_t space_numbers(const ActordSpace *space) {
+        uint64_t n = 1;
+
+        assert(space);
+
+        if (space->kind == ACTORD_DISCRETE)
+                return 1;
+
+        for (uint32_t i = 0; i < space->n_dims && i < 4; i++)
+                if (__builtin_mul_overflow(n, (uint64_t) space->shape[i], &n))
+                        return UINT64_MAX;
+        return n;
+}
+
+/* pairs: environments take each other's state (lib/pair.h). 0; -E2BIG: the segment would pass
+ * SEGMENT_BYTES_MAX; -EUSERS: envs is no multiple of the environment's agents; -EINVAL. */
+int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
 /* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of
  * the policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions;
- * -EPROTOTYPE: it needs continuous ones; -ERANGE: they need bounds;
+ * -EUSERS: the slots of an actor are no multiple of the environment's agents; -EPROTOTYPE: the algorithm
+ * needs continuous actions; -ERANGE: they need bounds;
  * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
- * kept from round to round does not fit the learner's MemoryMax=. */
+ * kept from round to round does not fit the learner's MemoryMax=; -ESPIPE: the algorithm needs snapshots;
+ * -ENOSTR: and can have no stacks of frames; -EMULTIHOP: and no agents beside one;
+ * -ECHRNG: it needs observations of which there are means. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
 /* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, the
  * environment's own bytes. */
 static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
-        return (SlotState *) ((uint8_t *) segment + l->snapshots_at[bank & 1] + e * l->snapshot_stride);
+        assert(l->agents > 0);
+
+        return (SlotState *) ((uint8_t *) segment + l->snapshots_at[bank & 1] +
+                              e / l->agents * l->snapshot_stride + e % l->agents * l->slot_stride);
 }
 
 static inline void *segment_snapshot_observation(
@@ -102,10 +151,10 @@ static inline void *segment_snapshot_observation(
         return segment_snapshot(segment, l, bank, e) + 1;
 }
 
+/* e: the slot of the environment's first agent. */
 static inline void *segment_snapshot_bytes(
                 void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
-        return (uint8_t *) segment_snapshot_observation(segment, l, bank, e) +
-               ((l->observation_bytes + 63) & ~UINT64_C(63));
+        return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->agents * l->slot_stride;
 }
 
 /* Row t * E + e of the columns; of an observation that is a stack, the newest frame. */
@@ -147,6 +196,11 @@ static inline double *segment_rewards(void *segment, const SegmentLayout *l) {
 
 static inline float *segment_log_probabilities(void *segment, const SegmentLayout *l) {
         return (float *) ((uint8_t *) segment + l->log_probabilities_at);
+}
+
+/* The metrics of the episode that ended with this row's step. */
+static inline double *segment_metrics(void *segment, const SegmentLayout *l, uint64_t row) {
+        return (double *) ((uint8_t *) segment + l->metrics_at) + row * l->n_metrics;
 }
 
 static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {

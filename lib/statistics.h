@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "include/record.h"
 
@@ -11,4 +12,17 @@
  * evaluations. A mean of both kinds would compare policies that sample with policies that do not. */
 static inline double statistics_return(const Statistics *statistics, bool evaluates) {
         return evaluates ? statistics->evaluation_mean : statistics->return_round;
+}
+
+static_assert(offsetof(Statistics, metric_7) == offsetof(Statistics, metric_0) + 7 * sizeof(double) &&
+                                offsetof(Statistics, evaluation_metric_7) ==
+                                                offsetof(Statistics, evaluation_metric_0) +
+                                                                7 * sizeof(double) &&
+                                ACTORD_METRICS_MAX == 8,
+                "both are arrays of eight");
+
+/* The metrics as arrays, in the order of their names. */
+static inline double *statistics_metrics(Statistics *statistics, bool evaluation) {
+        return (double *) ((char *) statistics + (evaluation ? offsetof(Statistics, evaluation_metric_0)
+                                                             : offsetof(Statistics, metric_0)));
 }

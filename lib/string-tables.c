@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "include/sandbox.h"
 #include "include/settings.h"
 #include "lib/cleanup.h"
+#include "lib/dataset/dataset.h"
 #include "lib/limits.h"
 #include "lib/slot.h"
 
@@ -39,6 +41,7 @@ static const char *const record_kinds[] = {
         [RECORD_CHECKPOINT] = "checkpoint",
         [RECORD_ENDED] = "ended",
         [RECORD_LOST] = "lost",
+        [RECORD_METRIC] = "metric",
         [RECORD_EVALUATED] = "evaluated",
 };
 
@@ -186,6 +189,18 @@ static const char *detail_word(uint32_t fault, int detail) {
         return NULL;
 }
 
+/* Behind the n bytes of its sentence. */
+static char *describe_dataset(int detail, int n, char ret[256]) {
+        int64_t episode = -1;
+        const char *words = dataset_problem(detail, &episode);
+
+        if (words && episode >= 0)
+                (void) snprintf(ret + n, 256 - (size_t) n, ": episode_%" PRIi64 ": %s", episode, words);
+        else if (words)
+                (void) snprintf(ret + n, 256 - (size_t) n, ": %s", words);
+        return ret;
+}
+
 char *fault_describe(uint32_t fault, int detail, char ret[256]) {
         const char *sentence = fault_sentence(fault), *word = detail_word(fault, detail);
         int n;
@@ -195,6 +210,8 @@ char *fault_describe(uint32_t fault, int detail, char ret[256]) {
                 return ret;
         }
         n = snprintf(ret, 256, sentence, detail);
+        if (fault == FAULT_DATASET)
+                return describe_dataset(detail, n, ret);
         if (word && n > 0 && n < 256)
                 n += snprintf(ret + n, 256 - (size_t) n,
                                 fault == FAULT_KILLED || fault == FAULT_SYSCALL ? " [SIG%s]" : ": %s", word);

@@ -71,7 +71,7 @@ static int split(Reader *reader) {
                 size_t n = strcspn(p, " \t,");
 
                 if (n >= TERM_NAME_MAX)
-                        return complain(reader, "a word of %zu characters, of at most %u", n,
+                        return complain(reader, "a word of %zu characters; the limit is %u", n,
                                         TERM_NAME_MAX - 1);
                 if (reader->n_words == WORDS_MAX)
                         return complain(reader, "it has more than %d words; put a comma between two terms",

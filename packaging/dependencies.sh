@@ -21,9 +21,11 @@ libsqlite3-dev        the ledger
 g++                   the thin layer above Box2D, which is C++
 libbox2d-dev          physics of the Box2D environments
 python3-dev           the bridge to environments in Python, which links its library
+libhdf5-dev           data sets, written and read
 libmujoco-dev         physics of the MuJoCo environments
 libsmartcols-dev      tables of actorctl
 libjson-glib-dev      JSON of actorctl
+libyaml-dev           what actorctl imports
 nettle-dev            SHA-256 of policies and checkpoints
 END
 }
@@ -42,6 +44,13 @@ polkitd               authorisation on the system bus
 uidmap                ranges of user ids for ordinary users
 procps                ps and pgrep in tests
 python3-pyte          a terminal that stories about actorctl look at
+python3-jsonschema    what actorctl prints as JSON, compared with its schema
+python3-pip           `make wheel`, for the tests of the package for Python
+debhelper             the Debian packages
+dh-python             that of the Python client
+lintian               their check
+python3-numpy         what that package depends on, in the lane, which has no network
+zsh                   its completion of actorctl
 sqlite3               reading the ledger from outside
 man-db                checking the manual pages
 binutils              readelf, for what a program links

@@ -27,6 +27,7 @@ INSTALLED = \
         $(foreach m,$(MODULES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach m,$(ENGINES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
+        0644:packaging/schemas/actorctl.json:$(DATADIR)/schemas/actorctl.json \
         $(foreach f,$(wildcard packaging/schedulers/*.minions),0644:$(f):$(DATADIR)/schedulers/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \
         0644:units/actord-spawn.socket.in:$(UNITDIR)/actord-spawn.socket \
@@ -56,11 +57,11 @@ install: all
                 EXAMPLESDIR=$(EXAMPLESDIR) VERSION=$(VERSION)
 	@$(if $(DESTDIR),,packaging/settle.sh installed $(PREFIX))
 
-# What the daemon wrote (/var/lib/actord), what an administrator wrote (/etc/actord) and the daemon's user stay.
+# The daemon's files (/var/lib/actord), the administrator's (/etc/actord) and the daemon's user stay.
 uninstall:
 	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
 	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:

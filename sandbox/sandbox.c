@@ -22,7 +22,7 @@ static bool cpuset_is_set(const setting_cpuset *cpus) {
         return false;
 }
 
-/* In run mode stderr may be a file of the user's, which RLIMIT_FSIZE would count. */
+/* In run mode stderr may be a file of the user's, to which RLIMIT_FSIZE would apply. */
 static bool stderr_is_file(void) {
         struct stat st;
 
@@ -112,8 +112,8 @@ Sandbox *sandbox_free(Sandbox *sandbox) {
         return NULL;
 }
 
-/* No CLONE_NEWNET: the invoker is in an empty network namespace already, and to make another costs more
- * than all others together. */
+/* No CLONE_NEWNET: the invoker is in an empty network namespace already, and creating one costs more than
+ * all other namespaces together. */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
                 return 0;

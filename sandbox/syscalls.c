@@ -38,7 +38,7 @@ enum {
         ALL = ACTORS | LEARNER
 };
 
-/* To which part of its powers a call is held. */
+/* What a call is restricted to. */
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
@@ -51,7 +51,7 @@ typedef enum Hold {
         /* SIGABRT to oneself: any other could pass for a signal from outside, SIGKILL above all */
         HOLD_OWN_ABORT,
         HOLD_OWN_FLAGS, /* fcntl(): flags of a number, not what others see of the same open file */
-        HOLD_OWN_FILES, /* not from standard output and error: a terminal is open for reading, too */
+        HOLD_OWN_FILES, /* not standard output and error: a terminal is open for reading as well */
         HOLD_THREADS,   /* clone() of a thread */
         HOLD_TERMINAL,  /* ioctl(TCGETS): "is this a terminal?" */
         HOLD_NO_CHANGE, /* prlimit(): look only */

@@ -57,6 +57,10 @@ static bool is_plugin(const LaunchMount *mount) {
                !strchr(mount->at + strlen(PLUGIN_DIRECTORY), '/');
 }
 
+static bool is_dataset(const LaunchMount *mount) {
+        return strcmp(mount->at, DATASET_FILE) == 0;
+}
+
 /* The paths at which a job's files are mounted. All are read-only: through files that they may write, actors
  * could talk to one another. */
 static bool mounts_are_clean(const Launch *launch) {
@@ -67,7 +71,7 @@ static bool mounts_are_clean(const Launch *launch) {
                                 mount->reserved != 0)
                         return false;
                 if (strcmp(mount->at, PYTHON_DIRECTORY) != 0 && strcmp(mount->at, MODEL_DIRECTORY) != 0 &&
-                                !is_plugin(mount))
+                                !is_plugin(mount) && !is_dataset(mount))
                         return false;
                 for (uint32_t k = 0; k < i; k++)
                         if (strcmp(mount->at, launch->mounts[k].at) == 0)
@@ -98,7 +102,7 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
         if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
-                return refuse(answer, "a field holds a value that has no meaning");
+                return refuse(answer, "a field holds an unknown value");
         if (launch->purpose == LAUNCH_TRIAL &&
                         (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))
                 return refuse(answer, "a trial names a manager");
@@ -136,10 +140,10 @@ static int check_mount(const LaunchMount *mount, int fd, LaunchAnswer *answer) {
         struct stat st;
         int r;
 
-        if (is_plugin(mount))
+        if (is_plugin(mount) || is_dataset(mount))
                 return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)
                                        ? 0
-                                       : refuse(answer, "a plugin is not a regular file");
+                                       : refuse(answer, "a plugin or a data set is not a regular file");
         r = directory_check(fd,
                         strcmp(mount->at, PYTHON_DIRECTORY) == 0 ? DIRECTORY_PYTHON : DIRECTORY_MODEL,
                         &reason);

@@ -218,7 +218,7 @@ static void make_anchors(int channel, uint32_t n_anchors) {
         size_t n, n_fds;
         int r;
 
-        r = message_receive(channel, 3 * STEP_TIMEOUT_MSEC, word, sizeof(word), &n, NULL, 0, &n_fds);
+        r = message_receive(channel, LAUNCH_ANSWER_MSEC(0), word, sizeof(word), &n, NULL, 0, &n_fds);
         if (r < 0)
                 fail(channel, LAUNCH_STEP_MESSAGE, r, "the job's child process got no order");
         r = anchors_start(n_anchors);
@@ -238,7 +238,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         Go go = {};
 
         /* The parent tells us when the user ids are mapped. */
-        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
+        r = message_receive(child->channel, LAUNCH_STEP_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
         if (r < 0)
                 _exit(EXIT_FAILURE);
         r = child_identify(child->level, &request->launch);
@@ -249,8 +249,8 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         if (request->launch.manager != LAUNCH_MANAGER_NONE && request->launch.scope_each > 0)
                 make_anchors(child->channel, request->launch.scope_each);
 
-        r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
-                        ELEMENTSOF(received), &n_fds);
+        r = message_receive(child->channel, (int) LAUNCH_ANSWER_MSEC(request->launch.scope_each), &go,
+                        sizeof(go), &n, received, ELEMENTSOF(received), &n_fds);
         if (r < 0)
                 fail(child->channel, LAUNCH_STEP_MESSAGE, r, "the job's child process got no order");
         if (n != sizeof(go))

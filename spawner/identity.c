@@ -93,12 +93,12 @@ void child_done(Child *child, bool kill) {
         child->pid = 0;
 }
 
-int child_hear(const Child *child, LaunchAnswer *answer) {
+int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer) {
         LaunchAnswer heard = {};
         size_t n, n_fds;
         int r;
 
-        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &heard, sizeof(heard), &n, NULL, 0, &n_fds);
+        r = message_receive(child->channel, (int) timeout_msec, &heard, sizeof(heard), &n, NULL, 0, &n_fds);
         if (r < 0)
                 return r;
         if (n != sizeof(heard))

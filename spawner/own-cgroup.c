@@ -342,7 +342,7 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* No daemon comes back to a run to ask what was counted. To another job one may. */
+        /* A run's counters can go: no later daemon asks for them. For another job one may ask. */
         if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);

@@ -29,6 +29,7 @@ typedef struct Asking {
         sd_bus *bus;
         const Launch *launch;
         LaunchAnswer *answer;
+        unsigned timeout_msec;
         uint64_t deadline_usec;
         char slice[64];
         char job[256];   /* object path of the manager's job */
@@ -37,6 +38,15 @@ typedef struct Asking {
 
 static uint64_t now_usec(void) {
         return clock_nsec(CLOCK_MONOTONIC) / 1000;
+}
+
+static Asking asking_new(const Launch *launch, LaunchAnswer *answer, unsigned timeout_msec) {
+        return (Asking){
+                .launch = launch,
+                .answer = answer,
+                .timeout_msec = timeout_msec,
+                .deadline_usec = now_usec() + timeout_msec * 1000ull,
+        };
 }
 
 /* Signals that overtake the call's answer wait in the connection's queue until await_result() looks. */
@@ -95,7 +105,7 @@ static int call_for_job(Asking *a, sd_bus_message *call, sd_bus_error *error) {
         const char *job;
         int r;
 
-        r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, error, &reply);
+        r = sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, error, &reply);
         if (r < 0)
                 return r;
         r = sd_bus_message_read(reply, "o", &job);
@@ -180,10 +190,13 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         if (r < 0)
                 return r;
         r = await_result(a);
+        if (r < 0 && a->result[0] == 0)
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
+                                "systemd did not start %s: within %u s its job had not ended", unit,
+                                a->timeout_msec / 1000);
         if (r < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd did not start %s: its job ended as \"%s\"", unit,
-                                a->result[0] ? a->result : "not within 10 s");
+                                "systemd did not start %s: its job ended as \"%s\"", unit, a->result);
         fd = find_directory(a, unit, pid, ret_path);
         if (fd < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, fd,
@@ -205,7 +218,7 @@ static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid
         r = child_tell(child);
         if (r < 0)
                 return r;
-        r = child_hear(child, a->answer);
+        r = child_hear(child, LAUNCH_SCOPES_MSEC(a->launch->scope_each), a->answer);
         if (r < 0)
                 return r;
         fd = openat(cgroup->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -293,11 +306,7 @@ static int read_slice(int scope_fd, uint64_t *ret_nsec) {
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
-        Asking a = {
-                .launch = launch,
-                .answer = answer,
-                .deadline_usec = now_usec() + STEP_TIMEOUT_MSEC * 1000ull,
-        };
+        Asking a = asking_new(launch, answer, LAUNCH_SCOPES_MSEC(launch->scope_each));
         int r;
 
         *ret = CGROUP_NONE;
@@ -357,11 +366,7 @@ static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Ask
                 uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
-        Asking a = {
-                .launch = launch,
-                .answer = answer,
-                .deadline_usec = now_usec() + STEP_TIMEOUT_MSEC * 1000ull,
-        };
+        Asking a = asking_new(launch, answer, LAUNCH_STEP_MSEC);
         char unit[128];
         int r;
 

@@ -69,6 +69,6 @@ int settle(const Launch *launch, LaunchAnswer *answer) {
                 return r;
         return answer_fail(answer, LAUNCH_STEP_SCOPE, r, "%s: %s",
                         removes ? "the job's cgroup cannot be removed"
-                                : "what the job's cgroup counted cannot be read",
+                                : "the counters of the job's cgroup cannot be read",
                         strerror(-r));
 }

@@ -62,7 +62,7 @@ static int identify_child(const Child *child, const Launch *launch, LaunchAnswer
         r = child_tell(child);
         if (r < 0)
                 return r;
-        return child_hear(child, answer);
+        return child_hear(child, LAUNCH_STEP_MSEC, answer);
 }
 
 static int try_level(uint32_t level, const Request *request, const Programs *programs, Child *ret,
@@ -175,7 +175,7 @@ static int give_all(const Request *request, const Child *child, Cgroup *cgroup, 
         r = handover_go(child, cgroup, mounts.fds, mounts.n);
         if (r < 0)
                 return r;
-        r = child_hear(child, answer);
+        r = child_hear(child, LAUNCH_STEP_MSEC, answer);
         if (r == -EPIPE)
                 return 0;
         return r < 0 ? r : -EBADMSG;
@@ -291,6 +291,11 @@ static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
 }
 
+/* A launch that hangs is killed, if it can be. */
+static void limit_time(uint32_t scope_each) {
+        (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
+}
+
 /* Checks a request and carries it out. ret_settles: it has passed the checks, and asks to settle. */
 static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
                 bool *ret_settles, LaunchAnswer *answer) {
@@ -306,6 +311,7 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         r = launch_check_terms(&request->launch, terms, answer);
         if (r < 0)
                 return r;
+        limit_time(request->launch.scope_each);
         r = take_seat(&request->launch, terms, answer);
         if (r < 0)
                 return r;
@@ -331,8 +337,8 @@ int spawner_serve(int fd, const Terms *terms) {
         size_t n_bytes;
         int r, sent;
 
-        (void) alarm(LAUNCH_SEC);
-        r = message_receive(fd, STEP_TIMEOUT_MSEC, &request.launch, sizeof(request.launch), &n_bytes,
+        limit_time(0);
+        r = message_receive(fd, LAUNCH_STEP_MSEC, &request.launch, sizeof(request.launch), &n_bytes,
                         request.fds, LAUNCH_FDS_MAX, &request.n_fds);
         if (r == -EPIPE || r == -ETIMEDOUT)
                 return r;

@@ -20,14 +20,12 @@
 #include "include/sandbox.h"
 #include "include/settings.h"
 
-#define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
-#define STEP_TIMEOUT_MSEC 10000
+#define LAUNCH_FDS_MAX (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 
 /* How many launches may be begun and not answered: of all users, and of each. A launch may hang in a file
  * system that does not answer, where not even SIGKILL ends it: then it keeps its seat. */
 #define LAUNCHES_MAX      64u
 #define LAUNCHES_USER_MAX 8u
-#define LAUNCH_SEC        25u /* then a launch is killed, if it can be */
 
 typedef struct Seat {
         pid_t pid;          /* 0: free */
@@ -90,9 +88,10 @@ int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
-int child_hear(const Child *child, LaunchAnswer *answer); /* -EPIPE: it has closed its channel */
-int child_tell(const Child *child);                       /* that it may go on */
-int anchors_start(uint32_t n); /* in the child: processes that keep a scope alive, and do nothing */
+/* -EPIPE: it has closed its channel. */
+int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
+int child_tell(const Child *child); /* that it may go on */
+int anchors_start(uint32_t n);      /* in the child: processes that keep a scope alive, and do nothing */
 
 /* cgroups. The directory is delegated to a group, the job's own (UINT32_MAX: the job has it already). */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);

@@ -6,7 +6,7 @@ import os, re, subprocess
 from throwaway import Tree, read, sources_of, tell
 
 TABLE = "include/settings.h"
-# What the object file of each must hold, with a word more.
+# Strings that each object file must hold after a word is added.
 READERS = {"lib/settings/print.c": b"throwaway", "lib/settings/text.c": b"throwaway", "learner/algorithm/algorithm.c": b"algorithm_THROWAWAY"}
 
 

@@ -124,7 +124,7 @@ def bus_errors_are_described_and_given():
     daemon = "".join(read("daemon/" + name) for name in os.listdir("daemon") if name.endswith(".c"))
     for name in re.findall(r"X\((\w+), E\w+\)", read("include/bus.h")):
         assert re.search(rf"\b{name}\b", text), f"error {name} is missing"
-        assert f"BUS_ERROR({name})" in daemon, f"nobody gives the error {name}"
+        assert f"BUS_ERROR({name})" in daemon, f"no code gives the error {name}"
 
 
 def pages_are_clean_roff():
@@ -174,6 +174,14 @@ def learning_tables_are_current():
     for table in ("ppo", "algorithms"):
         r = subprocess.run(["tests/experiments/learning.py", table, "--check"], capture_output=True, text=True)
         assert r.returncode == 0, r.stderr
+    r = subprocess.run(["tests/experiments/rebel.py", "--check"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+
+
+def comparisons_are_current():
+    for script in ("iot5g", "off_policy"):
+        r = subprocess.run([f"tests/experiments/{script}.py", "check"], capture_output=True, text=True)
+        assert r.returncode == 0, r.stderr
 
 
 def bars_of_auto_are_current():
@@ -221,8 +229,8 @@ def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              environments_are_introduced, learning_tables_are_current, bars_of_auto_are_current, published_tables_are_those_of_their_cells,
-              readme_shows_the_cells, reliability_names_tests_that_exist,
+              environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
+              published_tables_are_those_of_their_cells, readme_shows_the_cells, reliability_names_tests_that_exist,
               architecture_locates_every_room]
     failed = 0
     print(f"1..{len(checks)}")

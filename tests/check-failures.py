@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where a test fails its reason is told first, and once more at the end: what cuts a long output leaves one of both."""
+"""A failed test prints its reason first and once more at the end, since a tool that cuts long output keeps one of the two."""
 import os, subprocess, sys, tempfile
 
 from sources import finish, point

@@ -18,5 +18,5 @@ check "actord-invoker, and with it every actor" only actord-invoker libseccomp l
 check "actord-spawn" only actord-spawn libsystemd libcap
 check "actord-learner" only actord-learner libnettle libseccomp
 check "actord" only actord libglib-2.0 libsystemd libsqlite3
-check "actorctl" only actorctl libglib-2.0 libgobject-2.0 libgio-2.0 libsystemd libjson-glib-1.0 libsmartcols libnettle
+check "actorctl" only actorctl libglib-2.0 libgobject-2.0 libgio-2.0 libsystemd libjson-glib-1.0 libsmartcols libyaml-0 libnettle
 finish

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from throwaway import Tree, read, sources_of, tell
 
 TABLE, VALUES = "include/job-properties.h", "daemon/job-properties.c"
-# What makes something of the rows: the words that must be in the object file.
+# The object files that are made from the rows, and the words that each must hold.
 READERS = {"daemon/job-bus.c": b"ThrowawayNumber", VALUES: b"ThrowawayNumber", "actorctl/job-status.c": b"ThrowawayNumber"}
 
 

@@ -6,7 +6,7 @@ import re
 from throwaway import Tree, read, sources_of, tell
 
 TABLE = "include/schedulers.h"
-# What the object file of each must hold, with a row more.
+# Strings that each object file must hold after a row is added.
 READERS = {"lib/settings/print.c": b"throwaway", "lib/settings/text.c": b"throwaway", "daemon/scheduler/scheduler.c": b"scheduler_THROWAWAY"}
 
 

@@ -26,8 +26,11 @@
  *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
  *
  * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours=
- * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. */
+ * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. With
+ * Agents=N the first N functions are agents, each with the observation, the actions and the reward above,
+ * and the others follow that rule. They act at once, before requests come. */
 #include <math.h>
+#include <stdio.h>
 
 #include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
@@ -54,6 +57,7 @@
 #define ARRIVALS_MAX    1000.0
 
 enum { NOTHING, CONTAINER_MORE, CONTAINER_LESS, SHARES_MORE, SHARES_LESS, N_ACTIONS };
+enum { P50, P95, P99, VIOLATIONS, DROPPED, N_METRICS };
 enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 
 typedef struct Function {
@@ -68,8 +72,22 @@ typedef struct Cluster {
         Function functions[N_FUNCTIONS_MAX];
 } Cluster;
 
+typedef struct Wait {
+        double latency, served; /* of the requests of a step: seconds, and how many */
+} Wait;
+
+/* The sums of an episode over all agents, and the waiting times of their requests, over which the episode's
+ * percentiles are taken. */
+typedef struct Account {
+        double n_waits; /* steps of agents in which requests were served */
+        double violations, dropped;
+        double last[N_FUNCTIONS_MAX]; /* as the cluster's, of agents beyond the first */
+        Wait waits[N_FUNCTIONS_MAX * HORIZON];
+} Account;
+
 typedef struct Faas {
-        double neighbours, slo_seconds;
+        double agents, neighbours, slo_seconds;
+        Account account;
         Cluster cluster; /* functions beyond 1 + neighbours stay zero */
 } Faas;
 
@@ -78,13 +96,31 @@ static const EnvOption faas_options[] = { FAAS_OPTIONS(ENV_OPTION) };
 
 static int faas_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Faas *f = instance;
+        int r;
 
         *f = (Faas){};
-        return env_options_parse(ENV_OPTIONS(faas_options), options, n_options, f);
+        r = env_options_parse(ENV_OPTIONS(faas_options), options, n_options, f);
+        if (r >= 0 && f->agents > 1 + f->neighbours) {
+                (void) fprintf(stderr,
+                                "[Environment] Agents=%.0f: it must be at most 1 + Neighbours=, which is "
+                                "%.0f\n",
+                                f->agents, f->neighbours);
+                return -EINVAL;
+        }
+        return r;
+}
+
+static int n_agents(const Faas *f) {
+        return (int) f->agents;
 }
 
 static int n_functions(const Faas *f) {
         return 1 + (int) f->neighbours;
+}
+
+/* Waits are at most as many as the agents' steps. */
+static size_t account_bytes(const Faas *f) {
+        return offsetof(Account, waits) + (size_t) n_agents(f) * HORIZON * sizeof(Wait);
 }
 
 static size_t cluster_numbers(const Faas *f) {
@@ -109,12 +145,14 @@ static int faas_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
                                 .high = 1 },
                 .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = N_ACTIONS },
                 .horizon_steps = HORIZON,
-                .n_agents = 1,
+                .n_agents = (uint32_t) n_agents(&f),
                 .reward_low = -1,
                 .reward_high = 1,
                 .solved_return = NAN,
                 .instance_bytes = sizeof(Faas),
-                .snapshot_bytes = cluster_numbers(&f) * sizeof(double),
+                .snapshot_bytes = account_bytes(&f) + cluster_numbers(&f) * sizeof(double),
+                .n_metrics = N_METRICS,
+                .metrics = { "latency_p50", "latency_p95", "latency_p99", "violations", "dropped" },
         };
         return 0;
 }
@@ -123,22 +161,28 @@ static double total_shares(const Function *function) {
         return function->containers * function->shares;
 }
 
-static double other_shares(const Faas *f) {
+/* Of the functions other than `own`. */
+static double other_shares(const Faas *f, int own) {
         double sum = 0;
 
-        for (int i = 1; i < n_functions(f); i++)
-                sum += total_shares(&f->cluster.functions[i]);
+        for (int i = 0; i < n_functions(f); i++)
+                if (i != own)
+                        sum += total_shares(&f->cluster.functions[i]);
         return sum;
 }
 
 static void faas_observe(const Faas *f, void *ret_observation) {
-        const Function *own = f->cluster.functions;
-        float observation[N_OBSERVATION] = { (float) own->utilization, (float) own->slo,
-                (float) (total_shares(own) / SHARES_OWN), (float) fmin(other_shares(f) / SHARES_OTHERS, 1),
-                (float) (own->containers / CONTAINERS_UNIT),
-                (float) fmin(own->arrivals / STEP_SECONDS / RATE_MAX, 1) };
+        for (int i = 0; i < n_agents(f); i++) {
+                const Function *own = &f->cluster.functions[i];
+                float observation[N_OBSERVATION] = { (float) own->utilization, (float) own->slo,
+                        (float) (total_shares(own) / SHARES_OWN),
+                        (float) fmin(other_shares(f, i) / SHARES_OTHERS, 1),
+                        (float) (own->containers / CONTAINERS_UNIT),
+                        (float) fmin(own->arrivals / STEP_SECONDS / RATE_MAX, 1) };
 
-        memcpy(ret_observation, observation, sizeof(observation));
+                memcpy((float *) ret_observation + (size_t) i * N_OBSERVATION, observation,
+                                sizeof(observation));
+        }
 }
 
 static double arrival_rate(const Function *function, double n_steps) {
@@ -163,6 +207,7 @@ static int faas_reset(void *instance, ActordRandom *random, void *ret_observatio
         Faas *f = instance;
 
         memset(&f->cluster, 0, sizeof(f->cluster));
+        memset(&f->account, 0, sizeof(f->account));
         for (int i = 0; i < n_functions(f); i++) {
                 Function *function = &f->cluster.functions[i];
                 double rate;
@@ -215,8 +260,9 @@ static void scale_by_rule(Function *function) {
                 (void) scale(function, CONTAINER_LESS);
 }
 
-/* One step of a function's queue. share: the part of its cores that a container gets on an oversold node. */
-static void serve(
+/* One step of a function's queue. share: the part of its cores that a container gets on an oversold node.
+ * Returns the latency of what was served, in seconds; NaN: nothing was. */
+static double serve(
                 Function *function, double n_steps, double share, double slo_seconds, ActordRandom *random) {
         double c = function->containers, speed = function->shares / SHARES_CORE * share, u, before, latency;
         double begins = actord_random_uniform(random, 0, 1);
@@ -233,55 +279,135 @@ static void serve(
         if (c <= 0) {
                 function->utilization = 0;
                 function->slo = function->arrivals > 0 || function->queue > 0 ? 0 : 1;
-                return;
+                return NAN;
         }
         u = fmin(function->served / (c * speed * STEP_SECONDS), 1);
         latency = 1 / speed + pow(u, sqrt(2 * (c + 1)) - 1) / (speed * c * (1 - fmin(u, 0.99))) +
                   (before + function->queue) / 2 / (c * speed);
         function->utilization = u;
         function->slo = fmin(1, slo_seconds / latency);
+        return function->served > 0 ? latency : NAN;
 }
 
-static double reward_of(const Function *own, bool legal, bool undone) {
-        if (!legal || undone || (own->containers <= 0 && own->arrivals > 0))
+static void account_add(Faas *f, const Function *own, double latency) {
+        Account *k = &f->account;
+        size_t n = (size_t) k->n_waits;
+
+        k->violations = fmin(k->violations + (own->slo < 1), n_agents(f) * HORIZON);
+        k->dropped += own->dropped;
+        if (isnan(latency) || n >= (size_t) n_agents(f) * HORIZON)
+                return;
+        k->waits[n] = (Wait){ latency, own->served };
+        k->n_waits++;
+}
+
+/* Shell sort, since qsort() may ask the kernel for the size of memory, which a sandbox forbids. */
+static void sort_by_latency(Wait *waits, size_t n) {
+        for (size_t gap = n / 2; gap > 0; gap /= 2)
+                for (size_t i = gap; i < n; i++) {
+                        Wait moved = waits[i];
+                        size_t k = i;
+
+                        for (; k >= gap && waits[k - gap].latency > moved.latency; k -= gap)
+                                waits[k] = waits[k - gap];
+                        waits[k] = moved;
+                }
+}
+
+/* The least latency that this share of the requests did not pass, of waits in order. NaN: of none. */
+static double percentile(const Wait *waits, size_t n, double share) {
+        double all = 0, within = 0;
+
+        for (size_t i = 0; i < n; i++)
+                all += waits[i].served;
+        for (size_t i = 0; i < n; i++) {
+                within += waits[i].served;
+                if (within >= share * all)
+                        return waits[i].latency;
+        }
+        return n > 0 ? waits[n - 1].latency : NAN;
+}
+
+/* Of the requests of all agents. */
+static int faas_metrics(const void *instance, double *ret) {
+        const Account *k = &((const Faas *) instance)->account;
+        Wait waits[N_FUNCTIONS_MAX * HORIZON];
+        size_t n = (size_t) k->n_waits;
+
+        memcpy(waits, k->waits, n * sizeof(Wait));
+        sort_by_latency(waits, n);
+        ret[P50] = percentile(waits, n, 0.5);
+        ret[P95] = percentile(waits, n, 0.95);
+        ret[P99] = percentile(waits, n, 0.99);
+        ret[VIOLATIONS] = k->violations;
+        ret[DROPPED] = k->dropped;
+        return 0;
+}
+
+static double reward_of(const Function *own, bool good) {
+        if (!good || (own->containers <= 0 && own->arrivals > 0))
                 return -1;
         return 0.3 * own->utilization + 0.7 * own->slo;
 }
 
-static int faas_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
-                ActordStep *ret) {
-        Faas *f = instance;
+static double *last_of(Faas *f, int agent) {
+        return agent == 0 ? &f->cluster.last : &f->account.last[agent];
+}
+
+/* An agent's action. Returns whether it was legal and undid nothing. */
+static bool act(Faas *f, int agent, int32_t choice) {
+        bool legal = scale(&f->cluster.functions[agent], choice), undone;
+        double moved = legal * ((choice == CONTAINER_MORE) - (choice == CONTAINER_LESS));
+
+        undone = moved * *last_of(f, agent) < 0;
+        *last_of(f, agent) = moved;
+        return legal && !undone;
+}
+
+/* All functions serve their requests on what the node has for them. */
+static void serve_all(Faas *f, ActordRandom *random) {
         Cluster *k = &f->cluster;
-        double share, moved;
-        int32_t choice;
-        bool legal, undone;
+        double share = total_shares(&k->functions[0]) + other_shares(f, 0);
 
-        memcpy(&choice, action, sizeof(choice));
-        if (choice < 0 || choice >= N_ACTIONS)
-                return -EINVAL;
-
-        legal = scale(&k->functions[0], choice);
-        moved = legal * ((choice == CONTAINER_MORE) - (choice == CONTAINER_LESS));
-        undone = moved * k->last < 0;
-        k->last = moved;
-        for (int i = 1; i < n_functions(f); i++)
-                scale_by_rule(&k->functions[i]);
-
-        share = total_shares(&k->functions[0]) + other_shares(f);
         share = share > 0 ? fmin(CORES_EACH * n_functions(f) * SHARES_CORE / share, 1) : 1;
         k->n_steps++;
-        for (int i = 0; i < n_functions(f); i++)
-                serve(&k->functions[i], k->n_steps, share, f->slo_seconds, random);
+        for (int i = 0; i < n_functions(f); i++) {
+                double latency = serve(&k->functions[i], k->n_steps, share, f->slo_seconds, random);
+
+                if (i < n_agents(f))
+                        account_add(f, &k->functions[i], latency);
+        }
+}
+
+static int faas_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        int32_t choices[N_FUNCTIONS_MAX];
+        bool good[N_FUNCTIONS_MAX];
+        Faas *f = instance;
+
+        memcpy(choices, action, (size_t) n_agents(f) * sizeof(choices[0]));
+        for (int i = 0; i < n_agents(f); i++)
+                if (choices[i] < 0 || choices[i] >= N_ACTIONS)
+                        return -EINVAL;
+
+        for (int i = 0; i < n_agents(f); i++)
+                good[i] = act(f, i, choices[i]);
+        for (int i = n_agents(f); i < n_functions(f); i++)
+                scale_by_rule(&f->cluster.functions[i]);
+        serve_all(f, random);
         faas_observe(f, ret_observation);
 
-        *ret = (ActordStep){ .reward = reward_of(&k->functions[0], legal, undone) };
+        for (int i = 0; i < n_agents(f); i++)
+                ret[i] = (ActordStep){ .reward = reward_of(&f->cluster.functions[i], good[i]) };
         return 0;
 }
 
 static int faas_snapshot(const void *instance, void *ret_snapshot) {
         const Faas *f = instance;
 
-        memcpy(ret_snapshot, &f->cluster, cluster_numbers(f) * sizeof(double));
+        memcpy(ret_snapshot, &f->account, account_bytes(f));
+        memcpy((uint8_t *) ret_snapshot + account_bytes(f), &f->cluster,
+                        cluster_numbers(f) * sizeof(double));
         return 0;
 }
 
@@ -300,8 +426,23 @@ static bool function_valid(const Function *s) {
                s->slo >= 0 && s->slo <= 1;
 }
 
-static int faas_restore(void *instance, const void *snapshot) {
-        Faas *f = instance;
+static bool account_valid(const Faas *f, const Account *k) {
+        double most = n_agents(f) * HORIZON;
+
+        if (!whole_between(k->n_waits, 0, most) || !whole_between(k->violations, 0, most) ||
+                        !(k->dropped >= 0 && isfinite(k->dropped)))
+                return false;
+        for (int i = 0; i < N_FUNCTIONS_MAX; i++)
+                if (!whole_between(k->last[i], -1, 1))
+                        return false;
+        for (size_t i = 0; i < (size_t) most; i++)
+                if (!(k->waits[i].latency >= 0 && isfinite(k->waits[i].latency) && k->waits[i].served >= 0 &&
+                                    isfinite(k->waits[i].served)))
+                        return false;
+        return true;
+}
+
+static int cluster_restore(Faas *f, const void *snapshot) {
         Cluster k = {};
 
         memcpy(&k, snapshot, cluster_numbers(f) * sizeof(double));
@@ -312,6 +453,21 @@ static int faas_restore(void *instance, const void *snapshot) {
                         return -EINVAL;
 
         f->cluster = k;
+        return 0;
+}
+
+static int faas_restore(void *instance, const void *snapshot) {
+        Faas *f = instance;
+        Account account = {};
+        int r;
+
+        memcpy(&account, snapshot, account_bytes(f));
+        if (!account_valid(f, &account))
+                return -EINVAL;
+        r = cluster_restore(f, (const uint8_t *) snapshot + account_bytes(f));
+        if (r < 0)
+                return r;
+        f->account = account;
         return 0;
 }
 
@@ -329,22 +485,28 @@ static int faas_state_parts(const void *instance, ActordStatePart *ret) {
 }
 
 static int faas_get_state(const void *instance, double *ret) {
-        return faas_snapshot(instance, ret);
+        const Faas *f = instance;
+
+        memcpy(ret, &f->cluster, cluster_numbers(f) * sizeof(double));
+        return 0;
 }
 
+/* A new episode: what was waited before is no part of it. */
 static int faas_set_state(void *instance, const double *state, void *ret_observation) {
+        Faas *f = instance;
         int r;
 
-        r = faas_restore(instance, state);
+        r = cluster_restore(f, state);
         if (r < 0)
                 return r;
+        memset(&f->account, 0, sizeof(f->account));
 
         faas_observe(instance, ret_observation);
         return 0;
 }
 
 /* Each function is a bar as high as its containers and as wide as their shares, filled as far as they are
- * used, with its queue as a red bar above; the agent's own is the first. A green strip below shows how far
+ * used, with its queue as a red bar above; the agents' own are the first. A green strip below shows how far
  * the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
 static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Faas *f = instance;
@@ -356,9 +518,11 @@ static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *re
                 const Function *one = &f->cluster.functions[i];
                 double left = 2.5 * i, right = left + 2 * one->shares / SHARES_MAX, top = one->containers;
 
-                picture_box(&p, left, 0, left + 2, CONTAINERS_MAX, i == 0 ? COLOUR_PALE : 0xeeeeeeu);
+                picture_box(&p, left, 0, left + 2, CONTAINERS_MAX,
+                                i < n_agents(f) ? COLOUR_PALE : 0xeeeeeeu);
                 picture_box(&p, left, 0, right, top, COLOUR_GREY);
-                picture_box(&p, left, 0, right, top * one->utilization, i == 0 ? COLOUR_BLUE : COLOUR_INK);
+                picture_box(&p, left, 0, right, top * one->utilization,
+                                i < n_agents(f) ? COLOUR_BLUE : COLOUR_INK);
                 if (one->queue > 0)
                         picture_box(&p, left, CONTAINERS_MAX + 0.2, left + 2 * fmin(one->queue / 50, 1),
                                         CONTAINERS_MAX + 0.8, COLOUR_RED);
@@ -381,4 +545,5 @@ const ActordEnv faas_env = {
         .get_state = faas_get_state,
         .set_state = faas_set_state,
         .draw = faas_draw,
+        .metrics = faas_metrics,
 };

@@ -51,7 +51,7 @@
 #define ANGULAR_STD      0.02
 #define SHIFT_CONTINUOUS 0.1
 #define SHIFT_DISCRETE   0.05
-#define DEVIATION_MAX    1000.0 /* for a restored process; no draw gets there */
+#define DEVIATION_MAX    1000.0 /* a snapshot beyond it is refused; no draw gets there */
 
 enum { BANDWIDTH, POWER, DISTANCE, ANGLE, RADIAL, ANGULAR, SHADOWING, N_STATE, N_OBSERVATION = 5 };
 

@@ -17,6 +17,9 @@
  * where |x| >= 1 or |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9,
  * |theta| <= 0.8.
  *
+ * BarePlant=yes is the plant alone, for a job whose controller stands in [Learner]: the state itself is
+ * observed, and the action is the force in newtons.
+ *
  * Ours: a disturbance of both accelerations (Disturbance=, off by default, is its amplitude) that is the
  * difference of two uniform draws where the published one takes Beta draws from a generator that starts
  * anew at each step. */
@@ -48,7 +51,7 @@ enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
 typedef struct PhyCartPole {
         double state[N_STATE];
         double friction, model_gain, disturbance;
-        bool lyapunov_reward, terminate_when_unsafe;
+        bool lyapunov_reward, terminate_when_unsafe, bare_plant;
 } PhyCartPole;
 
 /* clang-format off */
@@ -108,6 +111,11 @@ static int phy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
                 .instance_bytes = sizeof(PhyCartPole),
                 .snapshot_bytes = sizeof(p.state),
         };
+        if (p.bare_plant) {
+                ret->observation.shape[0] = N_STATE;
+                ret->action.low = -FORCE_MAX;
+                ret->action.high = FORCE_MAX;
+        }
         return 0;
 }
 
@@ -150,7 +158,13 @@ static void phy_observe(const PhyCartPole *p, void *ret_observation) {
         float observation[N_OBSERVATION] = { (float) s[X], (float) s[V], (float) sin(s[THETA]),
                 (float) cos(s[THETA]), (float) s[OMEGA] };
 
-        memcpy(ret_observation, observation, sizeof(observation));
+        if (!p->bare_plant) {
+                memcpy(ret_observation, observation, sizeof(observation));
+                return;
+        }
+        for (int i = 0; i < N_STATE; i++)
+                observation[i] = (float) s[i];
+        memcpy(ret_observation, observation, N_STATE * sizeof(float));
 }
 
 static int phy_reset(void *instance, ActordRandom *random, void *ret_observation) {
@@ -204,7 +218,9 @@ static int phy_step(void *instance, const void *action, ActordRandom *random, vo
         if (isnan(raw))
                 return -EINVAL;
 
-        force = ACTION_FORCE * fmin(fmax((double) raw, -1), 1) + p->model_gain * model_force(p->state);
+        force = p->bare_plant ? (double) raw
+                              : ACTION_FORCE * fmin(fmax((double) raw, -1), 1) +
+                                                p->model_gain * model_force(p->state);
         if (p->disturbance > 0)
                 for (int i = 0; i < 2; i++) {
                         push[i] = p->disturbance * actord_random_uniform(random, 0, 1);

@@ -83,8 +83,11 @@ static int go_and_move(const Point *p, Stage *stage, uint64_t t) {
 }
 
 static bool same(const Stage *a, const Stage *b) {
-        return memcmp((const void *) &a->step.reward, (const void *) &b->step.reward, sizeof(double)) == 0 &&
-               a->step.terminated == b->step.terminated && a->step.truncated == b->step.truncated &&
+        for (uint32_t i = 0; i < a->spec->n_agents; i++)
+                if (memcmp((const void *) &a->steps[i], (const void *) &b->steps[i],
+                                    offsetof(ActordStep, reserved)) != 0)
+                        return false;
+        return memcmp((const void *) a->metrics, (const void *) b->metrics, sizeof(a->metrics)) == 0 &&
                memcmp(a->observation.memory, b->observation.memory, a->observation.bytes) == 0;
 }
 
@@ -147,15 +150,18 @@ static int check_step_shape(Point *p, Stage s[2], uint64_t t) {
 
         fill_observations(s);
         for (int k = 0; k < 2; k++) {
-                memset(&s[k].step, patterns[k], sizeof(s[k].step));
+                memset(s[k].steps, patterns[k], p->said.spec.n_agents * sizeof(ActordStep));
                 stage_act_random(&s[k], t);
                 r = stage_step(&s[k]);
                 if (r < 0)
                         return r;
         }
-        at = unwritten(&s[0].step, &s[1].step, offsetof(ActordStep, reserved), patterns[0], patterns[1]);
-        if (at >= 0)
-                return found(p, TRIAL_FINDING_RESULT_PART, at);
+        for (uint32_t a = 0; a < p->said.spec.n_agents; a++) {
+                at = unwritten(&s[0].steps[a], &s[1].steps[a], offsetof(ActordStep, reserved), patterns[0],
+                                patterns[1]);
+                if (at >= 0)
+                        return found(p, TRIAL_FINDING_RESULT_PART, at);
+        }
         at = unwritten_observation(s);
         return at >= 0 ? found(p, TRIAL_FINDING_STEP_PART, at) : TRIAL_FINDING_KEPT;
 }
@@ -189,7 +195,7 @@ static int check_observation(Point *p, const Stage *stage, double *numbers) {
                 low = fmin(low, (float) low);
                 high = fmax(high, (float) high);
         }
-        space_to_doubles(space, stage->observation.memory, numbers);
+        space_to_doubles(space, stage->observation.memory, stage->n_observation, numbers);
         for (uint64_t i = 0; i < stage->n_observation; i++) {
                 if (!isfinite(numbers[i]))
                         return found(p, TRIAL_FINDING_NOT_FINITE, (int64_t) i);
@@ -199,9 +205,8 @@ static int check_observation(Point *p, const Stage *stage, double *numbers) {
         return TRIAL_FINDING_KEPT;
 }
 
-static int check_result(Point *p, const Stage *stage, uint64_t t) {
+static int check_result_of(Point *p, const ActordStep *step, uint64_t t) {
         const ActordEnvSpec *spec = &p->said.spec;
-        const ActordStep *step = &stage->step;
 
         if (!isfinite(step->reward) || step->reward < spec->reward_low || step->reward > spec->reward_high)
                 return found(p, TRIAL_FINDING_REWARD, (int64_t) t);
@@ -209,6 +214,24 @@ static int check_result(Point *p, const Stage *stage, uint64_t t) {
                 return found(p, TRIAL_FINDING_FLAGS, (int64_t) t);
         if (step->truncated && !(spec->flags & ACTORD_ENV_TRUNCATES))
                 return found(p, TRIAL_FINDING_TRUNCATED, (int64_t) t);
+        return TRIAL_FINDING_KEPT;
+}
+
+static int check_result(Point *p, const Stage *stage, uint64_t t) {
+        const ActordStep *first = stage->steps;
+
+        for (uint32_t a = 0; a < p->said.spec.n_agents; a++) {
+                int r = check_result_of(p, &stage->steps[a], t);
+
+                if (r != TRIAL_FINDING_KEPT)
+                        return r;
+                if (stage->steps[a].terminated != first->terminated ||
+                                stage->steps[a].truncated != first->truncated)
+                        return found(p, TRIAL_FINDING_AGENT_ENDS, a);
+        }
+        for (uint32_t i = 0; i < p->said.spec.n_metrics; i++)
+                if (!metric_possible(stage->metrics[i]))
+                        return found(p, TRIAL_FINDING_METRIC, i);
         return TRIAL_FINDING_KEPT;
 }
 
@@ -318,6 +341,8 @@ static int check_resets(Point *p, Stage s[2]) {
         for (int k = 0; k < 2; k++) {
                 s[k].episode = s[k].n_steps = 0;
                 s[k].step = (ActordStep){};
+                memset(s[k].steps, 0, sizeof(s[k].steps));
+                memset(s[k].metrics, 0, sizeof(s[k].metrics));
                 r = stage_reset(&s[k]);
                 if (r < 0)
                         return r;
@@ -338,8 +363,9 @@ static uint64_t digest(uint64_t hash, const Stage *stage) {
         /* FNV-1a: only equality matters. */
         for (uint64_t i = 0; i < stage->observation.bytes; i++)
                 hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-        for (size_t i = 0; i < offsetof(ActordStep, reserved); i++)
-                hash = (hash ^ ((const uint8_t *) &stage->step)[i]) * UINT64_C(0x100000001b3);
+        for (uint32_t a = 0; a < stage->spec->n_agents; a++)
+                for (size_t i = 0; i < offsetof(ActordStep, reserved); i++)
+                        hash = (hash ^ ((const uint8_t *) &stage->steps[a])[i]) * UINT64_C(0x100000001b3);
         return hash;
 }
 
@@ -389,6 +415,7 @@ static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         b->episode = a->episode;
         b->elapsed_steps = a->elapsed_steps;
         b->n_steps = a->n_steps;
+        memcpy(b->metrics, a->metrics, sizeof(b->metrics));
         return r;
 }
 

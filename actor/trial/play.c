@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy plays the same episodes as in an evaluation, through the same functions and random streams, and
- * each state is drawn as shapes or pixels. */
+/* A policy plays the same episodes as in an evaluation, through the same functions and random streams. Each
+ * state is drawn as shapes or pixels; or each step is said, with every number of it. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "actor/host.h"
-#include "actor/trial/trial.h"
+#include "actor/trial/stage.h"
 #include "lib/cleanup.h"
 #include "lib/slot.h"
 
@@ -92,29 +93,76 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         return 0;
 }
 
-static int play_episode(const Trial *trial, Host *host, uint64_t episode, void *room) {
+/* What is played, and room for a picture or for the numbers of a step. */
+typedef struct Play {
+        const Trial *trial;
+        const ActordEnvSpec *spec; /* the environment's own */
+        Host *host;
+        Instance *instance;
+        void *room;
+} Play;
+
+static bool says_steps(const Trial *trial) {
+        return trial->request->kind == TRIAL_PLAY_STEPS;
+}
+
+/* What the environment wrote, without what the policy is shown beside it. */
+static const void *observation_shown(const Play *p) {
+        return p->host->own ? p->host->own : p->host->observation;
+}
+
+/* Resets, and reports the first observation of the episode. */
+static int reset_say(const Play *p) {
+        const ActordSpace *space = &p->spec->observation;
+
+        if (!says_steps(p->trial))
+                return picture_say(p->trial, p->host->env, p->instance->memory, p->room);
+        space_to_doubles(space, observation_shown(p), space_numbers(space), p->room);
+        trial_say(TRIAL_RESET, p->room, space_numbers(space) * sizeof(double), NULL, 0);
+        return 0;
+}
+
+/* t: of its steps, this one included. */
+static int step_say(const Play *p, const ActordStep *step, uint32_t t) {
+        const ActordEnvSpec *spec = p->spec;
+        uint64_t n_action = space_numbers(&spec->action), n_observation = space_numbers(&spec->observation);
+        const TrialStep head = {
+                .reward = step->reward,
+                .terminated = step->terminated,
+                .truncated = !step->terminated && evaluation_ended(p->host, step, t),
+        };
+        double *numbers = p->room;
+
+        if (!says_steps(p->trial))
+                return picture_say(p->trial, p->host->env, p->instance->memory, p->room);
+        space_to_doubles(&spec->action, p->host->action, n_action, numbers);
+        space_to_doubles(&spec->observation, observation_shown(p), n_observation, numbers + n_action);
+        trial_say(TRIAL_STEP, &head, sizeof(head), numbers, (n_action + n_observation) * sizeof(double));
+        return 0;
+}
+
+static int play_episode(Play *p, uint64_t episode) {
         TrialEpisode said = { .episode = episode };
         ActordStep step = {};
-        Instance *instance;
         uint32_t t;
         int r;
 
-        r = host_policy(host, &(Order){ .kind = ORDER_EVALUATE });
+        r = host_policy(p->host, &(Order){ .kind = ORDER_EVALUATE });
         if (r < 0)
                 return r;
-        r = evaluation_begin(host, episode, &instance);
+        r = evaluation_begin(p->host, episode, &p->instance);
         if (r < 0)
                 return r;
-        r = picture_say(trial, host->env, instance->memory, room);
+        r = reset_say(p);
         if (r < 0)
                 return r;
 
-        for (t = 0; !evaluation_ended(host, &step, t); t++) {
-                atomic_fetch_add_explicit(&trial->page->progress, 1, memory_order_relaxed);
-                r = evaluation_step(host, instance, episode, t, &step);
+        for (t = 0; !evaluation_ended(p->host, &step, t); t++) {
+                atomic_fetch_add_explicit(&p->trial->page->progress, 1, memory_order_relaxed);
+                r = evaluation_step(p->host, p->instance, episode, t, &step);
                 if (r < 0)
                         return r;
-                r = picture_say(trial, host->env, instance->memory, room);
+                r = step_say(p, &step, t + 1);
                 if (r < 0)
                         return r;
                 said.episode_return += step.reward;
@@ -124,8 +172,21 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, void *
         return 0;
 }
 
+static void *room_new(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
+        uint64_t n = space_numbers(&spec->action) + space_numbers(&spec->observation);
+        void *room;
+
+        if (!says_steps(trial))
+                return picture_new(trial, env);
+        assert(n > 0);
+        room = calloc(n, sizeof(double));
+        if (!room)
+                (void) trial_problem(trial, TRIAL_PROBLEM_SETUP, ENOMEM);
+        return room;
+}
+
 static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
-        _cleanup_free_ void *room = picture_new(trial, env);
+        _cleanup_free_ void *room = room_new(trial, env, spec);
         _cleanup_free_ JobPage *page = calloc(1, sizeof(*page));
         _cleanup_free_ void *policy = NULL;
         _cleanup_(host_freep) Host *host = NULL;
@@ -134,6 +195,8 @@ static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *s
 
         if (!room)
                 return -ECANCELED;
+        if (says_steps(trial) && spec->n_agents > 1)
+                return trial_problem(trial, TRIAL_PROBLEM_AGENTS, (int) spec->n_agents);
         r = page ? job_page_make(trial->settings, spec, page) : -ENOMEM;
         if (r < 0)
                 return trial_problem(trial, TRIAL_PROBLEM_SETUP, -r);
@@ -146,7 +209,8 @@ static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *s
         if (r < 0)
                 return r;
         for (uint64_t episode = 0; episode < trial->request->n_episodes; episode++) {
-                r = play_episode(trial, host, episode, room);
+                r = play_episode(&(Play){ .trial = trial, .spec = spec, .host = host, .room = room },
+                                episode);
                 if (r < 0)
                         return r;
         }

@@ -76,7 +76,8 @@ static int episode_begin(Rollout *o) {
         r = get_state(o, o->row);
         if (r < 0)
                 return r;
-        space_to_doubles(&o->stage.spec->observation, o->stage.observation.memory, o->row + o->n_state);
+        space_to_doubles(&o->stage.spec->observation, o->stage.observation.memory, o->stage.n_observation,
+                        o->row + o->n_state);
         trial_say(TRIAL_RESET, o->row, (o->n_state + o->stage.n_observation) * sizeof(double), NULL, 0);
         return show(o);
 }
@@ -113,8 +114,9 @@ static int step(Rollout *o, uint64_t t) {
                 .terminated = stage->step.terminated,
                 .truncated = !stage->step.terminated && stage_ended(stage),
         };
-        space_to_doubles(&stage->spec->action, stage->action, o->row);
-        space_to_doubles(&stage->spec->observation, stage->observation.memory, o->row + stage->n_action);
+        space_to_doubles(&stage->spec->action, stage->action, stage->n_action, o->row);
+        space_to_doubles(&stage->spec->observation, stage->observation.memory, stage->n_observation,
+                        o->row + stage->n_action);
         if (o->trial->request->each_state) {
                 r = get_state(o, o->row + n);
                 if (r < 0)

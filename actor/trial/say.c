@@ -47,5 +47,9 @@ bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret) 
                 fault(trial, FAULT_SPEC, field);
                 return false;
         }
+        if (!env_has_metrics(env, &ret->spec)) {
+                fault(trial, FAULT_SPEC, SPEC_FIELD_METRICS);
+                return false;
+        }
         return true;
 }

@@ -64,7 +64,8 @@ bool guarded_guards(const Guarded *g, const void *address) {
 
 int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
         const JobSettings *settings = trial->settings;
-        uint64_t n_observation = space_numbers(&spec->observation), n_action = space_numbers(&spec->action);
+        uint64_t n_observation = spec->n_agents * space_numbers(&spec->observation);
+        uint64_t n_action = spec->n_agents * space_numbers(&spec->action);
         int r;
 
         *stage = (Stage){
@@ -130,6 +131,13 @@ int stage_reset(Stage *stage) {
         return stage->env->reset(stage->instance.memory, &random, stage->observation.memory);
 }
 
+static void step_of_all(Stage *stage) {
+        stage->step = stage->steps[0];
+        for (uint32_t a = 1; a < stage->spec->n_agents; a++)
+                stage->step.reward += stage->steps[a].reward;
+        stage->step.reward /= stage->spec->n_agents;
+}
+
 int stage_step(Stage *stage) {
         uint64_t n = stage->n_steps++;
         ActordRandom random;
@@ -139,9 +147,12 @@ int stage_step(Stage *stage) {
         random_begin(&random, stage->settings->seed, RANDOM_STEP, 0, n >> RANDOM_STEP_BITS,
                         (uint32_t) (n & RANDOM_STEP_MAX));
         r = stage->env->step(stage->instance.memory, stage->action, &random, stage->observation.memory,
-                        &stage->step);
+                        stage->steps);
+        step_of_all(stage);
         stage->elapsed_steps++;
-        return r;
+        if (r < 0 || !stage_ended(stage))
+                return r;
+        return env_metrics(stage->env, stage->spec, stage->instance.memory, stage->metrics);
 }
 
 bool stage_ended(const Stage *stage) {
@@ -199,14 +210,12 @@ int stage_act(Stage *stage, const double *numbers) {
         return 0;
 }
 
-void space_to_doubles(const ActordSpace *space, const void *value, double *ret) {
-        uint64_t n = space_numbers(space);
-
+void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret) {
         for (uint64_t i = 0; i < n; i++)
                 switch (space->element) {
-                case ACTORD_F32: ret[i] = ((const float *) value)[i]; break;
-                case ACTORD_F64: ret[i] = ((const double *) value)[i]; break;
-                case ACTORD_I32: ret[i] = ((const int32_t *) value)[i]; break;
-                default: ret[i] = ((const uint8_t *) value)[i]; break;
+                case ACTORD_F32: ret[i] = ((const float *) values)[i]; break;
+                case ACTORD_F64: ret[i] = ((const double *) values)[i]; break;
+                case ACTORD_I32: ret[i] = ((const int32_t *) values)[i]; break;
+                default: ret[i] = ((const uint8_t *) values)[i]; break;
                 }
 }

@@ -21,9 +21,11 @@ typedef struct Stage {
         TrialPage *page;
         Guarded instance, observation, snapshot;
         void *action;
-        uint64_t n_action, n_observation;
+        uint64_t n_action, n_observation; /* of all agents */
         uint64_t episode, elapsed_steps, n_steps;
-        ActordStep step;
+        ActordStep step; /* the first agent's; its reward is the mean over all of them */
+        ActordStep steps[ACTORD_AGENTS_MAX];
+        double metrics[ACTORD_METRICS_MAX]; /* of the newest episode that ended */
         bool initialised;
 } Stage;
 
@@ -45,8 +47,8 @@ void stage_act_zero(Stage *stage);
 /* -EINVAL: these numbers are not an action of this environment. */
 int stage_act(Stage *stage, const double *numbers);
 
-/* Numbers of a space's value as doubles. */
-void space_to_doubles(const ActordSpace *space, const void *value, double *ret);
+/* Numbers of a space's values as doubles. */
+void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret);
 
 /* Whether the pattern around it is whole, and whether an address lies in its memory or the pages around
  * it. */

@@ -34,7 +34,8 @@ static void try(const Trial *trial) {
         case TRIAL_ROLLOUT: trial_rollout(trial, env); break;
         case TRIAL_CHECK: trial_check(trial, env); break;
         case TRIAL_BENCH: trial_bench(trial, env); break;
-        case TRIAL_PLAY: trial_play(trial, env); break;
+        case TRIAL_PLAY:
+        case TRIAL_PLAY_STEPS: trial_play(trial, env); break;
         case TRIAL_CATALOGUE:
         case _TRIAL_KIND_MAX: break;
         }

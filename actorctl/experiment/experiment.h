@@ -46,7 +46,7 @@ typedef struct Series {
         GPtrArray *values; /* of double[n_rounds] */
 } Series;
 
-/* What a finished job left. */
+/* Results of a finished job. */
 typedef struct Outcome {
         JsonNode *result; /* as `run --json` prints it */
         JsonNode *bills;  /* by the name of each sheet of Prices=; NULL: there are none */
@@ -109,7 +109,7 @@ Experiment *experiment_free(Experiment *experiment);
 GArray *seeds_parse(const char *text, char **ret_reason);
 const Arm *experiment_arm(const Experiment *experiment, size_t i);
 const Factor *experiment_factor(const Experiment *experiment, size_t i);
-/* The level that a cell has of a factor. */
+/* A cell's level of a factor. */
 const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor);
 /* "per-data, linear": the levels of a cell, or "" without factors; g_free(). */
 char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator);

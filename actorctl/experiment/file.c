@@ -212,8 +212,7 @@ static ExitStatus take_prices(const Reader *reader, const char *key, const char 
                         continue;
                 if (sheets_read(*word, &text) < 0)
                         return wrong(reader, "Experiment", key,
-                                        "there is no price sheet %s; `actorctl price list` shows those "
-                                        "there are",
+                                        "there is no price sheet %s; `actorctl price list` lists them",
                                         *word);
                 if (sheets->len == SHEETS_MAX)
                         return wrong(reader, "Experiment", key, "more than %u price sheets", SHEETS_MAX);
@@ -444,7 +443,8 @@ static ExitStatus check_complete(const Reader *reader) {
         return find_baseline(reader);
 }
 
-/* GLib names no line: it is the last one of the shortest beginning of the text that does not parse. */
+/* GLib's error does not name the broken line. It is the last line of the shortest beginning of the text
+ * that does not parse. */
 static unsigned broken_line(const char *text) {
         unsigned line = 1;
 

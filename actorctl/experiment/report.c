@@ -76,7 +76,7 @@ static JsonObject *object_member(JsonObject *object, const char *name) {
         return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 }
 
-/* What the training of a cell's scheduler cost; NULL: nothing was trained, or nothing is finished. */
+/* The cost of training a cell's scheduler; NULL: nothing was trained, or nothing is finished. */
 static JsonObject *scheduler_bill(const Cell *cell) {
         JsonObject *result = cell->outcome ? json_node_get_object(cell->outcome->result) : NULL;
 
@@ -318,8 +318,9 @@ static void add_metric(const Experiment *experiment, const GPtrArray *cells, Met
                         is_money(metric) ? ")" : "");
         if (to_target)
                 g_string_append(text,
-                                "A seed that ended before it reached the target counts with what it took "
-                                "until then: where \"reached\" is less than n, the true figures are "
+                                "A seed that ended before it reached the target counts with its cost or "
+                                "time until then: where \"reached\" is less than n, the true figures "
+                                "are "
                                 "higher.\n\n");
         add_head(experiment, text, headings);
         for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)

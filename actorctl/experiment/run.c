@@ -12,14 +12,14 @@
 
 #include "actorctl/experiment/experiment.h"
 #include "actorctl/follow.h"
+#include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/streams.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-#define TICK_USEC   1000000ull
-#define ROUNDS_MOST 10000u
-#define LINE_TICKS  10u
+#define TICK_USEC  1000000ull
+#define LINE_TICKS 10u
 
 typedef struct Run {
         Cell *cell;
@@ -102,52 +102,22 @@ static bool is_whole(const Series *series) {
         return rounds && series->n_rounds > 0 && rounds[series->n_rounds - 1] == (double) series->n_rounds;
 }
 
-static int read_rows(sd_bus_message *m, Series *ret) {
-        g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
-        g_auto(GStrv) names = NULL;
-        size_t n, bytes;
-        const void *row;
-        int r;
-
-        r = sd_bus_message_read_strv(m, &names);
-        if (r < 0)
-                return r;
-        n = names ? g_strv_length(names) : 0;
-        r = sd_bus_message_enter_container(m, 'a', "ad");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_at_end(m, false)) == 0) {
-                r = sd_bus_message_read_array(m, 'd', &row, &bytes);
-                if (r < 0)
-                        return r;
-                if (bytes != n * sizeof(double))
-                        return -EBADMSG;
-                g_ptr_array_add(rows, g_memdup2(row, bytes));
-        }
-        if (r < 0)
-                return r;
-        ret->n_rounds = rows->len;
-        for (size_t i = 0; i < n; i++) {
-                double *column = series_add(ret, names[i]);
-
-                for (guint k = 0; k < rows->len; k++)
-                        column[k] = ((const double *) rows->pdata[k])[i];
-        }
-        return 0;
-}
-
 static int fetch_series(Connection *connection, const char *path, Series *ret) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        JobRounds rounds;
         int r;
 
-        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSeries", &reply, "tu", UINT64_C(0),
-                        ROUNDS_MOST);
+        r = job_rounds_fetch(connection, path, 0, JOB_ROUNDS_MOST, &rounds);
         if (r < 0)
                 return r;
-        r = read_rows(reply, ret);
-        if (r < 0)
-                complain("the rounds cannot be read: %s", g_strerror(-r));
-        return r;
+        ret->n_rounds = rounds.n;
+        for (size_t i = 0; i < rounds.n_columns; i++) {
+                double *column = series_add(ret, rounds.names[i]);
+
+                for (size_t k = 0; k < rounds.n; k++)
+                        column[k] = rounds.values[k * rounds.n_columns + i];
+        }
+        job_rounds_done(&rounds);
+        return 0;
 }
 
 /* The bill of a job by each sheet of Prices=; NULL without Prices=. 0; or a negative errno, with a
@@ -337,7 +307,7 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         Runner *r = userdata;
 
         clear_line(r);
-        complain("the daemon is gone; what is finished is kept");
+        complain("the daemon is gone; finished cells are kept");
         r->lost = true;
         return 0;
 }

@@ -44,7 +44,7 @@ static void append_array(GByteArray *file, const char *name, const float *values
         append(file, "\n};\n\n");
 }
 
-/* What may stand in a comment of C. */
+/* The text with a question mark for each character that must not stand in a comment of C. */
 static char *comment_of(const char *text) {
         char *plain = g_strdup(text);
 
@@ -140,6 +140,19 @@ static void append_reading(GByteArray *file, const Model *model) {
         append(file, "        }\n");
 }
 
+static void append_activation(GByteArray *file, const Layer *layer, const char *x) {
+        if (layer->activation == LAYER_NONE)
+                return;
+        append(file, "        for (unsigned i = 0; i < %u; i++)\n                %s[i] = ", layer->n_out, x);
+        switch ((LayerActivation) layer->activation) {
+        case LAYER_NONE: break;
+        case LAYER_TANH: append(file, "tanhf(%s[i]);\n", x); break;
+        case LAYER_RELU: append(file, "fmaxf(%s[i], 0.0f);\n", x); break;
+        case LAYER_SILU: append(file, "%s[i] / (1.0f + expf(-%s[i]));\n", x, x); break;
+        case LAYER_MISH: append(file, "%s[i] * tanhf(log1pf(expf(%s[i])));\n", x, x); break;
+        }
+}
+
 static void append_layer(GByteArray *file, const Model *model, uint32_t i, char *newest) {
         const Layer *layer = &model->network.layers[i];
         bool last = layer->output == OUTPUT_ACTION;
@@ -148,12 +161,7 @@ static void append_layer(GByteArray *file, const Model *model, uint32_t i, char 
 
         append(file, "        policy_dense(policy_weight_%u, policy_bias_%u, %u, %u, %c, %s);\n", i, i,
                         layer->n_reads, layer->n_units, *newest, to);
-        if (layer->activation != LAYER_NONE)
-                append(file,
-                                "        for (unsigned i = 0; i < %u; i++)\n"
-                                "                %s[i] = %s(%s[i]%s);\n",
-                                layer->n_out, to, layer->activation == LAYER_TANH ? "tanhf" : "fmaxf", to,
-                                layer->activation == LAYER_TANH ? "" : ", 0.0f");
+        append_activation(file, layer, to);
         *newest = next;
 }
 

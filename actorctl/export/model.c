@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "actorctl/recording/policy.h"
-#include "actorctl/trial.h"
+#include "lib/company.h"
 #include "lib/network.h"
 
 static bool are_finite(const float *values, size_t n) {
@@ -43,25 +43,16 @@ static int fill(Model *model, const double *numbers) {
 
 static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile *job_file, Model *model) {
         g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
-        const TrialRequest show = { .kind = TRIAL_SHOW };
-        g_autofree char *message = NULL;
-        TrialVerdict verdict;
-        TrialSpec said = {};
+        TrialSpec said;
         ExitStatus status;
 
-        status = trial_call(&show, job_file, NULL, trial_take_spec, &said, &verdict);
-        if (status == STATUS_OK)
-                status = trial_judge(job_file->settings.environment, &verdict);
+        status = policy_load(checkpoint, job_file, &said, numbers);
         if (status != STATUS_OK)
                 return status;
         model->settings = job_file->settings;
-        model->spec = said.spec;
-        if (policy_read(&checkpoint->checkpoint, checkpoint->name, &model->settings, &model->spec, numbers,
-                            &message) < 0 ||
-                        network_derive(&model->settings, &model->spec, &model->network) < 0) {
-                complain("%s", message);
-                return STATUS_USAGE;
-        }
+        if (company_spec(&model->settings, &said.spec, &model->spec) < 0 ||
+                        network_derive(&model->settings, &model->spec, &model->network) < 0)
+                g_assert_not_reached(); /* policy_load() derived it already */
         model->acts = network_acting_layers(&model->network);
         if (fill(model, (const double *) (const void *) numbers->data) < 0) {
                 complain("the policy of %s has numbers that are not finite, and is not exported; export an "

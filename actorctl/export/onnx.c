@@ -90,7 +90,7 @@ static GByteArray *node_begin(Onnx *o, const char *operator, const char * const 
         return node;
 }
 
-/* What it writes is the newest value. output NULL: a name of our own. */
+/* Ends a node; its output becomes the newest value. output NULL: a name of our own. */
 static void node_end(Onnx *o, GByteArray *node, const char *output) {
         if (output)
                 g_strlcpy(o->value, output, sizeof(o->value));
@@ -105,6 +105,26 @@ static void add_node(Onnx *o, const char *operator, const char * a, const char *
         const char *const tensors[] = { a, a ? b : NULL, NULL };
 
         node_end(o, node_begin(o, operator, tensors), NULL);
+}
+
+/* The newest value, times what one or two operators make of it. */
+static void add_gated(Onnx *o, const char *first, const char *second) {
+        g_autofree char *x = g_strdup(o->value);
+
+        add_node(o, first, NULL, NULL);
+        if (second)
+                add_node(o, second, NULL, NULL);
+        add_node(o, "Mul", x, NULL);
+}
+
+static void add_activation(Onnx *o, LayerActivation activation) {
+        switch (activation) {
+        case LAYER_NONE: break;
+        case LAYER_TANH: add_node(o, "Tanh", NULL, NULL); break;
+        case LAYER_RELU: add_node(o, "Relu", NULL, NULL); break;
+        case LAYER_SILU: add_gated(o, "Sigmoid", NULL); break;
+        case LAYER_MISH: add_gated(o, "Softplus", "Tanh"); break;
+        }
 }
 
 static void add_cast(Onnx *o) {
@@ -215,8 +235,7 @@ static void add_layer(Onnx *o, const Layer *layer) {
                 attribute_int(node, "transB", 1);
         }
         node_end(o, node, NULL);
-        if (layer->activation != LAYER_NONE)
-                add_node(o, layer->activation == LAYER_TANH ? "Tanh" : "Relu", NULL, NULL);
+        add_activation(o, layer->activation);
         if (layer->kind == LAYER_CONVOLUTION)
                 add_flatten(o);
 }

@@ -29,12 +29,22 @@ static size_t list_rows(const Model *model, TensorRow *ret) {
         return n;
 }
 
+static const char *observation_word(const Model *model) {
+        if (model->spec.observation.kind == ACTORD_DISCRETE)
+                return "choice";
+        return model->network.pixels ? "bytes" : "numbers";
+}
+
 /* The settings and where the policy came from, but the format is this file's own. */
-static size_t list_metadata(const Checkpoint *checkpoint, const char *format, MetadataRow *ret) {
+static size_t list_metadata(const Model *model, const Checkpoint *checkpoint, const char *format,
+                MetadataRow ret[SAFETENSORS_METADATA_MAX]) {
         size_t n, n_kept = 0;
         const MetadataRow *rows = safetensors_metadata_rows(checkpoint->file, &n);
 
-        for (size_t i = 0; i < n; i++) {
+        ret[n_kept++] = (MetadataRow){ METADATA_OBSERVATION, observation_word(model) };
+        for (size_t i = 0; i < n && n_kept < SAFETENSORS_METADATA_MAX; i++) {
+                if (strcmp(rows[i].key, METADATA_OBSERVATION) == 0)
+                        continue;
                 ret[n_kept] = rows[i];
                 if (strcmp(rows[i].key, METADATA_FORMAT) == 0)
                         ret[n_kept].value = format;
@@ -56,7 +66,7 @@ GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoin
 
         (void) snprintf(format, sizeof(format), PARAMETERS_FORMAT "%u", PARAMETERS_FORMAT_NEWEST);
         n = list_rows(model, rows);
-        n_metadata = list_metadata(checkpoint, format, metadata);
+        n_metadata = list_metadata(model, checkpoint, format, metadata);
         fd = memfd_create("actord-policy", MFD_CLOEXEC);
         if (fd < 0)
                 return NULL;

@@ -5,7 +5,7 @@
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 
-/* What had accrued at the end of the newest round before in which an episode ended. */
+/* Sums at the end of the newest earlier round in which an episode ended. */
 typedef struct RoundBefore {
         double env_steps, episodes;
 } RoundBefore;

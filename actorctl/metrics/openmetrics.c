@@ -36,7 +36,7 @@
         X("evaluation_mean", "Mean return of the newest evaluation.", evaluation_mean)
 /* clang-format on */
 
-static const char *const states[] = { "queued", "starting", "running", "ending", "ended" };
+static const char *const states[] = { "queued", "frozen", "starting", "running", "ending", "ended" };
 
 /* A label's value has three characters that must be written in another way. */
 static void append_label(GString *text, const char *name, const char *value) {
@@ -113,7 +113,7 @@ static void append_counters(GString *text, const JobStatus *jobs, size_t n) {
                 append_sample(text, "_" family "_seconds_total", &jobs[i], (double) jobs[i].member / 1e9);
         TIMES(X)
 #undef X
-        begin_family(text, "_cost", "counter", "What the job has cost, by both totals, in its currency.");
+        begin_family(text, "_cost", "counter", "The cost of the job, by both totals, in its currency.");
         for (size_t i = 0; i < n; i++)
                 for (int full = 0; full < 2; full++) {
                         double cost = full ? jobs[i].cost_full : jobs[i].cost_paper;
@@ -136,62 +136,73 @@ static void append_gauges(GString *text, const JobStatus *jobs, size_t n) {
 #undef X
 }
 
-static int read_paths(sd_bus_message *reply, GPtrArray *paths) {
-        const char *path;
-        int r;
-
-        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, NULL, NULL, NULL, NULL, &path)) > 0)
-                g_ptr_array_add(paths, g_strdup(path));
-        return r;
+static void append_means(GString *text, const char *family, const JobStatus *job, const property_ad *means) {
+        for (size_t i = 0; job->metric_names[i]; i++) {
+                if (!isfinite(job_metric(job, means, i)))
+                        continue;
+                begin_sample(text, family, job);
+                append_label(text, "metric", job->metric_names[i]);
+                end_sample(text, job_metric(job, means, i));
+        }
 }
 
-static int list_paths(Connection *connection, GPtrArray *paths) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        int r;
-
-        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
-        if (r < 0)
-                return r;
-        r = read_paths(reply, paths);
-        if (r < 0)
-                complain("the list of jobs cannot be read: %s", g_strerror(-r));
-        return r;
+/* What environments measure of their episodes. */
+static void append_metrics(GString *text, const JobStatus *jobs, size_t n) {
+        begin_family(text, "_metric", "gauge", "The environment's metric of the newest training episodes.");
+        for (size_t i = 0; i < n; i++)
+                append_means(text, "_metric", &jobs[i], &jobs[i].metrics);
+        begin_family(text, "_evaluation_metric", "gauge", "The same of the newest evaluation's episodes.");
+        for (size_t i = 0; i < n; i++)
+                append_means(text, "_evaluation_metric", &jobs[i], &jobs[i].evaluation_metrics);
 }
 
 static void clear_status(gpointer status) {
         job_status_done(status);
 }
 
-int openmetrics_append(Connection *connection, const char *path, GString *text) {
-        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
-        g_autoptr(GArray) jobs = g_array_new(FALSE, FALSE, sizeof(JobStatus));
-        int r = 0;
+/* A job that was removed since it was listed has no figures. */
+static int add_listed(Connection *connection, GArray *jobs) {
+        g_autoptr(GArray) listed = NULL;
+        int r;
 
-        g_array_set_clear_func(jobs, clear_status);
-        if (path)
-                g_ptr_array_add(paths, g_strdup(path));
-        else
-                r = list_paths(connection, paths);
-        for (guint i = 0; i < paths->len && r >= 0; i++) {
+        r = jobs_fetch(connection, &listed);
+        if (r < 0)
+                return r;
+        for (guint i = 0; i < listed->len; i++) {
                 JobStatus job = job_status_empty();
 
-                if (path)
-                        r = job_status_fetch(&job, connection, path);
-                else
-                        r = job_status_fetch_listed(&job, connection, paths->pdata[i]);
-                if (path || r > 0)
+                r = job_status_fetch_listed(&job, connection, g_array_index(listed, JobListed, i).path);
+                if (r > 0)
                         g_array_append_val(jobs, job);
                 else
                         job_status_done(&job);
+                if (r < 0)
+                        return r;
         }
+        return 0;
+}
+
+static int add_one(Connection *connection, const char *path, GArray *jobs) {
+        JobStatus job = job_status_empty();
+        int r;
+
+        r = job_status_fetch(&job, connection, path);
+        g_array_append_val(jobs, job);
+        return r;
+}
+
+int openmetrics_append(Connection *connection, const char *path, GString *text) {
+        g_autoptr(GArray) jobs = g_array_new(FALSE, FALSE, sizeof(JobStatus));
+        int r;
+
+        g_array_set_clear_func(jobs, clear_status);
+        r = path ? add_one(connection, path, jobs) : add_listed(connection, jobs);
         if (r < 0)
                 return r;
         append_what(text, (const JobStatus *) jobs->data, jobs->len);
         append_counters(text, (const JobStatus *) jobs->data, jobs->len);
         append_gauges(text, (const JobStatus *) jobs->data, jobs->len);
+        append_metrics(text, (const JobStatus *) jobs->data, jobs->len);
         g_string_append(text, "# EOF\n");
         return 0;
 }

@@ -14,7 +14,8 @@
 /* For all bytes of one call: the caller follows a job, and shows nothing while it waits. */
 #define READER_MSEC 5000
 
-/* Without O_NONBLOCK a pipe that nobody reads would keep us here, and Ctrl-C is blocked later. */
+/* O_NONBLOCK: else open() would wait for the reader of a pipe, and write() for room in it, when Ctrl-C may
+ * already be blocked. */
 #define OPEN_FLAGS (O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 /* "events.out.tfevents.SECONDS.HOST.PID": TensorBoard reads every file of the directory with such a name. */
@@ -44,7 +45,7 @@ static int open_existing_carefully(Sink *sink, struct stat *ret, const char **re
                 return -errno;
         file = S_ISREG(before.st_mode);
         *ret_reason = "a job file may name a new file, a pipe or a file of the same format, and this is "
-                      "none; --metrics= replaces any file";
+                      "another one; --metrics= replaces any file";
         if (!file && !S_ISFIFO(before.st_mode))
                 return -EEXIST;
         sink->fd = open(sink->path, (file ? O_RDWR : O_WRONLY) | O_NOFOLLOW | OPEN_FLAGS);

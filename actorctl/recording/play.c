@@ -60,48 +60,18 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
         json_object_set_array_member(object, "steps", steps);
         json_object_set_string_member(object, "file", facts->path);
         json_object_set_member(object, "pictures", json_unsigned(facts->n_pictures));
-        json_object_set_member(object, "pictures_per_second", json_real(facts->pictures_per_second));
+        json_object_set_member(object, "pictures_per_s", json_real(facts->pictures_per_second));
         json_object_set_member(object, "width", json_unsigned(facts->width));
         json_object_set_member(object, "height", json_unsigned(facts->height));
         json_print(node, play->options->json);
         json_object_unref(object);
 }
 
-/* The network's shape follows from the spec, which only the environment knows. */
-static ExitStatus read_policy(const JobFile *job_file, const NamedCheckpoint *from, GArray *numbers) {
-        const TrialRequest show = { .kind = TRIAL_SHOW };
-        g_autofree char *message = NULL;
-        TrialVerdict verdict;
-        TrialSpec said = {};
-        ExitStatus status;
-
-        status = trial_call(&show, job_file, NULL, trial_take_spec, &said, &verdict);
-        if (status == STATUS_OK)
-                status = trial_judge(job_file->settings.environment, &verdict);
-        if (status != STATUS_OK)
-                return status;
-        if (policy_read(&from->checkpoint, from->name, &job_file->settings, &said.spec, numbers, &message) <
-                        0) {
-                complain("%s", message);
-                return STATUS_USAGE;
-        }
-        return STATUS_OK;
-}
-
 static ExitStatus play_episodes(Play *play, const JobFile *job_file, const NamedCheckpoint *from) {
-        g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
-        TrialRequest request = { .kind = TRIAL_PLAY, .n_episodes = MAX(play->options->n_episodes, 1) };
         RecordingFacts facts;
-        TrialVerdict verdict;
         ExitStatus status;
 
-        status = read_policy(job_file, from, numbers);
-        if (status != STATUS_OK)
-                return status;
-        request.n_policy = numbers->len;
-        status = trial_call(&request, job_file, numbers, take_row, play, &verdict);
-        if (status == STATUS_OK)
-                status = trial_judge(play->environment, &verdict);
+        status = policy_play(from, job_file, TRIAL_PLAY, MAX(play->options->n_episodes, 1), take_row, play);
         if (status == STATUS_OK)
                 status = recording_end(play->recording, &facts);
         if (status != STATUS_OK)

@@ -7,18 +7,12 @@
 #include <math.h>
 
 #include "actorctl/checkpoint.h"
-#include "include/trial.h"
+#include "lib/algorithm-traits.h"
+#include "lib/company.h"
 #include "lib/network.h"
 
 /* The constant of Gymnasium's NormalizeObservation, as in the learner. */
 static const double VARIANCE_EPSILON = 1e-8;
-
-static double epsilon(const JobSettings *s, uint64_t n_env_steps) {
-        if (n_env_steps >= s->epsilon_steps)
-                return s->epsilon_end;
-        return s->epsilon_start +
-               (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
-}
 
 static int read_head(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const Network *network, double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
@@ -33,7 +27,7 @@ static int read_head(const Checkpoint *checkpoint, const char *name, const JobSe
         if (!settings->normalize_observations)
                 ret[TRIAL_POLICY_CLIP] = 0;
         ret[TRIAL_POLICY_EPSILON] =
-                        network->act == ACT_EPSILON_GREEDY ? epsilon(settings, n_env_steps) : 0.0;
+                        network->act == ACT_EPSILON_GREEDY ? algorithm_epsilon(settings, n_env_steps) : 0.0;
         return 0;
 }
 
@@ -62,11 +56,14 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
         g_autofree Network *network = g_new0(Network, 1);
         g_autofree float *parameters = NULL;
+        ActordEnvSpec seen;
         double *numbers;
         size_t n;
         int r;
 
-        r = network_derive(settings, spec, network);
+        r = company_spec(settings, spec, &seen);
+        if (r >= 0)
+                r = network_derive(settings, &seen, network);
         if (r < 0) {
                 *ret_message = g_strdup_printf("%s: no policy of these settings acts in %s (%s)", name,
                                 spec->name, g_strerror(-r));
@@ -90,4 +87,38 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
         for (uint64_t i = 0; i < network->n_parameters; i++)
                 numbers[_TRIAL_POLICY_NUMBER_MAX + 2 * n + i] = parameters[i];
         return 0;
+}
+
+ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,
+                GArray *ret_numbers) {
+        g_autofree char *message = NULL;
+        ExitStatus status;
+
+        status = trial_spec(job_file, ret_spec);
+        if (status != STATUS_OK)
+                return status;
+        if (policy_read(&checkpoint->checkpoint, checkpoint->name, &job_file->settings, &ret_spec->spec,
+                            ret_numbers, &message) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialKind kind,
+                uint64_t n_episodes, TrialTake take, void *userdata) {
+        g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
+        TrialRequest request = { .kind = kind, .n_episodes = n_episodes };
+        TrialVerdict verdict;
+        TrialSpec spec;
+        ExitStatus status;
+
+        g_assert(kind == TRIAL_PLAY || kind == TRIAL_PLAY_STEPS);
+
+        status = policy_load(checkpoint, job_file, &spec, numbers);
+        if (status != STATUS_OK)
+                return status;
+        request.n_policy = numbers->len;
+        status = trial_call(&request, job_file, numbers, take, userdata, &verdict);
+        return status == STATUS_OK ? trial_judge(job_file->settings.environment, &verdict) : status;
 }

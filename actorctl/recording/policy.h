@@ -4,12 +4,21 @@
 
 #include <glib.h>
 
-#include "include/actord/env.h"
-#include "include/settings.h"
-#include "lib/checkpoint/checkpoint.h"
+#include "actorctl/checkpoint-open.h"
+#include "actorctl/trial.h"
 
 /* An array of double: TrialPolicyNumber, means, inverse deviations, parameters. They are the numbers that
  * a learner would publish that goes on from this file, for an environment of this spec. 0; or a negative
  * errno with *ret_message, a sentence, g_free(). */
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);
+
+/* The same of the checkpoint's own environment, which is asked for its spec: the network's shape follows
+ * from it. STATUS_OK; or another status, with a message. */
+ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,
+                GArray *ret_numbers);
+
+/* Plays episodes of an evaluation with this policy, in an actor; kind: TRIAL_PLAY or TRIAL_PLAY_STEPS.
+ * STATUS_OK: nothing was wrong; or another status, with a message. */
+ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialKind kind,
+                uint64_t n_episodes, TrialTake take, void *userdata);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "actorctl/file.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
 #include "actorctl/view/table.h"
@@ -136,7 +137,7 @@ static void put_words(char *to, size_t size, const char *words) {
                 memset(to + (end - to), 0, size - (size_t) (end - to));
 }
 
-/* What was paid for the scheduler that this training began with, and for those before it. */
+/* The cost of the scheduler that this training began with, and of those before it. */
 static void put_start(const Trained *from, MinionsModel *model) {
         put_words(model->start, sizeof(model->start), from->name);
         put_words(model->start_environment, sizeof(model->start_environment), from->model.environment);
@@ -201,7 +202,7 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         g_autoptr(Trained) trained = NULL;
         int r;
 
-        r = trained_write(path, data, n);
+        r = file_write(path, data, n);
         if (r < 0) {
                 complain("the scheduler cannot be written to %s: %s", path, g_strerror(-r));
                 return STATUS_FAILED;

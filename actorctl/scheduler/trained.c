@@ -4,14 +4,12 @@
 #include "actorctl/scheduler/trained.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "actorctl/actorctl.h"
 #include "actorctl/file.h"
 #include "lib/cleanup.h"
-#include "lib/fd.h"
 #include "lib/minions.h"
 #include "lib/sibling.h"
 
@@ -52,22 +50,18 @@ static char *shared_folder(void) {
 /* -ENOENT: there is no such file; no message, since the caller may look elsewhere. */
 static int trained_read(const char *name, const char *path, bool own, Trained **ret, char **ret_message) {
         g_autoptr(Trained) trained = g_new0(Trained, 1);
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         const char *reason = NULL;
         char *data = NULL;
         int r;
 
-        if (fd < 0)
-                r = -errno;
-        else
-                r = read_all(fd, MINIONS_BYTES_MAX, &data, &trained->n);
+        r = file_read(path, MINIONS_BYTES_MAX, &data, &trained->n);
         if (r == -ENOENT)
                 return r;
         trained->data = data;
         if (r == -EFBIG)
                 reason = "it is longer than any trained scheduler";
         else if (r < 0)
-                reason = g_strerror(-r);
+                reason = file_reason(r);
         else
                 r = minions_check(trained->data, trained->n, &reason);
         if (r < 0) {
@@ -119,8 +113,8 @@ Trained *trained_open(const char *name, char **ret_message) {
         }
         if (r == -ENOENT)
                 *ret_message = g_strdup_printf(
-                                "there is no trained scheduler %s; `actorctl scheduler list` shows those "
-                                "there are, `actorctl scheduler train FILE` makes one",
+                                "there is no trained scheduler %s; `actorctl scheduler list` lists "
+                                "them, `actorctl scheduler train FILE` makes one",
                                 name);
         return r < 0 ? NULL : trained;
 }
@@ -179,17 +173,6 @@ int trained_try_write(const char *path) {
         return g_file_test(path, G_FILE_TEST_IS_DIR) ? -EISDIR : 0;
 }
 
-int trained_write(const char *path, const void *data, size_t n) {
-        _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
-        int r;
-
-        r = aside_open(path, 0644, &aside);
-        if (r < 0)
-                return r;
-        r = write_full(aside.fd, data, n);
-        return r < 0 ? r : aside_commit(&aside, path);
-}
-
 char *trained_own_path(const char *name) {
         g_autofree char *folder = own_folder();
 
@@ -225,8 +208,8 @@ ExitStatus trained_remove(const char *name, const Options *options) {
                 complain("%s came with actord (%s), and only schedulers of your own are removed", name,
                                 shipped);
         else
-                complain("there is no trained scheduler %s of your own; `actorctl scheduler list` shows "
-                         "those there are",
+                complain("there is no trained scheduler %s of your own; `actorctl scheduler list` lists "
+                         "them",
                                 name);
         return STATUS_USAGE;
 }

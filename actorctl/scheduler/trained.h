@@ -36,9 +36,7 @@ GPtrArray *trained_list(void);
 /* Prints what the scheduler was trained on, and the cost (verb/scheduler.c). */
 void trained_print(const Trained *trained, const Options *options);
 
-/* Writes a file, which appears whole or not at all. 0, or a negative errno. */
-int trained_write(const char *path, const void *data, size_t n);
-/* Whether trained_write() would succeed now; leaves nothing behind. */
+/* Whether file_write() would succeed now; leaves nothing behind. 0, or a negative errno. */
 int trained_try_write(const char *path);
 /* The path of the user's own scheduler of this name; its directory is made. g_free(). */
 char *trained_own_path(const char *name);

@@ -12,6 +12,7 @@
 #include "actorctl/follow.h"
 #include "actorctl/experiment/statistics.h"
 #include "actorctl/job-file.h"
+#include "actorctl/job-rounds.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "lib/algorithm-traits.h"
@@ -40,40 +41,18 @@ typedef struct Calibration {
         size_t n_rounds;
 } Calibration;
 
-static void keep_value(Rounds *rounds, const char *name, double value) {
-#define X(column)                       \
-        if (strcmp(name, #column) == 0) \
-                rounds->column[rounds->n] = value;
-        COLUMNS(X)
+static void keep_rounds(const JobRounds *from, Rounds *ret) {
+        ret->n = MIN(from->n, ROUNDS_MOST);
+        for (size_t i = 0; i < ret->n; i++) {
+#define X(column) ret->column[i] = job_rounds_at(from, i, #column);
+                COLUMNS(X)
 #undef X
-}
-
-static int read_rounds(sd_bus_message *m, Rounds *ret) {
-        g_auto(GStrv) names = NULL;
-        const double *row;
-        size_t bytes;
-        int r;
-
-        r = sd_bus_message_read_strv(m, &names);
-        if (r < 0)
-                return r;
-        r = sd_bus_message_enter_container(m, 'a', "ad");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_at_end(m, false)) == 0 && ret->n < ROUNDS_MOST) {
-                r = sd_bus_message_read_array(m, 'd', (const void **) &row, &bytes);
-                if (r < 0)
-                        return r;
-                for (size_t i = 0; i < bytes / sizeof(double) && names && names[i]; i++)
-                        keep_value(ret, names[i], row[i]);
-                ret->n++;
         }
-        return r < 0 ? r : 0;
 }
 
 static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds *ret) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *path = NULL;
+        JobRounds rounds;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
@@ -85,13 +64,10 @@ static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds
                                 job.fault[0] ? job.fault : job.result);
                 return job_environment_failed(&job) ? STATUS_USAGE : STATUS_FAILED;
         }
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSeries", &reply, "tu", UINT64_C(0),
-                            (uint32_t) ROUNDS_MOST) < 0)
+        if (job_rounds_fetch(connection, path, 0, ROUNDS_MOST, &rounds) < 0)
                 return STATUS_FAILED;
-        if (read_rounds(reply, ret) < 0) {
-                complain("the rounds cannot be read");
-                return STATUS_FAILED;
-        }
+        keep_rounds(&rounds, ret);
+        job_rounds_done(&rounds);
         return STATUS_OK;
 }
 

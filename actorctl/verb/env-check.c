@@ -71,7 +71,7 @@ static void take_point(const TrialRow *row, void *userdata) {
                 json_object_set_string_member(object, "point", promises[point->point]);
                 json_object_set_boolean_member(object, "ok", ok);
                 json_object_set_boolean_member(object, "skipped", is_skipped(point));
-                json_object_set_string_member(object, "finding", why);
+                json_object_set_member(object, "finding", json_word(why));
                 json_array_add_object_element(check->points, object);
         } else if (!ok || !check->options->quiet) {
                 bool tried = !is_skipped(point) && point->finding != TRIAL_FINDING_NOT_TRIED;

@@ -9,6 +9,7 @@
 #include "actorctl/view/json.h"
 #include "actorctl/recording/recording.h"
 #include "actorctl/trial.h"
+#include "lib/slot.h"
 
 enum { ROLLOUT_STEPS = 1000 };
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
@@ -31,13 +32,22 @@ static void print_numbers(const double *numbers, uint64_t n) {
         putchar(']');
 }
 
-/* A single choice is a number, everything else a list. */
-static void print_value(const char *name, const ActordSpace *space, const double *numbers) {
-        printf("\"%s\": ", name);
-        if (space->kind == ACTORD_DISCRETE)
-                print_number(numbers[0]);
-        else
-                print_numbers(numbers, trial_space_numbers(space));
+/* A single choice is a number, everything else a list; of several agents, a list of these. */
+static void print_value(
+                const char *name, uint32_t n_agents, const ActordSpace *space, const double *numbers) {
+        uint64_t n = space_numbers(space);
+
+        printf("\"%s\": %s", name, n_agents > 1 ? "[" : "");
+        for (uint32_t a = 0; a < n_agents; a++) {
+                if (a > 0)
+                        fputs(", ", stdout);
+                if (space->kind == ACTORD_DISCRETE)
+                        print_number(numbers[a]);
+                else
+                        print_numbers(numbers + a * n, n);
+        }
+        if (n_agents > 1)
+                putchar(']');
 }
 
 /* A state of one part is a list, a state of several parts is an object of lists. */
@@ -91,7 +101,7 @@ static void take_row(const TrialRow *row, void *userdata) {
                 printf("{\"episode\": %" G_GUINT64_FORMAT ", ", rollout->n_episodes++);
                 print_state(spec, row->numbers);
                 fputs(", ", stdout);
-                print_value("observation", &spec->spec.observation,
+                print_value("observation", spec->spec.n_agents, &spec->spec.observation,
                                 row->numbers + trial_state_numbers(spec));
                 puts("}");
                 return;
@@ -99,12 +109,12 @@ static void take_row(const TrialRow *row, void *userdata) {
         if (row->kind != TRIAL_STEP)
                 return;
         rollout->ended = step->terminated || step->truncated;
-        n_action = trial_space_numbers(&spec->spec.action);
-        n_observation = trial_space_numbers(&spec->spec.observation);
+        n_action = spec->spec.n_agents * space_numbers(&spec->spec.action);
+        n_observation = spec->spec.n_agents * space_numbers(&spec->spec.observation);
         printf("{\"step\": %" G_GUINT64_FORMAT ", ", rollout->n_steps++);
-        print_value("action", &spec->spec.action, row->numbers);
+        print_value("action", spec->spec.n_agents, &spec->spec.action, row->numbers);
         fputs(", ", stdout);
-        print_value("observation", &spec->spec.observation, row->numbers + n_action);
+        print_value("observation", spec->spec.n_agents, &spec->spec.observation, row->numbers + n_action);
         fputs(", \"reward\": ", stdout);
         print_number(step->reward);
         printf(", \"terminated\": %s, \"truncated\": %s", step->terminated ? "true" : "false",
@@ -251,15 +261,11 @@ static ExitStatus read_state(const char *file, const TrialSpec *spec, GArray *nu
 
 static ExitStatus fill(
                 const Options *options, const JobFile *job_file, TrialRequest *request, GArray *numbers) {
-        const TrialRequest show = { .kind = TRIAL_SHOW };
-        TrialVerdict verdict;
-        TrialSpec spec = {};
         ExitStatus status = STATUS_OK;
+        TrialSpec spec;
 
         if (options->state_file) {
-                status = trial_call(&show, job_file, NULL, trial_take_spec, &spec, &verdict);
-                if (status == STATUS_OK)
-                        status = trial_judge(job_file->settings.environment, &verdict);
+                status = trial_spec(job_file, &spec);
                 if (status == STATUS_OK)
                         status = read_state(options->state_file, &spec, numbers);
                 request->n_state = numbers->len;

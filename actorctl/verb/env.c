@@ -238,7 +238,7 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         JsonObject *object = json_object_new(), *state = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         const ActordEnvSpec *spec = &said->spec;
-        JsonArray *installed = json_array_new();
+        JsonArray *installed = json_array_new(), *metrics = json_array_new();
 
         for (char **engine = engines; *engine; engine++)
                 json_array_add_string_element(installed, *engine);
@@ -246,10 +246,11 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
                 json_object_set_int_member(state, said->parts[i].name, said->parts[i].n_numbers);
         json_object_set_string_member(object, "environment", spec->name);
         json_object_set_string_member(object, "module", row ? module_name(row) : "plugin");
-        json_object_set_string_member(object, "description", row ? row->description : "");
+        json_object_set_member(object, "description", json_word(row ? row->description : ""));
         json_object_set_member(object, "observation", space_json(&spec->observation));
         json_object_set_int_member(object, "frames", MAX(spec->stack, 1));
         json_object_set_member(object, "action", space_json(&spec->action));
+        json_object_set_int_member(object, "agents", spec->n_agents);
         json_object_set_member(object, "horizon_steps",
                         json_real(spec->horizon_steps > 0 ? spec->horizon_steps : NAN));
         json_object_set_member(object, "reward_low", json_real(spec->reward_low));
@@ -258,6 +259,9 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_set_boolean_member(object, "snapshots", !(spec->flags & ACTORD_ENV_STICKY));
         json_object_set_member(object, "snapshot_bytes", json_unsigned(spec->snapshot_bytes));
         json_object_set_object_member(object, "state", state);
+        for (uint32_t i = 0; i < spec->n_metrics; i++)
+                json_array_add_string_element(metrics, spec->metrics[i]);
+        json_object_set_array_member(object, "metrics", metrics);
         json_object_set_array_member(object, "engines", installed);
         if (row)
                 add_options(object, row);
@@ -286,6 +290,10 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         g_autofree char *observation = space_words(&spec->observation), *action = space_words(&spec->action);
         g_auto(GStrv) engines = engines_of(row);
         g_autofree char *state = state_words(said), *list = g_strjoinv(", ", engines);
+        g_autoptr(GString) metrics = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < spec->n_metrics; i++)
+                g_string_append_printf(metrics, "%s%s", i > 0 ? ", " : "", spec->metrics[i]);
 
         printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
         print_line(14, "module:       %s", row ? module_name(row) : "a plugin");
@@ -293,6 +301,8 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         if (spec->stack > 0)
                 print_line(14, "frames:       the last %u, each stored once", spec->stack);
         print_line(14, "action:       %s", action);
+        if (spec->n_agents > 1)
+                print_line(14, "agents:       %u, each with its own of both", spec->n_agents);
         if (spec->horizon_steps > 0)
                 print_line(14, "episode:      at most %u steps", spec->horizon_steps);
         else
@@ -308,6 +318,8 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
                 print_line(14, "snapshots:    none: an episode ends with the actor that it runs in");
         else
                 print_line(14, "snapshots:    yes, of %" G_GUINT64_FORMAT " bytes", spec->snapshot_bytes);
+        if (metrics->len > 0)
+                print_line(14, "metrics:      %s", metrics->str);
         print_line(14, "state:        %s", state[0] ? state : "not shown");
         if (list[0])
                 print_line(14, "engines:      %s", list);
@@ -316,17 +328,13 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
 }
 
 static ExitStatus env_show(const Options *options, const char *environment) {
-        const TrialRequest request = { .kind = TRIAL_SHOW };
-        TrialVerdict verdict;
         JobFile job_file;
-        TrialSpec said = {};
+        TrialSpec said;
         ExitStatus status;
 
         status = trial_submission(options, environment, &job_file);
         if (status == STATUS_OK)
-                status = trial_call(&request, &job_file, NULL, trial_take_spec, &said, &verdict);
-        if (status == STATUS_OK)
-                status = trial_judge(environment, &verdict);
+                status = trial_spec(&job_file, &said);
         job_file_done(&job_file);
         if (status != STATUS_OK)
                 return status;

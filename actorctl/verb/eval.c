@@ -3,6 +3,7 @@
  * learner's updates. Episodes that are recorded are played without a job, where each state can be seen. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,14 +26,20 @@ static void print(const Options *options, const JobStatus *job) {
                 json_object_set_string_member(object, "environment", job->environment);
                 json_object_set_member(object, "episodes", json_unsigned(job->n_evaluation_episodes));
                 json_object_set_member(object, "return_mean", json_real(job->evaluation_mean));
-                json_object_set_member(object, "return_deviation", json_real(job->evaluation_deviation));
-                json_object_set_string_member(object, "policy_sha256", job->policy_sha256);
+                json_object_set_member(object, "return_sd", json_real(job->evaluation_deviation));
+                json_object_set_member(
+                                object, "metrics", job_metrics_to_json(job, &job->evaluation_metrics));
+                json_object_set_member(object, "policy_sha256", json_word(job->policy_sha256));
                 json_object_set_member(object, "wall_s", json_real((double) job->wall_nsec / 1e9));
                 json_print(node, options->json);
                 json_object_unref(object);
                 return;
         }
         printf("%s: return %s\n", job->environment, format_evaluation(job, evaluation));
+        for (size_t i = 0; job->metric_names[i]; i++)
+                if (isfinite(job_metric(job, &job->evaluation_metrics, i)))
+                        printf("  %s %.6g\n", job->metric_names[i],
+                                        job_metric(job, &job->evaluation_metrics, i));
 }
 
 static ExitStatus play(Connection *connection, const Options *options, const JobFile *job_file) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* export: copies the newest checkpoint of a job, which the daemon keeps, into a file; or writes the policy
- * alone, in a format of other programs. */
+ * alone, in a format of other programs; or episodes that it plays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/export/model.h"
+#include "actorctl/export/rollouts.h"
 #include "actorctl/file.h"
 #include "actorctl/private.h"
 #include "lib/cleanup.h"
@@ -45,17 +46,6 @@ static int copy_to_file(int from, const char *path) {
         return r < 0 ? r : aside_commit(&aside, path);
 }
 
-static int write_bytes_to_file(const GByteArray *bytes, const char *path) {
-        _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
-        int r;
-
-        r = aside_open(path, 0666, &aside);
-        if (r < 0)
-                return r;
-        r = write_full(aside.fd, bytes->data, bytes->len);
-        return r < 0 ? r : aside_commit(&aside, path);
-}
-
 /* "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; of a checkpoint's file: "checkpoint-79.onnx". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
@@ -89,7 +79,7 @@ static ExitStatus write_out(const Options *options, const char *word, int fd, co
         } else {
                 if (!may_replace(path))
                         return STATUS_USAGE;
-                r = bytes ? write_bytes_to_file(bytes, path) : copy_to_file(fd, path);
+                r = bytes ? file_write(path, bytes->data, bytes->len) : copy_to_file(fd, path);
         }
         if (r < 0) {
                 complain("the %s cannot be written to %s: %s", bytes ? "policy" : "checkpoint", path,
@@ -120,9 +110,27 @@ static const Format *find_format(const char *name) {
         return NULL;
 }
 
+static ExitStatus check_rollouts(const Options *options) {
+        if (options->format || options->weights_only) {
+                complain("--rollouts writes episodes, and no policy: leave out --format and --weights-only");
+                return STATUS_USAGE;
+        }
+        if (options->output && strcmp(options->output, "-") == 0) {
+                complain("--rollouts writes two files: name a directory by --output=DIRECTORY");
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
 static ExitStatus check_usage(const Options *options, const Format *format, const char *word) {
         bool whole = !format->make && !options->weights_only, file;
 
+        if (options->rollouts)
+                return check_rollouts(options);
+        if (options->n_episodes > 0) {
+                complain("--episodes is for --rollouts");
+                return STATUS_USAGE;
+        }
         if (options->weights_only && format->make) {
                 complain("--weights-only is for --format=safetensors; %s never has more than the policy",
                                 format->name);
@@ -180,6 +188,11 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
                 status = named_checkpoint_open(&checkpoint, options, arguments[0]);
         if (status != STATUS_OK)
                 return status;
+        if (options->rollouts) {
+                g_autofree char *name = file_name_of(arguments[0], "-rollouts");
+
+                return rollouts_export(options, &checkpoint, name);
+        }
         if (format->make || options->weights_only)
                 return export_model(options, format, arguments[0], &checkpoint);
         return write_out(options, arguments[0], checkpoint.fd, NULL, format->ending);

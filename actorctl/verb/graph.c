@@ -7,6 +7,7 @@
 #include "actorctl/view/pager.h"
 #include "actorctl/job-file.h"
 #include "actorctl/job-open.h"
+#include "actorctl/job-settings.h"
 #include "actorctl/private.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -112,7 +113,7 @@ static void print_measuring(const JobSettings *settings) {
         const char *why;
 
         if (distribution_measures(settings, &why))
-                text = g_strdup("The job's first rounds are measured; what they are bound by decides.");
+                text = g_strdup("The job's first rounds are measured, and their bottleneck decides.");
         else if (why)
                 text = g_strdup_printf("The job's rounds are not measured, since %s.", why);
         if (text)
@@ -158,7 +159,7 @@ static void print_json(const Options *options, const Graph *graph, const Distrib
 
         json_object_set_string_member(object, "policy", policy);
         json_object_set_string_member(object, "description", row->help);
-        json_object_set_string_member(object, "reason", why ? why : "");
+        json_object_set_member(object, "reason", json_word(why ? why : ""));
         json_object_set_string_member(object, "round_barrier", barrier_to_string(graph->round_barrier));
         json_object_set_string_member(
                         object, "inference_barrier", barrier_to_string(graph->inference_barrier));
@@ -192,16 +193,13 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
 }
 
 /* The settings that a job was given, with those of --set in their place. */
-static int read_settings(sd_bus_message *reply, const Options *options, GKeyFile *ret) {
-        const char *section, *key, *value;
-        int given, r;
+static void take_settings(const GArray *rows, const Options *options, GKeyFile *ret) {
+        for (guint i = 0; i < rows->len; i++) {
+                const JobSetting *row = &g_array_index(rows, JobSetting, i);
 
-        r = sd_bus_message_enter_container(reply, 'a', "(sssb)");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_read(reply, "(sssb)", &section, &key, &value, &given)) > 0)
-                if (given)
-                        g_key_file_set_value(ret, section, key, value);
+                if (row->given)
+                        g_key_file_set_value(ret, row->section, row->key, row->value);
+        }
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i], *equals = strchr(set, '=');
                 g_autofree char *name = g_strndup(set, (gsize) (equals - set));
@@ -210,7 +208,6 @@ static int read_settings(sd_bus_message *reply, const Options *options, GKeyFile
                 *dot = '\0';
                 g_key_file_set_value(ret, name, dot + 1, equals + 1);
         }
-        return r;
 }
 
 static ExitStatus check_sets(const Options *options) {
@@ -226,8 +223,8 @@ static ExitStatus check_sets(const Options *options) {
 }
 
 static ExitStatus print_job(const Options *options, const char *word) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
+        g_autoptr(GArray) rows = NULL;
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autofree JobSettings *settings = g_new0(JobSettings, 1);
         g_autofree char *path = NULL, *called = job_called(word), *text = NULL, *message = NULL;
@@ -239,14 +236,10 @@ static ExitStatus print_job(const Options *options, const char *word) {
                 status = job_open(options, word, &connection, &path);
         if (status != STATUS_OK)
                 return status;
-        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL);
+        r = job_settings_fetch(connection, path, called, &rows);
         if (r < 0)
                 return status_of_error(r);
-        r = read_settings(reply, options, file);
-        if (r < 0) {
-                complain("the settings of %s cannot be read: %s", called, g_strerror(-r));
-                return STATUS_FAILED;
-        }
+        take_settings(rows, options, file);
         text = g_key_file_to_data(file, NULL, NULL);
         if (settings_parse(text, called, NULL, 0, NULL, settings, &message) < 0) {
                 complain_bare(message);

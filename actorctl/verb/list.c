@@ -10,6 +10,7 @@
 #include "actorctl/job-status.h"
 #include "actorctl/view/age.h"
 #include "actorctl/view/pager.h"
+#include "actorctl/view/sort.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -167,22 +168,15 @@ static int fetch_pages(Connection *connection, const Options *options, uint64_t 
 
 /* How many of the jobs that the daemon remembers have ended. */
 static int count_remembered(Connection *connection, uint64_t *ret) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *state;
+        g_autoptr(GArray) jobs = NULL;
         uint64_t n = 0;
         int r;
 
-        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        r = jobs_fetch(connection, &jobs);
         if (r < 0)
                 return r;
-        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
-        while (r > 0 && (r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, &state, NULL, NULL, NULL,
-                                         NULL)) > 0)
-                n += strcmp(state, "ended") == 0;
-        if (r < 0) {
-                complain("the list of jobs cannot be read: %s", g_strerror(-r));
-                return r;
-        }
+        for (guint i = 0; i < jobs->len; i++)
+                n += g_array_index(jobs, JobListed, i).ended;
         *ret = n;
         return 0;
 }
@@ -190,7 +184,7 @@ static int count_remembered(Connection *connection, uint64_t *ret) {
 /* What `actorctl list` shows without options: all that have not ended, and as many of the others as
  * KeepJobs= says. A job that ends between the two questions is in both answers. */
 static int remembered(Connection *connection, GArray *rows) {
-        Options live = { .job_state = (char *) "queued,starting,running,ending" },
+        Options live = { .job_state = (char *) "queued,frozen,starting,running,ending" },
                 ended = { .job_state = (char *) "ended" };
         uint64_t n_ended;
         guint n_live;
@@ -233,18 +227,20 @@ static int compare_whole(uint64_t a, uint64_t b) {
         return (a > b) - (a < b);
 }
 
-/* What is not known comes first, where the least does. */
+/* Unknown values come before the least. */
 static int compare_real(double a, double b) {
         if (isnan(a) || isnan(b))
                 return isnan(b) - isnan(a);
         return (a > b) - (a < b);
 }
 
-#define COMPARE(name, how)                                      \
-        static int compare_##name(const Row *a, const Row *b) { \
-                return how;                                     \
+#define COMPARE(name, how)                                                      \
+        static gint compare_##name(gconstpointer first, gconstpointer second) { \
+                const Row *a = first, *b = second;                              \
+                                                                                \
+                return how;                                                     \
         }
-COMPARE(job, 0)
+COMPARE(job, compare_whole(a->id, b->id))
 COMPARE(user, compare_whole(a->uid, b->uid))
 COMPARE(state, strcmp(a->state, b->state))
 COMPARE(result, strcmp(a->result, b->result))
@@ -256,10 +252,7 @@ COMPARE(cost, compare_real(a->cost, b->cost))
 COMPARE(age, compare_whole(b->submitted_usec, a->submitted_usec))
 #undef COMPARE
 
-static const struct {
-        const char *key;
-        int (*compare)(const Row *a, const Row *b);
-} sorts[] = {
+static const SortKey sorts[] = {
         { "job", compare_job },
         { "user", compare_user },
         { "state", compare_state },
@@ -276,29 +269,11 @@ static int compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
         const size_t *sort = data;
         int r = sorts[*sort].compare(a, b);
 
-        return r != 0 ? r : compare_whole(((const Row *) a)->id, ((const Row *) b)->id);
-}
-
-static bool find_sort(const char *key, size_t *ret) {
-        g_autoptr(GString) keys = g_string_new(NULL);
-
-        for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++) {
-                if (!key || strcmp(key, sorts[i].key) == 0) {
-                        *ret = i;
-                        return true;
-                }
-                g_string_append_printf(keys, "%s%s", i > 0 ? ", " : "", sorts[i].key);
-        }
-        complain("--sort=%s: it must be one of %s", key, keys->str);
-        return false;
-}
-
-static JsonNode *json_time(uint64_t usec) {
-        return usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc());
+        return r != 0 ? r : compare_job(a, b);
 }
 
 static void add_row(Table *table, const Row *row, uint64_t now_usec) {
-        char count[32], money[48], age[24], percent[16] = "";
+        char count[32], money[48], percent[16] = "";
         const char *result = strcmp(row->state, "ended") == 0 ? row->result : "";
 
         if (isfinite(row->progress))
@@ -313,14 +288,13 @@ static void add_row(Table *table, const Row *row, uint64_t now_usec) {
         table_shown(table, format_count(row->n_env_steps, count), json_unsigned(row->n_env_steps));
         table_shown(table, format_money(row->cost, row->currency, money), json_real(row->cost));
         table_shown(table, "", json_word(row->currency));
-        table_shown(table, format_age(row->submitted_usec, now_usec, age),
-                        json_unsigned((now_usec - MIN(row->submitted_usec, now_usec)) / 1000000));
+        table_age(table, row->submitted_usec, now_usec);
         table_string(table, row->description);
         table_shown(table, "", json_word(row->tag));
         table_unsigned(table, row->n_rounds);
-        table_shown(table, "", json_time(row->submitted_usec));
-        table_shown(table, "", json_time(row->started_usec));
-        table_shown(table, "", json_time(row->ended_usec));
+        table_time(table, row->submitted_usec);
+        table_time(table, row->started_usec);
+        table_time(table, row->ended_usec);
 }
 
 static Table *list_table(void) {
@@ -334,7 +308,7 @@ static Table *list_table(void) {
         table_column(table, "DONE", "progress", COLUMN_NUMBER);
         table_column(table, "RETURN", "return_mean", COLUMN_NUMBER);
         table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
-        table_column(table, "COST", "cost", COLUMN_NUMBER);
+        table_column(table, "COST", "cost_full", COLUMN_NUMBER);
         table_column(table, "CURRENCY", "currency", COLUMN_JSON);
         table_column(table, "AGE", "age_s", COLUMN_NUMBER);
         table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
@@ -363,7 +337,7 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         int r;
 
         g_array_set_clear_func(rows, row_clear);
-        if (!find_sort(options->sort, &sort))
+        if (!sort_key_find(sorts, G_N_ELEMENTS(sorts), options->sort, &sort))
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;

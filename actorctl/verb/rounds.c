@@ -3,9 +3,8 @@
  * all. */
 #include "actorctl/bus.h"
 #include "actorctl/job-open.h"
+#include "actorctl/job-rounds.h"
 #include "actorctl/view/series.h"
-
-#define ROUNDS_MOST 10000u
 
 static const SeriesColumn columns[] = {
         { "round", "ROUND", NULL },
@@ -22,7 +21,7 @@ static const SeriesColumn columns[] = {
 };
 
 /* If there are more rounds, the daemon chooses this many over the whole job. */
-static const SeriesKind rounds = { "GetSeries", "round", columns, ROUNDS_MOST, false };
+static const SeriesKind rounds = { "GetSeries", "round", columns, JOB_ROUNDS_MOST, false };
 
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;

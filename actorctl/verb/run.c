@@ -123,7 +123,7 @@ static ExitStatus print_no_result(
                 state = "interrupted";
         json_object_set_string_member(object, "state", state);
         json_object_set_string_member(object, "result", state);
-        json_object_set_string_member(object, "fault", fault);
+        json_object_set_member(object, "fault", json_word(fault));
         if (connection && !connection->temporary)
                 json_object_set_string_member(object, "state_directory", connection->state_directory);
         json_object_unref(object);
@@ -181,13 +181,13 @@ static ExitStatus leave(
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
 
-                json_object_set_string_member(json_node_get_object(node), "waiting", status->waiting);
-                json_object_set_string_member(json_node_get_object(node), "rest", rest);
+                json_object_set_member(json_node_get_object(node), "waiting", json_word(status->waiting));
+                json_object_set_member(json_node_get_object(node), "rest", json_word(rest));
                 json_print(node, options->json);
         }
         if (*rest)
-                complain("the ledger in %s is not complete: what it lacks is in %s, and `actorctl recover "
-                         "%s` takes it in",
+                complain("the ledger in %s is not complete: the missing records are in %s, and "
+                         "`actorctl recover %s` adds them",
                                 connection->state_directory, rest, connection->state_directory);
         return STATUS_ENDING;
 }

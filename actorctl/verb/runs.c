@@ -35,17 +35,6 @@ static void add_count(Table *table, uint64_t n) {
         table_shown(table, format_count(n, text), json_unsigned(n));
 }
 
-static void add_time(Table *table, uint64_t usec) {
-        table_shown(table, "", usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc()));
-}
-
-/* Whole seconds. */
-static JsonNode *json_age(uint64_t since_usec, uint64_t now_usec) {
-        if (since_usec == 0 || since_usec > now_usec)
-                return json_node_init_null(json_node_alloc());
-        return json_unsigned((now_usec - since_usec) / 1000000);
-}
-
 /* The newest mean that there is: where no training episode has ended, as in a short run of an algorithm that
  * learns from single steps, an evaluation's. */
 static char *format_return(const JobStatus *job, char ret[RETURN_TEXT_MAX]) {
@@ -61,7 +50,7 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
         g_autofree char *name = g_strdup_printf("r%" G_GUINT64_FORMAT, number), *file = NULL;
         RunNote note = RUN_NOTE_EMPTY;
         const JobStatus *job = &note.status;
-        char money[48], age[24], mean[RETURN_TEXT_MAX];
+        char money[48], mean[RETURN_TEXT_MAX];
         const char *state;
 
         /* The list shows a run that cannot be read without figures, and `status` has the reason. */
@@ -81,11 +70,10 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
         table_shown(table, job->currency[0] ? format_money(job->cost_full, job->currency, money) : "",
                         json_real(job->cost_full));
         table_shown(table, "", json_word(job->currency));
-        table_shown(table, format_age(job->submitted_usec, now_usec, age),
-                        json_age(job->submitted_usec, now_usec));
+        table_age(table, job->submitted_usec, now_usec);
         table_unsigned(table, job->round);
-        add_time(table, job->submitted_usec);
-        add_time(table, job->ended_usec);
+        table_time(table, job->submitted_usec);
+        table_time(table, job->ended_usec);
         table_shown(table, "", json_word(directory));
         run_note_done(&note);
 }
@@ -102,7 +90,7 @@ static Table *runs_table(void) {
         table_column(table, "RETURN", "return_mean", COLUMN_NUMBER);
         table_column(table, "EVALUATION", "evaluation_mean", COLUMN_JSON);
         table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
-        table_column(table, "COST", "cost", COLUMN_NUMBER);
+        table_column(table, "COST", "cost_full", COLUMN_NUMBER);
         table_column(table, "CURRENCY", "currency", COLUMN_JSON);
         table_column(table, "AGE", "age_s", COLUMN_NUMBER);
         table_column(table, "ROUNDS", "rounds", COLUMN_JSON);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/file.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
@@ -114,11 +115,13 @@ static ExitStatus list(const Options *options) {
         table_column(table, "TARGET", "target", COLUMN_NUMBER);
         table_column(table, "RUNS", "episodes", COLUMN_NUMBER);
         table_column(table, "BILL", "full", COLUMN_NUMBER);
+        table_column(table, "CURRENCY", "currency", COLUMN_JSON);
         table_column(table, "FILE", "file", COLUMN_JSON);
         table_spare(table, "job");
         table_spare(table, "origin");
         for (guint i = 0; i < all->len; i++) {
                 const Trained *t = all->pdata[i];
+                double total = t->model.start_full + t->model.cost_full;
 
                 table_string(table, t->name);
                 table_string(table, origin_of(t));
@@ -127,8 +130,8 @@ static ExitStatus list(const Options *options) {
                 table_unsigned(table, t->model.n_choices);
                 table_real(table, t->model.target, "%g");
                 table_unsigned(table, t->model.n_episodes);
-                table_string(table, format_money(t->model.start_full + t->model.cost_full, t->model.currency,
-                                                    full));
+                table_shown(table, format_money(total, t->model.currency, full), json_real(total));
+                table_shown(table, "", json_word(t->model.currency));
                 table_string(table, t->path);
         }
         pager_open(options);
@@ -152,7 +155,7 @@ static ExitStatus show_or_export(const Options *options, const char *name, const
         }
         if (!may_replace(to))
                 return STATUS_USAGE;
-        r = trained_write(to, trained->data, trained->n);
+        r = file_write(to, trained->data, trained->n);
         if (r < 0)
                 complain("scheduler %s cannot be written to %s: %s", name, to, g_strerror(-r));
         return r < 0 ? STATUS_FAILED : STATUS_OK;

@@ -5,6 +5,7 @@
 
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/job-open.h"
+#include "actorctl/job-settings.h"
 #include "actorctl/job-status.h"
 #include "actorctl/private.h"
 #include "actorctl/view/pager.h"
@@ -12,12 +13,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-typedef struct Row {
-        const char *section, *key, *value;
-        int given;
-} Row;
-
-static void print_file(const Row *row, const char *section_before, const JobStatus *job) {
+static void print_setting(const JobSetting *row, const char *section_before, const JobStatus *job) {
         if (strcmp(row->section, section_before) != 0)
                 printf("%s[%s]\n", section_before[0] ? "\n" : "", row->section);
         printf("%s=%s\n", row->key, row->value);
@@ -30,24 +26,27 @@ static void print_file(const Row *row, const char *section_before, const JobStat
         }
 }
 
-static int read_rows(sd_bus_message *m, const Options *options, const JobStatus *job, Table *table) {
+static void print_lines(const GArray *rows, const JobStatus *job) {
         const char *section = "";
-        Row row;
-        int r;
 
-        r = sd_bus_message_enter_container(m, 'a', "(sssb)");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_read(m, "(sssb)", &row.section, &row.key, &row.value, &row.given)) > 0) {
-                if (options->json == JSON_OFF)
-                        print_file(&row, section, job);
-                section = row.section;
-                table_string(table, row.section);
-                table_string(table, row.key);
-                table_string(table, row.value);
-                table_bool(table, row.given);
+        for (guint i = 0; i < rows->len; i++) {
+                const JobSetting *row = &g_array_index(rows, JobSetting, i);
+
+                print_setting(row, section, job);
+                section = row->section;
         }
-        return r;
+}
+
+static void print_table(const GArray *rows, const Options *options, Table *table) {
+        for (guint i = 0; i < rows->len; i++) {
+                const JobSetting *row = &g_array_index(rows, JobSetting, i);
+
+                table_string(table, row->section);
+                table_string(table, row->key);
+                table_string(table, row->value);
+                table_bool(table, row->given);
+        }
+        table_print(table, options, NULL);
 }
 
 static void print_fact(const Checkpoint *checkpoint, const char *key, const char *words) {
@@ -105,24 +104,12 @@ static ExitStatus show_file(const Options *options, const char *file) {
         return status;
 }
 
-static int print_rows(sd_bus_message *reply, const Options *options, const JobStatus *job, Table *table) {
-        int r;
-
-        r = read_rows(reply, options, job, table);
-        if (r < 0)
-                return r;
-        if (options->json != JSON_OFF)
-                table_print(table, options, NULL);
-        return 0;
-}
-
 ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
         g_autoptr(Table) table = table_new();
+        g_autoptr(GArray) rows = NULL;
         g_autofree char *path = NULL, *called = job_called(arguments[0]);
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
-        int r;
         ExitStatus status;
 
         if (strspn(arguments[0], "0123456789") != strlen(arguments[0]) && !word_names_run(arguments[0]))
@@ -130,17 +117,16 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL) < 0)
+        if (job_settings_fetch(connection, path, called, &rows) < 0)
                 return STATUS_FAILED;
         if (job_status_fetch(&job, connection, path) < 0)
                 return STATUS_FAILED;
         add_columns(table);
         pager_open(options);
-        r = print_rows(reply, options, &job, table);
+        if (options->json != JSON_OFF)
+                print_table(rows, options, table);
+        else
+                print_lines(rows, &job);
         pager_close();
-        if (r < 0) {
-                complain("the settings of %s cannot be read: %s", called, g_strerror(-r));
-                return STATUS_FAILED;
-        }
         return STATUS_OK;
 }

@@ -179,12 +179,12 @@ static void print_manager(const Options *options, const ManagerStatus *m) {
                 JsonObject *object = json_object_new();
                 g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
 
-                json_object_set_string_member(object, "Version", m->version);
-                json_object_set_string_member(object, "Mode", m->mode);
-                json_object_set_string_member(object, "StateDirectory", m->state_directory);
-                json_object_set_int_member(object, "MaxJobs", m->max_jobs);
-                json_object_set_int_member(object, "NQueued", m->n_queued);
-                json_object_set_int_member(object, "NRunning", m->n_running);
+                json_object_set_string_member(object, "version", m->version);
+                json_object_set_string_member(object, "mode", m->mode);
+                json_object_set_string_member(object, "state_directory", m->state_directory);
+                json_object_set_int_member(object, "jobs_max", m->max_jobs);
+                json_object_set_int_member(object, "jobs_queued", m->n_queued);
+                json_object_set_int_member(object, "jobs_running", m->n_running);
                 json_print(node, options->json);
                 json_object_unref(object);
                 return;

@@ -47,6 +47,12 @@ static ExitStatus wait_for_end(
         return job_exit_status(&job);
 }
 
+/* No descriptor passes through ssh. */
+static bool needs_files(const JobFile *job_file) {
+        return job_file->environment_fd >= 0 || job_file->directory_fd >= 0 ||
+               job_file->checkpoint_fd >= 0 || job_file->settings.dataset[0];
+}
+
 static ExitStatus submit(const Options *options, const JobFile *job_file, Metrics *metrics) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
@@ -55,6 +61,12 @@ static ExitStatus submit(const Options *options, const JobFile *job_file, Metric
 
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
+        if (connection->remote && needs_files(job_file)) {
+                complain("%s needs files of this host (a plugin, a directory, a checkpoint or a data "
+                         "set), which are not sent over ssh: submit it on the other host",
+                                job_file->file_name);
+                return STATUS_USAGE;
+        }
         status = job_file_send(job_file, connection, &id, &path);
         if (status != STATUS_OK)
                 return status;
@@ -94,6 +106,12 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
         JobFile job_file;
         ExitStatus status;
 
+        /* Before anything is loaded: a job's checkpoint would come as a descriptor, from the other host. */
+        if (options->host && options->from) {
+                complain("--from=%s: no checkpoint passes through ssh: submit the job on the other host",
+                                options->from);
+                return STATUS_USAGE;
+        }
         status = job_file_load(&job_file, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);

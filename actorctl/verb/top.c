@@ -15,6 +15,7 @@
 #include "actorctl/usage.h"
 #include "actorctl/view/keys.h"
 #include "actorctl/view/screen.h"
+#include "actorctl/view/sort.h"
 #include "actorctl/view/streams.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -95,41 +96,37 @@ static void add_parts(GArray *rows, const JobStatus *status) {
 
 /* The jobs that have not ended. 0; or a negative errno, with a message. */
 static int look_at_jobs(Connection *connection, GArray *rows) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *state, *path;
+        g_autoptr(GArray) jobs = NULL;
         int r;
 
-        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListJobs", &reply, NULL);
+        r = jobs_fetch(connection, &jobs);
         if (r < 0)
                 return r;
-        r = sd_bus_message_enter_container(reply, 'a', "(tusssso)");
-        while (r > 0 && (r = sd_bus_message_read(reply, "(tusssso)", NULL, NULL, &state, NULL, NULL, NULL,
-                                         &path)) > 0) {
+        for (guint i = 0; i < jobs->len; i++) {
                 _cleanup_(job_status_done) JobStatus status = job_status_empty();
+                const JobListed *job = &g_array_index(jobs, JobListed, i);
 
-                if (strcmp(state, "ended") == 0)
+                if (job->ended)
                         continue;
-                r = job_status_fetch_listed(&status, connection, path);
+                r = job_status_fetch_listed(&status, connection, job->path);
                 if (r < 0)
                         return r;
                 if (r > 0)
                         add_job(rows, &status);
-                r = 1;
         }
-        if (r < 0)
-                complain("the list of jobs cannot be read: %s", g_strerror(-r));
-        return r;
+        return 0;
 }
 
-/* What the table of a job's processes lacks, and why. */
+/* Says which values the table of a job's processes lacks, and why. */
 static char *job_note(const char *job, const JobStatus *status) {
         if (job_has_ended(status))
                 return g_strdup_printf(
                                 "job %s has ended (%s), and uses nothing any more", job, status->result);
-        if (strcmp(status->state, "queued") == 0)
-                return g_strdup_printf("job %s is queued, and has no processes yet", job);
+        if (strcmp(status->state, "queued") == 0 || strcmp(status->state, "frozen") == 0)
+                return g_strdup_printf("job %s is %s, and has no processes now", job, status->state);
         if (!status->control_group[0])
-                return g_strdup_printf("job %s has no cgroup, so what its processes use is not known", job);
+                return g_strdup_printf(
+                                "job %s has no cgroup, so the usage of its processes is unknown", job);
         return NULL;
 }
 
@@ -180,43 +177,44 @@ static void compare_looks(GArray *rows, const GArray *before) {
         }
 }
 
-typedef double (*Value)(const Row *row);
-
-static double value_job(const Row *row) {
-        return -(double) row->id;
+/* The largest first; what is not known last. */
+static gint compare_values(double a, double b) {
+        if (isnan(a) || isnan(b))
+                return isnan(a) - isnan(b);
+        return (a < b) - (a > b);
 }
 
-static double value_cpu(const Row *row) {
-        return row->cpu_share;
-}
+#define COMPARE(name, member)                                                                            \
+        static gint compare_##name(gconstpointer a, gconstpointer b) {                                   \
+                return compare_values(                                                                   \
+                                (double) ((const Row *) a)->member, (double) ((const Row *) b)->member); \
+        }
+COMPARE(cpu, cpu_share)
+COMPARE(memory, memory_bytes)
+COMPARE(steps, steps_rate)
+COMPARE(cost, cost_rate)
+#undef COMPARE
 
-static double value_memory(const Row *row) {
-        return (double) row->memory_bytes;
-}
+/* The smallest first. */
+static gint compare_job(gconstpointer a, gconstpointer b) {
+        uint64_t x = ((const Row *) a)->id, y = ((const Row *) b)->id;
 
-static double value_steps(const Row *row) {
-        return row->steps_rate;
-}
-
-static double value_cost(const Row *row) {
-        return row->cost_rate;
+        return (x > y) - (x < y);
 }
 
 /* The key that sorts by it is the first letter. */
-static const struct {
-        const char *word;
-        Value value;
-} sorts[] = { { "cpu", value_cpu }, { "memory", value_memory }, { "steps", value_steps },
-        { "dollars", value_cost }, { "job", value_job } };
+static const SortKey sorts[] = {
+        { "cpu", compare_cpu },
+        { "memory", compare_memory },
+        { "steps", compare_steps },
+        { "dollars", compare_cost },
+        { "job", compare_job },
+};
 
-/* The largest first; what is not known last. */
 static gint compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
         const size_t *sort = data;
-        double x = sorts[*sort].value(a), y = sorts[*sort].value(b);
 
-        if (isnan(x) || isnan(y))
-                return isnan(x) - isnan(y);
-        return (x < y) - (x > y);
+        return sorts[*sort].compare(a, b);
 }
 
 static void add_common(Table *table, const Row *row) {
@@ -291,16 +289,6 @@ static void print_rows(const Options *options, GArray *rows, const Look *look, s
         g_array_sort_with_data(rows, compare_rows, &sort);
         table = make_table(rows, look->path, most > 0 ? MIN(rows->len, most) : rows->len);
         table_print(table, options, most > 0 ? NULL : noun);
-}
-
-static bool find_sort(const char *word, size_t *ret) {
-        for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++)
-                if (!word || strcmp(word, sorts[i].word) == 0) {
-                        *ret = i;
-                        return true;
-                }
-        complain("--sort=%s: it must be one of cpu, memory, steps, dollars, job", word);
-        return false;
 }
 
 static Ending sort_by(char key, size_t *sort) {
@@ -421,7 +409,7 @@ ExitStatus verb_top(const Options *options, char **arguments, size_t n) {
         Look look = {};
         size_t sort;
 
-        if (!find_sort(options->sort, &sort))
+        if (!sort_key_find(sorts, G_N_ELEMENTS(sorts), options->sort, &sort))
                 return STATUS_USAGE;
         if (n > 0 && word_names_run(arguments[0]))
                 return job_path(arguments[0], NULL, &path) < 0 ? STATUS_USAGE : STATUS_OK;

@@ -23,3 +23,14 @@ char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]) {
                 }
         return ret;
 }
+
+void table_age(Table *table, uint64_t usec, uint64_t now_usec) {
+        char age[24];
+
+        table_shown(table, format_age(usec, now_usec, age),
+                        usec > 0 ? json_unsigned((now_usec - MIN(usec, now_usec)) / 1000000) : json_usec(0));
+}
+
+void table_time(Table *table, uint64_t usec) {
+        table_shown(table, "", json_usec(usec));
+}

@@ -117,10 +117,10 @@ static void fleet_columns(Table *table) {
         table_column(table, "FLEET", "price_sheet", COLUMN_TEXT);
         table_column(table, "DATE", "date", COLUMN_JSON);
         table_column(table, "SERVERS", "servers", COLUMN_JSON);
-        table_column(table, "AN HOUR", "hour", COLUMN_NUMBER);
-        table_column(table, "EMULATED", "emulated", COLUMN_NUMBER);
-        table_column(table, "THIS HOST", "wall", COLUMN_NUMBER);
-        table_column(table, "EVEN AT", "even_at", COLUMN_TEXT);
+        table_column(table, "AN HOUR", "cost_per_hour", COLUMN_NUMBER);
+        table_column(table, "EMULATED", "cost_emulated", COLUMN_NUMBER);
+        table_column(table, "THIS HOST", "cost_wall", COLUMN_NUMBER);
+        table_column(table, "EVEN AT", NULL, COLUMN_TEXT);
         table_column(table, "EVEN AT", "even_emulated", COLUMN_JSON);
         table_column(table, "EVEN AT", "even_wall", COLUMN_JSON);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actorctl/job-settings.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
@@ -131,23 +132,22 @@ static void read_end(Ends *ends, const char *section, const char *key, const cha
 
 /* Asked once: the settings of a job stay. A caller who may not see them sees no budget. */
 static void fetch_ends(Display *display) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *section, *key, *value;
-        int given;
+        g_autoptr(GArray) rows = NULL;
 
         if (display->ends.known)
                 return;
         display->ends.known = true;
-        if (sd_bus_call_method(display->connection->bus, display->connection->destination, display->path,
-                            BUS_INTERFACE_JOB, "GetSettings", NULL, &reply, NULL) < 0 ||
-                        sd_bus_message_enter_container(reply, 'a', "(sssb)") < 0)
+        if (job_settings_ask(display->connection, display->path, &rows) < 0)
                 return;
-        while (sd_bus_message_read(reply, "(sssb)", &section, &key, &value, &given) > 0)
-                read_end(&display->ends, section, key, value);
+        for (guint i = 0; i < rows->len; i++) {
+                const JobSetting *row = &g_array_index(rows, JobSetting, i);
+
+                read_end(&display->ends, row->section, row->key, row->value);
+        }
 }
 
-/* Of all that the job may do: its steps or its budget, whichever it has used more of. One that has reached
- * its target is complete, however few steps it took. */
+/* The fraction that the job has used of its steps or of its budget, whichever is greater. A job that has
+ * reached its target is complete, however few steps it took. */
 static double fraction_done(const Display *display, const JobStatus *status) {
         double steps = status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps
                                               : 0,

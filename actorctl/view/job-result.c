@@ -65,13 +65,13 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_member(object, "job", json_unsigned(status->id));
         json_object_set_string_member(object, "state",
                         job_has_ended(status) ? result_state(status->result) : status->state);
-        json_object_set_string_member(object, "result", status->result);
-        json_object_set_string_member(object, "fault", job_has_failed(status) ? status->fault : "");
+        json_object_set_member(object, "result", json_word(status->result));
+        json_object_set_member(object, "fault", json_word(job_has_failed(status) ? status->fault : ""));
         json_object_set_member(object, "recovered", json_word(recovered ? recovered : ""));
         json_object_set_string_member(object, "environment", status->environment);
         json_object_set_string_member(object, "algorithm", status->algorithm);
         json_object_set_string_member(object, "distribution", status->distribution);
-        json_object_set_string_member(object, "distribution_reason", status->distribution_reason);
+        json_object_set_member(object, "distribution_reason", json_word(status->distribution_reason));
         json_object_set_member(object, "seed", json_unsigned(status->seed));
         json_object_set_string_member(object, "scaling_policy", status->scaling_policy);
         json_object_set_member(object, "actors_max", json_unsigned(status->n_actors_max));
@@ -82,15 +82,18 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_member(object, "evaluation_mean", json_real(status->evaluation_mean));
         json_object_set_member(object, "evaluation_sd", json_real(status->evaluation_deviation));
         json_object_set_member(object, "evaluation_episodes", json_unsigned(status->n_evaluation_episodes));
+        json_object_set_member(object, "metrics", job_metrics_to_json(status, &status->metrics));
+        json_object_set_member(object, "evaluation_metrics",
+                        job_metrics_to_json(status, &status->evaluation_metrics));
         set_target(object, status);
         json_object_set_member(object, "wall_s", json_real(seconds(status->wall_nsec)));
         json_object_set_member(object, "emulated_s", json_real(seconds(status->emulated_nsec)));
-        json_object_set_string_member(object, "policy_sha256", status->policy_sha256);
+        json_object_set_member(object, "policy_sha256", json_word(status->policy_sha256));
         json_object_set_member(object, "cost", job_bill_to_json(bill));
         set_use(object, status);
         json_object_set_member(object, "lives_unmetered", json_unsigned(status->n_lives_unmetered));
         set_limits(object, status);
-        json_object_set_string_member(object, "sandbox_level", status->sandbox_level);
+        json_object_set_member(object, "sandbox_level", json_word(status->sandbox_level));
         if (state_directory)
                 json_object_set_string_member(object, "state_directory", state_directory);
         json_object_unref(object);
@@ -207,7 +210,7 @@ void job_unmetered_print(const JobStatus *status) {
         if (n > 0)
                 print_line(2,
                                 "%u %s of this job ended without a last record, and no cgroup could be "
-                                "read: what was used after the last record of %s is not on the bill",
+                                "read: the usage after the last record of %s is not on the bill",
                                 n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
 }
 

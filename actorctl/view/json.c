@@ -29,6 +29,10 @@ JsonNode *json_unsigned(uint64_t value) {
                                    : json_node_init_double(json_node_alloc(), (double) value);
 }
 
+JsonNode *json_usec(uint64_t usec) {
+        return usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc());
+}
+
 JsonNode *json_word(const char *value) {
         return value[0] ? json_node_init_string(json_node_alloc(), value)
                         : json_node_init_null(json_node_alloc());
@@ -106,8 +110,11 @@ char *json_text(JsonNode *node, bool pretty, size_t *ret_n) {
 }
 
 void json_print(JsonNode *node, JsonMode mode) {
-        g_autofree char *text = sanitise_json(json_text(node, mode == JSON_PRETTY, NULL));
+        g_autofree char *text = NULL;
 
+        if (JSON_NODE_HOLDS_OBJECT(node))
+                json_object_set_int_member(json_node_get_object(node), "schema", JSON_SCHEMA);
+        text = sanitise_json(json_text(node, mode == JSON_PRETTY, NULL));
         printf("%s\n", text);
 }
 

@@ -7,15 +7,21 @@
 
 #include "actorctl/actorctl.h"
 
+/* The version of packaging/schemas/actorctl.json, which each object that is printed alone has as its member
+ * `schema`. One higher when a member is renamed, removed, or means something else; new ones do not count. */
+#define JSON_SCHEMA 1
+
 /* null when it is not finite. */
 JsonNode *json_real(double value);
 JsonNode *json_unsigned(uint64_t value);
+/* Microseconds since 1970; null when they are 0. */
+JsonNode *json_usec(uint64_t usec);
 /* null when it is empty. */
 JsonNode *json_word(const char *value);
 
 /* The text of a node; g_free(). ret_n may be NULL. */
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
-/* Prints a node to standard output, with a newline. */
+/* Prints a node to standard output, with a newline; an object gets its `schema`. */
 void json_print(JsonNode *node, JsonMode mode);
 /* A text from elsewhere as a string of JSON, with quotes; g_free(). */
 char *json_quote(const char *text);

@@ -164,7 +164,7 @@ Relay *relay_new(void) {
                 }
         }
         if (pid < 0) {
-                complain("the process that passes on what the job writes cannot be made: %s%s",
+                complain("the process that passes on the job's output cannot be started: %s%s",
                                 g_strerror(errno), limit_advice(errno));
                 return NULL;
         }

@@ -6,7 +6,7 @@
  * set. 0: it goes to no terminal, and a line may be as long as it is. */
 unsigned screen_columns(void);
 
-/* The width of this terminal, 80 where it does not say; whatever COLUMNS= says. */
+/* The width of this terminal, without regard to COLUMNS=; 80 where the terminal does not say. */
 unsigned terminal_columns(int fd);
 /* Its height, 24 where it does not say. */
 unsigned terminal_lines(int fd);

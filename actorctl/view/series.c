@@ -35,6 +35,13 @@ static void add_column(Table *table, const SeriesColumn *known, const char *name
         const SeriesColumn *column = column_find(known, name);
         const char *heading = column ? column->heading : NULL;
 
+        if (g_str_has_prefix(name, "metric_")) {
+                g_autofree char *upper = g_ascii_strup(name + strlen("metric_"), -1);
+
+                /* The table keeps the pointer, and a daemon names eight at most. */
+                table_column(table, g_intern_string(upper), name, COLUMN_MEASURED);
+                return;
+        }
         table_column(table, heading ? heading : name, name, heading ? COLUMN_MEASURED : COLUMN_JSON);
 }
 

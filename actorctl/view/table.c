@@ -122,7 +122,7 @@ void table_spare(Table *table, const char *name) {
         for (guint i = 0; i < table->columns->len; i++) {
                 Column *column = &g_array_index(table->columns, Column, i);
 
-                if (strcmp(column->name, name) == 0)
+                if (g_strcmp0(column->name, name) == 0)
                         column->spare = ++table->n_spare;
         }
 }
@@ -134,7 +134,7 @@ static void table_cell(Table *table, char *text, JsonNode *node) {
 }
 
 void table_string(Table *table, const char *value) {
-        table_cell(table, g_utf8_make_valid(value, -1), json_node_init_string(json_node_alloc(), value));
+        table_cell(table, g_utf8_make_valid(value, -1), json_word(value));
 }
 
 void table_user(Table *table, uint32_t uid) {
@@ -176,9 +176,13 @@ JsonNode *table_to_json(const Table *table) {
         for (size_t row = 0; row < table_rows(table); row++) {
                 JsonObject *object = json_object_new();
 
-                for (size_t i = 0; i < table->columns->len; i++)
-                        json_object_set_member(object, g_array_index(table->columns, Column, i).name,
-                                        json_node_ref(cell_at(table, row, i)->node));
+                for (size_t i = 0; i < table->columns->len; i++) {
+                        const char *name = g_array_index(table->columns, Column, i).name;
+
+                        if (name)
+                                json_object_set_member(
+                                                object, name, json_node_ref(cell_at(table, row, i)->node));
+                }
                 json_array_add_object_element(array, object);
         }
         json_array_unref(array);

@@ -15,8 +15,8 @@
 /* The job's settings, without a budget, which is in its own sheet's currency. */
 void rebill_settings(const JobSettings *settings, JobSettings *ret);
 
-/* What a second of an actor's execution costs as a function, before a sheet rounds durations up. Of the
- * learner's: price_learner_second(). */
+/* The price of a second of an actor's execution as a function, before a sheet rounds durations up. For the
+ * learner: price_learner_second(). */
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
 typedef struct Fleet {
@@ -29,7 +29,7 @@ typedef struct Fleet {
                         even_wall; /* the duty cycles; NaN: the job has cost nothing yet, or took no time */
 } Fleet;
 
-/* What training cost as functions, without evaluations: a fleet would play them beside the next round. */
+/* The cost of training as functions, without evaluations, which a fleet would play beside the next round. */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
 /* sheet: the job's; fleet: the one that is compared with. */

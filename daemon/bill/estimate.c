@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What changes from one distribution to another is the update, alone or shared out, and which containers
- * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered how
- * several learners divide an update is a figure of experience (distribution_learner_nsec()). */
+/* Two distributions differ in the update, which one learner or several compute, and in the containers that
+ * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered how several
+ * learners divide an update is a figure of experience (distribution_learner_nsec()). */
 #include "daemon/bill/estimate.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
         if (rows[row].distribution == DISTRIBUTION_FUSED && distribution_refuses_fused(settings))
                 return distribution_refuses_fused(settings);
         if (!same_rounds(settings->distribution))
-                return "its rounds do not wait for all their actors, so that they are other ones";
+                return "its rounds do not wait for all their actors, and would not be the same there";
         /* A model has no place for acting: a step costs what it costs wherever actions come from. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The difference between a counter and the records that telescope over it. */
+/* Usage that no record holds: the counter's reading minus the sum of the records. */
 #include "daemon/bill/lost.h"
 
 #include <assert.h>
 
 #include "lib/clock.h"
 
-void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret) {
+void lost_make(const LifeUsage *life, const JobSettings *settings, Record *ret) {
         uint64_t used = 0, lost;
 
-        assert(books);
+        assert(life);
         assert(settings);
         assert(ret);
 
         /* A counter that went backwards is not the same counter: the cgroup was removed and made anew. */
-        if (books->metered && books->over_nsec > books->began_nsec)
-                used = books->over_nsec - books->began_nsec;
-        lost = used > books->claimed_nsec ? used - books->claimed_nsec : 0;
-        /* 0 would say that it is not known. */
-        if (used == 0 && books->metered && books->over_nsec == books->began_nsec)
+        if (life->metered && life->over_nsec > life->began_nsec)
+                used = life->over_nsec - life->began_nsec;
+        lost = used > life->claimed_nsec ? used - life->claimed_nsec : 0;
+        /* 0 would mean that the usage is unknown. */
+        if (used == 0 && life->metered && life->over_nsec == life->began_nsec)
                 used = 1;
 
         *ret = (Record){
                 .kind = RECORD_LOST,
-                .life = books->life,
-                .seq = books->seq + 1,
-                .round = books->round,
+                .life = life->life,
+                .seq = life->seq + 1,
+                .round = life->round,
                 .actor = UINT32_MAX,
-                .fault = books->error != 0 ? FAULT_INTERNAL : FAULT_NONE,
-                .detail = books->error,
+                .fault = life->error != 0 ? FAULT_INTERNAL : FAULT_NONE,
+                .detail = life->error,
                 .scope_cpu_nsec = used,
                 .metered = {
                         .cpu_nsec = lost,

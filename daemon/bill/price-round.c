@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a round will cost that has not been: the records that it would leave go through the same functions
- * as those of rounds that were, so that a charge which is added there is expected here. */
+/* The expected cost of a round to come. The records that it would leave go through the same functions as
+ * those of past rounds, so that a charge which is added there is expected here too. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>

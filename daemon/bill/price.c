@@ -237,6 +237,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_CHECKPOINT:
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* its episodes have records of their own */
+        case RECORD_METRIC: break;    /* a name */
         case RECORD_FAULT: break;     /* what it used stands in a wasted record of its own */
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;

@@ -59,13 +59,13 @@ typedef enum CpuUse {
 /* NULL: there is none of this number. */
 const char *charge_to_string(uint32_t charge);
 
-/* Whose share of a machine: an actor's and the learner's may have different prices. */
+/* The worker whose share of a machine is priced: an actor's and the learner's may differ. */
 typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
-/* What is booked under one kind of charge. billed_nsec: emulated duration times allocation, each
+/* The sums booked under one kind of charge. billed_nsec: emulated duration times allocation, each
  * invocation rounded up to the sheet's granularity; the allocation is in the sheet's own terms: vCPUs, or
- * functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x
- * microseconds. idle: of containers that are kept and have nothing to do. */
+ * functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x microseconds.
+ * idle: of containers that are kept and have nothing to do. */
 typedef struct Account {
         uint64_t cpu_nsec;
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
@@ -84,7 +84,7 @@ typedef struct Usage {
 } Usage;
 
 /* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
- * its records afresh from ledger_records_foreach(): what the new life repeats is waste from then on. */
+ * its records afresh from ledger_records_some(): what the new life repeats is waste from then on. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 typedef struct BillLine {

@@ -11,7 +11,7 @@
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, "        \
         "state, result, fault, text, file_name, overrides, sheet, files, policy_sha256, "       \
         "scheduler_data, distribution, distribution_reason, distribution_life, learners, tag, " \
-        "summary, trimmed_usec, preempted, back_usec, paused_usec"
+        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -88,6 +88,7 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .n_preempted = column_u64(statement, 25),
                 .back_usec = column_u64(statement, 26),
                 .paused_usec = column_u64(statement, 27),
+                .frozen_usec = column_u64(statement, 28),
         };
         const struct {
                 char **to;
@@ -128,7 +129,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         r = ledger_write(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
                         "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
-                        "0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
+                        "0, ?, NULL, 0, 0, 0, 0, 0, ?, ?, ?)",
                         VALUES(of_u64(job->life), of_u64(job->uid), of_u64(job->purpose),
                                         of_u64(job->n_episodes), of_u64(job->submitted_usec),
                                         of_u64(job->started_usec), of_u64(job->ended_usec),
@@ -160,7 +161,7 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
                         "result = ?, fault = ?, "
                         "policy_sha256 = ?, distribution = ?, distribution_reason = ?, "
                         "distribution_life = ?, learners = ?, "
-                        "preempted = ?, back_usec = ?, paused_usec = ? "
+                        "preempted = ?, back_usec = ?, paused_usec = ?, frozen_usec = ? "
                         "WHERE id = ?",
                         VALUES(of_u64(job->life), of_u64(job->started_usec), of_u64(job->ended_usec),
                                         of_text(job->state), of_text(job->result),
@@ -170,7 +171,8 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
                                         of_text_or_null(job->distribution_reason),
                                         of_u64(job->distribution_life), of_u64(job->n_learners),
                                         of_u64(job->n_preempted), of_u64(job->back_usec),
-                                        of_u64(job->paused_usec), of_u64(job->id)));
+                                        of_u64(job->paused_usec), of_u64(job->frozen_usec),
+                                        of_u64(job->id)));
         if (r < 0)
                 return r;
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
@@ -196,7 +198,7 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         assert(ret_uid);
         assert(ret_ended_usec);
 
-        /* One that no start of the daemon could read has no time of its end. */
+        /* A job that no start of the daemon could read has no time of its end. */
         r = ledger_first(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
                         "WHERE id = ?",
@@ -213,9 +215,6 @@ int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes) {
 
         assert(ledger);
 
-        r = ledger_look(ledger);
-        if (r < 0)
-                return r;
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;

@@ -3,11 +3,16 @@
  *
  * WAL with synchronous=FULL: a commit is one fsync, a reader never waits for the daemon nor the daemon
  * for a reader, and after a power loss the file holds exactly the committed groups. What is queued stays
- * queued until a commit has succeeded, so a full disk loses nothing. */
+ * queued until a commit has succeeded, so a full disk loses nothing.
+ *
+ * A *reader* writes nothing at all, so it can have a ledger on a file system that is read-only. If there is
+ * no WAL, SQLite is told that the file does not change, or else it would make a WAL and its index. If a
+ * daemon that was killed left a WAL, SQLite reads that, too, and leaves it where it is. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +21,12 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
+DEFINE_CLEANUP(sqlite3 *, sqlite3_close)
+
 #define LOCK_MARK "in use\n" /* as long as it is there, the ledger was not closed */
+
+/* A reader copies a ledger of an older schema into memory, up to this size. */
+#define COPY_BYTES_MAX (1ull << 30)
 
 /* SQLite's own locks belong to the process and come and go with transactions, so the daemon's claim on
  * the file is a lock of its own beside it. The kernel drops it with the process, however that ends. */
@@ -36,16 +46,38 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
+/* The same for a reader: others may read meanwhile, no daemon may write. Without the file no daemon has had
+ * the ledger since it was copied here. */
+static int lock_share(const char *path, int *ret) {
+        _cleanup_free_ char *name = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (asprintf(&name, "%s-lock", path) < 0)
+                return -ENOMEM;
+        fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+
+        *ret = TAKE_FD(fd);
+        return 0;
+}
+
+static bool has_wal(const char *path) {
+        _cleanup_free_ char *name = NULL;
+        struct stat st;
+
+        return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
+}
+
 /* A WAL or a mark that was left behind means that the last daemon did not end by itself; only then is
  * reading the whole file worth its time. The mark lies in the file of the lock, and on a full disk there
  * may be none. */
 static bool left_behind(const char *path, int lock_fd) {
-        _cleanup_free_ char *name = NULL;
         struct stat st;
 
-        if (fstat(lock_fd, &st) >= 0 && st.st_size > 0)
-                return true;
-        return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
+        return (fstat(lock_fd, &st) >= 0 && st.st_size > 0) || has_wal(path);
 }
 
 static int integrity_check(Ledger *ledger) {
@@ -72,29 +104,48 @@ static int make_room_returnable(Ledger *ledger) {
         return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");
 }
 
-static int configure(Ledger *ledger) {
-        const char *const pragmas[] = {
-                ledger->full ? "PRAGMA locking_mode = EXCLUSIVE" : "PRAGMA locking_mode = NORMAL",
-                "PRAGMA journal_mode = WAL",
-                "PRAGMA synchronous = FULL",
-                "PRAGMA cache_size = -1024",           /* 1 MiB: an idle daemon is small */
-                "PRAGMA journal_size_limit = 1048576", /* a WAL that once grew gives its space back */
-                "PRAGMA trusted_schema = OFF",         /* a view in a forged file calls nothing */
-                "PRAGMA cell_size_check = ON",
-        };
-        int r;
+static int run_pragmas(Ledger *ledger, const char *const *pragmas, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                int r;
 
-        (void) sqlite3_extended_result_codes(ledger->db, 1);
-        (void) sqlite3_busy_timeout(ledger->db, LEDGER_BUSY_MSEC);
-        (void) sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-        r = make_room_returnable(ledger);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < ELEMENTSOF(pragmas); i++) {
                 r = ledger_exec(ledger, pragmas[i]);
                 if (r < 0)
                         return r;
         }
+        return 0;
+}
+
+/* The settings that readers and writers share. */
+static int configure_reading(Ledger *ledger) {
+        static const char *const pragmas[] = {
+                "PRAGMA cache_size = -1024",   /* 1 MiB: an idle daemon is small */
+                "PRAGMA trusted_schema = OFF", /* a view in a forged file calls nothing */
+                "PRAGMA cell_size_check = ON",
+        };
+
+        (void) sqlite3_extended_result_codes(ledger->db, 1);
+        (void) sqlite3_busy_timeout(ledger->db, LEDGER_BUSY_MSEC);
+        (void) sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        return run_pragmas(ledger, pragmas, ELEMENTSOF(pragmas));
+}
+
+static int configure(Ledger *ledger) {
+        const char *const pragmas[] = {
+                ledger->full ? "PRAGMA locking_mode = EXCLUSIVE" : "PRAGMA locking_mode = NORMAL",
+                "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+                "PRAGMA journal_size_limit = 1048576", /* a WAL that once grew gives its space back */
+        };
+        int r;
+
+        r = configure_reading(ledger);
+        if (r < 0)
+                return r;
+        r = make_room_returnable(ledger);
+        if (r < 0)
+                return r;
+        r = run_pragmas(ledger, pragmas, ELEMENTSOF(pragmas));
+        if (r < 0)
+                return r;
         ledger_watch_wal(ledger);
         return 0;
 }
@@ -190,11 +241,79 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
         return ledger->path ? ledger_look(ledger) : -ENOMEM;
 }
 
+/* An older schema lacks what our statements name: a copy in memory gets it. */
+static int replace_by_copy(Ledger *ledger) {
+        _cleanup_(sqlite3_closep) sqlite3 *copy = NULL;
+        sqlite3_backup *backup;
+        int stepped, finished, r;
+        uint64_t bytes;
+
+        r = ledger_number(ledger, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                        NO_VALUES, &bytes);
+        if (r < 0)
+                return r;
+        if (bytes > COPY_BYTES_MAX)
+                return -EFBIG;
+        if (sqlite3_open(":memory:", &copy) != SQLITE_OK)
+                return -ENOMEM;
+        backup = sqlite3_backup_init(copy, "main", ledger->db, "main");
+        if (!backup)
+                return ledger_error(ledger, sqlite3_errcode(copy));
+        /* A database that is locked ends the step and not the backup, which then has nothing in it. */
+        stepped = sqlite3_backup_step(backup, -1);
+        finished = sqlite3_backup_finish(backup);
+        r = ledger_error(ledger, stepped == SQLITE_DONE ? finished : stepped);
+        if (r < 0)
+                return r;
+        (void) sqlite3_close(ledger->db);
+        ledger->db = TAKE_PTR(copy);
+        r = configure_reading(ledger);
+        return r < 0 ? r : ledger_schema_apply(ledger);
+}
+
+static int open_to_read(Ledger *ledger, const char *path) {
+        g_autofree char *escaped = g_uri_escape_string(path, "/", true);
+        _cleanup_free_ char *uri = NULL;
+
+        if (asprintf(&uri, "file:%s%s", escaped, has_wal(path) ? "" : "?immutable=1") < 0)
+                return -ENOMEM;
+        return ledger_error(ledger,
+                        sqlite3_open_v2(uri, &ledger->db,
+                                        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL));
+}
+
+static int ledger_setup_to_read(Ledger *ledger, const char *path, void (*checking)(uint64_t bytes)) {
+        bool check;
+        int r;
+
+        r = lock_share(path, &ledger->lock_fd);
+        if (r < 0)
+                return r;
+        if (!are_regular_files(path))
+                return -EUCLEAN;
+        check = left_behind(path, ledger->lock_fd);
+        if (check)
+                checking(bytes_at(path));
+        r = open_to_read(ledger, path);
+        if (r < 0)
+                return r;
+        r = configure_reading(ledger);
+        if (r < 0)
+                return r;
+        r = check ? integrity_check(ledger) : 0;
+        if (r < 0)
+                return r;
+        r = ledger_schema_is_newest(ledger);
+        return r == 0 ? replace_by_copy(ledger) : MIN(r, 0);
+}
+
 /* Placeholders are numbered, so the text must name as many as there are columns. */
 #define X_NAME(column, field, comment) ", " #column
 #define X_MARK(column, field, comment) ", ?"
 #define S_NAME(name, unit)             ", " #name
 #define S_MARK(name, unit)             ", ?"
+#define S_SET(name, unit)              ", " #name " = ?"
+#define METRICS_SET                    EVALUATION_METRIC_STATISTICS(S_SET)
 
 static int statements_prepare(Ledger *ledger) {
         int r;
@@ -206,8 +325,8 @@ static int statements_prepare(Ledger *ledger) {
         if (r < 0)
                 return r;
         r = ledger_prepare(ledger,
-                        "UPDATE statistics SET evaluation_mean = ?, evaluation_sd = ? "
-                        "WHERE job = ? AND life = ? AND seq = ?",
+                        "UPDATE statistics SET evaluation_mean = ?, evaluation_sd = ?" METRICS_SET
+                        " WHERE job = ? AND life = ? AND seq = ?",
                         &ledger->complete_round);
         if (r < 0)
                 return r;
@@ -221,11 +340,8 @@ static int statements_prepare(Ledger *ledger) {
                         &ledger->insert_statistics);
 }
 
-int ledger_open(const char *path, Ledger **ret) {
-        return ledger_open_checked(path, NULL, ret);
-}
-
-int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret) {
+static int open_by(int (*setup)(Ledger *ledger, const char *path, void (*checking)(uint64_t bytes)),
+                const char *path, void (*checking)(uint64_t bytes), Ledger **ret) {
         Ledger *ledger;
         int r;
 
@@ -237,7 +353,7 @@ int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledg
                 return -ENOMEM;
         ledger->lock_fd = ledger->index_fd = -EBADF;
 
-        r = ledger_setup(ledger, path, checking);
+        r = setup(ledger, path, checking);
         if (r >= 0)
                 r = statements_prepare(ledger);
         if (r < 0) {
@@ -247,6 +363,20 @@ int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledg
 
         *ret = ledger;
         return 0;
+}
+
+int ledger_open(const char *path, Ledger **ret) {
+        return ledger_open_checked(path, NULL, ret);
+}
+
+int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret) {
+        return open_by(ledger_setup, path, checking, ret);
+}
+
+int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret) {
+        assert(checking);
+
+        return open_by(ledger_setup_to_read, path, checking, ret);
 }
 
 Ledger *ledger_close(Ledger *ledger) {

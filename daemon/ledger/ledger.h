@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 4
+#define LEDGER_SCHEMA 5
 
 typedef struct Ledger Ledger;
 
@@ -31,7 +31,8 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
                         *currency; /* for lists; written once, with the row, and not read with it */
         void *scheduler_data;      /* as submitted; NULL: none */
         size_t n_scheduler_data;
-        /* What Policy=auto measured its way to, and the first life that runs so; NULL: nothing yet */
+        /* The distribution that Policy=auto chose, why, and the first life that runs with it; NULL: none
+         * yet */
         char *distribution, *distribution_reason;
         uint64_t distribution_life, n_learners;
         char *tag;             /* [Job] Tag=; written when it is submitted and when it ends */
@@ -40,6 +41,7 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         uint64_t n_preempted,
                         back_usec; /* times back to the queue; when the last one began, 0: it is not there */
         uint64_t paused_usec;      /* there, of the times that are over */
+        uint64_t frozen_usec;      /* when a user froze it; 0: it is not frozen */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -61,6 +63,11 @@ int ledger_open(const char *path, Ledger **ret);
 /* The same. After an end that was not clean the whole file is read: before that `checking` hears of how
  * many bytes. */
 int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
+/* The same for reading only. Nothing is written, neither to the ledger nor beside it, but for the index of
+ * a write-ahead file that was left behind (-shm), which has the readers' locks and no record. Any number of
+ * readers may have it. One of an older schema is copied into memory: -EFBIG if it is too large for that.
+ * -EBUSY: a daemon has it. */
+int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
 /* It was opened where there was no space: it can be read, and not written before it is opened again where
  * there is. */
@@ -74,14 +81,14 @@ uint64_t ledger_wal_bytes(const Ledger *ledger);
 int ledger_fold(Ledger *ledger);
 /* A process that has such a transaction open; 0: it cannot be known. */
 pid_t ledger_reader(Ledger *ledger);
-/* What a negative errno of the functions below means, as the part of a sentence. */
+/* Says in part of a sentence what a negative errno of the functions below means. */
 const char *ledger_error_words(int error);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on return */
 int ledger_job_update(Ledger *ledger,
                 const LedgerJob *job); /* state, result, fault, life, times, policy, distribution; durable */
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
-/* Whose it is, and when it ended; 0: it has not. -ENOENT. */
+/* The job's user, and when it ended; 0: it has not ended. -ENOENT: there is no such job. */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
 /* The disk space of a job's files; written only if the number has changed. */
 int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes);
@@ -125,11 +132,9 @@ int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again
 int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* committed; 0: none */
 
-/* Committed records of a job in (life, seq) order; each returns 0 to go on. Work of an earlier life
- * beyond its last checkpoint was repeated, so its records come with `wasted` set. */
-int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
-                void *userdata);
-/* The same, of the first `most` behind a position. */
+/* The first `most` committed records of a job behind a position, in (life, seq) order; {}: from the first.
+ * each returns 0 to go on. Work of an earlier life beyond its last checkpoint was repeated, so its records
+ * come with `wasted` set. */
 int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *after, unsigned most,
                 int (*each)(const Record *record, void *userdata), void *userdata);
 
@@ -184,7 +189,7 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
 int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned most, bool *ret_done);
 /* Its records stay. */
 int ledger_trim_never(Ledger *ledger, uint64_t job);
-/* Without pages that are free. */
+/* The bytes of the file's pages in use, free pages left out. */
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret);
 /* Free pages go back to the file system, some at a time, where the file was made for that; else they are
  * used again. 1: there are more. */

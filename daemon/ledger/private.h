@@ -100,7 +100,8 @@ void ledger_watch_wal(Ledger *ledger);
 
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
 int ledger_error(Ledger *ledger, int rc);
-/* Before each write. -ESTALE: another file has its name, or none; -EUCLEAN: it was cut short. */
+/* Before each write outside a transaction. -ESTALE: another file has its name, or none; -EUCLEAN: it was cut
+ * short. */
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
@@ -132,8 +133,8 @@ int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n,
 /* The one number that this asks for. -ENOENT: there is no row. */
 int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret);
 
-/* One transaction: end takes the result so far, commits at 0, else rolls back, and returns what became of
- * it. */
+/* One transaction: begin looks first; end takes the result so far, commits at 0, else rolls back, and
+ * returns what became of it. */
 int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
 int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queues themselves stay */
@@ -149,6 +150,8 @@ int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
 int ledger_schema_apply(Ledger *ledger); /* creates or checks; -EUCLEAN: not ours, or newer */
+/* 1: our statements fit it; 0: it is older. */
+int ledger_schema_is_newest(Ledger *ledger);
 
 static inline void statement_finalizep(sqlite3_stmt **statement) {
         (void) sqlite3_finalize(*statement);
@@ -159,7 +162,7 @@ static inline Value of_u64(uint64_t number) {
         return (Value){ .type = VALUE_U64, .number = number };
 }
 
-/* An integer of SQLite's has a sign: a sum, or a time, stays at the highest. */
+/* Integers of SQLite are signed: a greater sum, or a later time, is stored as the highest. */
 static inline Value of_capped(uint64_t number) {
         return of_u64(number < INT64_MAX ? number : INT64_MAX);
 }

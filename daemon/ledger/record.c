@@ -85,16 +85,19 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
 #undef X
 }
 
-/* The round's row gets what its evaluation came to after it had closed, so that a reader of rounds need
- * not know when that was. */
+/* The round's row gets the result of an evaluation that ended after the round had closed, so that a reader
+ * of rounds need not know when that was. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
         if (record->kind != RECORD_EVALUATED)
                 return 0;
 
+#define X(name, unit) of_double(record->statistics.name),
         return ledger_run(ledger, ledger->complete_round,
                         VALUES(of_double(record->statistics.evaluation_mean),
-                                        of_double(record->statistics.evaluation_sd), of_u64(job),
-                                        of_u64(record->life), of_u64(record->ordinal)));
+                                        of_double(record->statistics.evaluation_sd),
+                                        EVALUATION_METRIC_STATISTICS(X) of_u64(job), of_u64(record->life),
+                                        of_u64(record->ordinal)));
+#undef X
 }
 
 int ledger_insert_pending(Ledger *ledger) {
@@ -127,9 +130,6 @@ int ledger_commit(Ledger *ledger) {
 
         if (ledger_n_pending(ledger) == 0)
                 return 0;
-        r = ledger_look(ledger);
-        if (r < 0)
-                return r;
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;
@@ -220,13 +220,6 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
                         return r;
         }
         return r;
-}
-
-int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
-                void *userdata) {
-        static const LedgerPosition before_all = {};
-
-        return ledger_records_some(ledger, job, &before_all, UINT32_MAX, each, userdata);
 }
 
 static LedgerRound round_read(sqlite3_stmt *statement) {

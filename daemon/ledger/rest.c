@@ -71,18 +71,24 @@ static int take_table(Ledger *ledger, const char *table) {
         return ledger_exec(ledger, sql);
 }
 
+#define TAKE(name, unit)    ", " #name " = e." #name
+#define OF_REST(name, unit) ", s." #name
+#define METRICS_TAKE        EVALUATION_METRIC_STATISTICS(TAKE)
+#define METRICS_OF_REST     EVALUATION_METRIC_STATISTICS(OF_REST)
 static const char *const take_rows[] = {
         /* A round whose evaluation was over after it had closed. */
-        "UPDATE main.statistics SET evaluation_mean = e.mean, evaluation_sd = e.sd FROM "
+        "UPDATE main.statistics SET evaluation_mean = e.evaluation_mean, "
+        "evaluation_sd = e.evaluation_sd" METRICS_TAKE " FROM "
         "(SELECT r.job, r.life, r.ordinal, "
-        "s.evaluation_mean AS mean, s.evaluation_sd AS sd FROM rest.records r "
+        "s.evaluation_mean, s.evaluation_sd" METRICS_OF_REST " FROM rest.records r "
         "JOIN rest.statistics s USING (job, life, seq) "
         "WHERE r.kind = 10) e WHERE statistics.job = e.job AND statistics.life = e.life "
         "AND statistics.seq = e.ordinal",
         "INSERT INTO main.totals SELECT * FROM rest.totals WHERE EXISTS (SELECT 1 FROM main.jobs j "
         "JOIN rest.jobs r USING (id) "
         "WHERE j.summary IS NULL AND r.summary IS NOT NULL) ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
-        "UPDATE main.jobs SET life = r.life, started_usec = r.started_usec, ended_usec = r.ended_usec, "
+        "UPDATE main.jobs SET frozen_usec = 0, life = r.life, started_usec = r.started_usec, "
+        "ended_usec = r.ended_usec, "
         "state = r.state, "
         "result = r.result, fault = r.fault, policy_sha256 = r.policy_sha256, summary = r.summary, "
         "tag = r.tag, "
@@ -90,6 +96,10 @@ static const char *const take_rows[] = {
         "FROM rest.jobs r "
         "WHERE r.id = jobs.id AND r.state = 'ended' AND jobs.summary IS NULL",
 };
+#undef METRICS_OF_REST
+#undef METRICS_TAKE
+#undef OF_REST
+#undef TAKE
 static_assert(RECORD_EVALUATED == 10, "the numbers of kinds are part of the schema");
 
 static int take_all(Ledger *ledger, uint64_t *ret_n_records) {

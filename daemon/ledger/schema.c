@@ -47,7 +47,7 @@ static const char schema_records[] =
                 "  seq INTEGER NOT NULL, -- from 1 within the life, without gaps\n"
                 "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS_1(
                                 X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the "
-                                   "policy\n"
+                                   "policy; kind metric: its name\n"
                                    "  PRIMARY KEY (job, life, seq)\n"
                                    ") STRICT, WITHOUT ROWID";
 #undef X
@@ -138,7 +138,7 @@ static const char *const schema_2[] = {
 
 /* Schema 3: where the fragments of a job run under [Distribution] Policy=auto, once that was measured. */
 static const char *const schema_3[] = {
-        "ALTER TABLE jobs ADD COLUMN distribution TEXT /* what Policy=auto came to; NULL: nothing yet */",
+        "ALTER TABLE jobs ADD COLUMN distribution TEXT /* the choice of Policy=auto; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
         "ALTER TABLE jobs ADD COLUMN distribution_life INTEGER NOT NULL DEFAULT 0 /* the first that runs "
         "so */",
@@ -230,6 +230,12 @@ static const char *const schema_4[] = {
 };
 #undef X
 
+/* Schema 5: jobs that a user froze. */
+static const char *const schema_5[] = {
+        "ALTER TABLE jobs ADD COLUMN frozen_usec INTEGER NOT NULL DEFAULT 0 /* when a user froze it; 0: it "
+        "is not frozen */",
+};
+
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
@@ -241,37 +247,41 @@ static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         return 0;
 }
 
+static const struct {
+        const char *name, *unit;
+} statistics[] = {
+#define X(name, unit) { #name, unit },
+        STATISTICS(X)
+#undef X
+};
+
+/* 1: the table has the column; 0: it does not. */
+static int statistics_have(Ledger *ledger, const char *name) {
+        uint64_t n;
+        int r;
+
+        r = ledger_number(ledger, "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = ?",
+                        VALUES(of_text(name)), &n);
+        return r < 0 ? r : n > 0;
+}
+
 /* Statistics are added now and then, within a schema: what an older program's rounds lack was not
  * measured, and is NULL. An older program of the same schema names the columns that it writes, and leaves
  * the others. */
 static int statistics_add_missing(Ledger *ledger) {
-        static const char *const names[] = {
-#define X(name, unit) #name,
-                STATISTICS(X)
-#undef X
-        };
-        static const char *const units[] = {
-#define X(name, unit) unit,
-                STATISTICS(X)
-#undef X
-        };
         bool missing = false;
         int r;
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(statistics); i++) {
                 char sql[160];
-                uint64_t n;
 
-                (void) snprintf(sql, sizeof(sql),
-                                "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = '%s'",
-                                names[i]);
-                r = ledger_number(ledger, sql, NO_VALUES, &n);
+                r = statistics_have(ledger, statistics[i].name);
                 if (r < 0)
                         return r;
-                if (n > 0)
+                if (r > 0)
                         continue;
                 (void) snprintf(sql, sizeof(sql), "ALTER TABLE statistics ADD COLUMN %s REAL /* in %s */",
-                                names[i], units[i]);
+                                statistics[i].name, statistics[i].unit);
                 r = ledger_exec(ledger, sql);
                 if (r < 0)
                         return r;
@@ -339,9 +349,6 @@ int ledger_probe(Ledger *ledger) {
 
         assert(ledger);
 
-        r = ledger_look(ledger);
-        if (r < 0)
-                return r;
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;
@@ -357,6 +364,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 { schema_2, ELEMENTSOF(schema_2) },
                 { schema_3, ELEMENTSOF(schema_3) },
                 { schema_4, ELEMENTSOF(schema_4) },
+                { schema_5, ELEMENTSOF(schema_5) },
         };
         int r;
 
@@ -384,11 +392,11 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         return words_refresh(ledger);
 }
 
-int ledger_schema_apply(Ledger *ledger) {
+/* n_objects 0: an empty file, which may become a ledger. -EUCLEAN: another program's file, or that of a
+ * newer schema. */
+static int read_version(Ledger *ledger, uint64_t *ret_version, uint64_t *ret_n_objects) {
         uint64_t application_id, version, n_objects;
         int r;
-
-        assert(ledger);
 
         r = ledger_number(ledger, "PRAGMA application_id", NO_VALUES, &application_id);
         if (r < 0)
@@ -399,10 +407,42 @@ int ledger_schema_apply(Ledger *ledger) {
         r = ledger_number(ledger, "SELECT count(*) FROM sqlite_schema", NO_VALUES, &n_objects);
         if (r < 0)
                 return r;
-
         if (n_objects > 0 &&
                         (application_id != LEDGER_APPLICATION_ID || version < 1 || version > LEDGER_SCHEMA))
                 return -EUCLEAN;
+        *ret_version = version;
+        *ret_n_objects = n_objects;
+        return 0;
+}
+
+int ledger_schema_is_newest(Ledger *ledger) {
+        uint64_t version, n_objects;
+        int r;
+
+        assert(ledger);
+
+        r = read_version(ledger, &version, &n_objects);
+        if (r < 0)
+                return r;
+        if (version < LEDGER_SCHEMA)
+                return 0;
+        for (size_t i = 0; i < ELEMENTSOF(statistics); i++) {
+                r = statistics_have(ledger, statistics[i].name);
+                if (r <= 0)
+                        return r;
+        }
+        return 1;
+}
+
+int ledger_schema_apply(Ledger *ledger) {
+        uint64_t version, n_objects;
+        int r;
+
+        assert(ledger);
+
+        r = read_version(ledger, &version, &n_objects);
+        if (r < 0)
+                return r;
 
         /* On a full disk the schema is used as it is. */
         if (ledger->full && version == LEDGER_SCHEMA)

@@ -29,7 +29,7 @@ int ledger_error(Ledger *ledger, int rc) {
         case SQLITE_AUTH: return -EACCES;
         case SQLITE_CANTOPEN: return error > 0 ? -error : -ENOENT;
         case SQLITE_TOOBIG: return -EMSGSIZE;
-        default: return -EIO; /* not an enum of ours: anything else is a disk or a file we cannot use */
+        default: return -EIO; /* any other code means a disk or a file that we cannot use */
         }
 }
 
@@ -125,27 +125,6 @@ int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n
         return 0;
 }
 
-int ledger_begin(Ledger *ledger) {
-        return ledger_exec(ledger, "BEGIN IMMEDIATE");
-}
-
-static bool is_of_space(int r) {
-        return r == -ENOSPC || r == -EDQUOT;
-}
-
-int ledger_end(Ledger *ledger, int r) {
-        if (r >= 0)
-                r = ledger_exec(ledger, "COMMIT");
-        /* Several errors roll back by themselves; a second ROLLBACK then only says so. */
-        if (r < 0 && !sqlite3_get_autocommit(ledger->db))
-                (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
-        /* The WAL may be what fills the disk: when its commits are in the main file, the next try writes it
-         * from its beginning. */
-        if (is_of_space(r))
-                (void) sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        return r;
-}
-
 static off_t pages_bytes(Ledger *ledger) {
         uint64_t bytes;
         int r;
@@ -173,6 +152,30 @@ int ledger_look(Ledger *ledger) {
                 return -EUCLEAN;
         ledger->bytes = st.st_size;
         return 0;
+}
+
+int ledger_begin(Ledger *ledger) {
+        int r;
+
+        r = ledger_look(ledger);
+        return r < 0 ? r : ledger_exec(ledger, "BEGIN IMMEDIATE");
+}
+
+static bool is_of_space(int r) {
+        return r == -ENOSPC || r == -EDQUOT;
+}
+
+int ledger_end(Ledger *ledger, int r) {
+        if (r >= 0)
+                r = ledger_exec(ledger, "COMMIT");
+        /* SQLite has rolled back already after some errors: then no transaction is left to end. */
+        if (r < 0 && !sqlite3_get_autocommit(ledger->db))
+                (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
+        /* The WAL may be what fills the disk: when its commits are in the main file, the next try writes it
+         * from its beginning. */
+        if (is_of_space(r))
+                (void) sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        return r;
 }
 
 int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size) {

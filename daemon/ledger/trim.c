@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removes rows of ended jobs: records, statistics and decisions, a few in each transaction. The first one
- * also says in the job's row that it began, so that what is left is never taken for the whole; jobs,
- * checkpoints and totals stay. */
+/* Removes rows of ended jobs: records, statistics and decisions, a few in each transaction. The first
+ * transaction also notes in the job's row that its rows are being removed, so that no reader takes the rest
+ * for all of them. Jobs, checkpoints and totals stay. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -95,9 +95,6 @@ int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned m
                 return r;
         if (ended == 0)
                 return -EBUSY;
-        r = ledger_look(ledger);
-        if (r < 0)
-                return r;
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;

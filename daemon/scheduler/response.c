@@ -12,7 +12,7 @@
 #define PLAUSIBLE   1.0   /* what is worse than the best by no more than this may be true */
 #define CHANGE_MOST 1000.0
 
-/* What is known of a law before it is held against rounds. */
+/* The prior knowledge of a law, before it is compared with rounds. */
 static const struct Errors {
         double round;       /* the squared relative error of one round's progress */
         double drift;       /* and what training itself changes between two stays */
@@ -28,8 +28,8 @@ double response_of(double n_actors, Law law) {
         return n_actors / (law.sharp ? sqrt(n_actors * n_actors + law.b * law.b) : n_actors + law.b);
 }
 
-/* Where the sharp law holds, a round's steps add up as a random walk does, and what it measures of itself
- * is the root of how far it got. */
+/* Under the sharp law the steps of a round add up as in a random walk, so a round measures the square root
+ * of its progress. */
 static double measured(uint32_t n_actors, Law law) {
         double progress = response_of(n_actors, law);
 
@@ -62,6 +62,12 @@ void response_add(Response *response, uint32_t n_actors, double progress) {
         if (stay->n_rounds <= LOCAL)
                 stay->first += (progress - stay->first) / stay->n_rounds;
         stay->last += (progress - stay->last) / local(stay);
+}
+
+double response_begun(const Response *response) {
+        assert(response);
+
+        return response->n_stays == 1 ? stay_at(response, 0)->first : NAN;
 }
 
 uint32_t response_rounds(const Response *response) {

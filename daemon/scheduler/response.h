@@ -39,6 +39,10 @@ typedef struct Response {
 /* One more round and its progress, in any unit that is the same in all rounds. */
 void response_add(Response *response, uint32_t n_actors, double progress);
 
+/* The mean progress of the first rounds, eight at most. NaN: nothing was measured, or the number of actors
+ * has changed since. */
+double response_begun(const Response *response);
+
 /* How many rounds the newest stay has; 0: nothing was measured. */
 uint32_t response_rounds(const Response *response);
 

@@ -83,8 +83,7 @@ typedef struct Scheduler {
          * to what it returns. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
-         * (g_free()). NULL: every job can
-         * that brings no data. */
+         * (g_free()). NULL: every job that brings no data can be. */
         int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 

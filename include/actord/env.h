@@ -11,7 +11,12 @@
  * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each
  * function that returns int returns 0, or a negative errno, which fails the invocation with that reason.
  * Built with -ffp-contract=off and without -ffast-math an environment steps alike on each machine of a
- * kind. */
+ * kind.
+ *
+ * An environment may have several agents (ABI 2), which act together and share one policy. Wherever a
+ * function reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one
+ * after another in the order of agents, each as the spec describes one. An episode begins and ends for all
+ * of them at once. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -24,12 +29,17 @@
 extern "C" {
 #endif
 
-#define ACTORD_ENV_ABI 1u
+/* 2 added agents and metrics; plugins that were compiled for 1 still load. */
+#define ACTORD_ENV_ABI 2u
+#define ACTORD_ENV_ABI_OLDEST 1u
 
 typedef enum ActordSpaceKind { ACTORD_DISCRETE = 1, ACTORD_MULTI_DISCRETE, ACTORD_BOX } ActordSpaceKind;
 typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 } ActordElement;
 
 #define ACTORD_STACK_MAX 16u
+#define ACTORD_AGENTS_MAX 64u
+#define ACTORD_METRICS_MAX 8u
+#define ACTORD_METRIC_BYTES 24u         /* of a name, with its final 0 */
 
 enum {
         /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
@@ -51,7 +61,7 @@ typedef struct ActordEnvSpec {
         char name[64];
         ActordSpace observation, action;
         uint32_t horizon_steps;         /* the caller truncates an episode at this length; 0: never */
-        uint32_t n_agents;              /* 1 */
+        uint32_t n_agents;              /* 1, or up to ACTORD_AGENTS_MAX */
         double reward_low, reward_high; /* of one step; infinite where unknown */
         double solved_return;           /* registered threshold; NaN where there is none */
         uint64_t instance_bytes;        /* at most 1 GiB */
@@ -61,6 +71,10 @@ typedef struct ActordEnvSpec {
          * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame
          * is then stored once. 0: observations are no stacks. */
         uint32_t stack;
+        /* ABI 2. The names of what metrics() gives at the end of an episode, as "latency_p99": a small
+         * letter, then small letters, digits and "_"; each name once. */
+        uint32_t n_metrics, reserved;
+        char metrics[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
 } ActordEnvSpec;
 
 /* a row of the job file's [Environment] */
@@ -120,7 +134,8 @@ typedef struct ActordEnv {
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
         /* A new episode and its first observation. */
         int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
-        /* One step. After terminated or truncated the caller resets before it steps again. */
+        /* One step. Of several agents each has its own reward; terminated and truncated are the same in all
+         * of *ret. After terminated or truncated the caller resets before it steps again. */
         int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                         ActordStep *ret);
         /* All that the next step and its reward depend on, in snapshot_bytes bytes without pointers. */
@@ -148,17 +163,23 @@ typedef struct ActordEnv {
          * by itself: draw() is asked before it. There is room for ACTORD_FRAME_SIDE_MAX rows and columns;
          * all pictures of an episode have one size. */
         int (*paint)(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels);
+
+        /* ABI 2; needed if the spec has n_metrics above 0. Called after the step that ended an episode, by
+         * itself or by horizon_steps, and before the next reset(): the n_metrics numbers of that episode, in
+         * the order of their names. NaN: this episode has no such figure; one beyond 3.4e38 (FLT_MAX) fails
+         * the invocation. It changes nothing, and what it adds up over an episode is part of a snapshot. */
+        int (*metrics)(const void *instance, double *ret);
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
-static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8, "ABI");
+static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8 + 8 + 8 * 24, "ABI");
 static_assert(sizeof(ActordOption) == 256, "ABI");
 static_assert(sizeof(ActordStep) == 16, "ABI");
 static_assert(sizeof(ActordStatePart) == 32, "ABI");
 static_assert(sizeof(ActordView) == 48, "ABI");
 static_assert(sizeof(ActordShape) == 144, "ABI");
 static_assert(sizeof(ActordFrame) == 16, "ABI");
-static_assert(sizeof(ActordEnv) == 8 + 12 * sizeof(void *), "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 13 * sizeof(void *), "ABI");
 
 /* newer functions are optional: a plugin that lacks them still runs */
 #define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))

@@ -10,7 +10,7 @@
 static int a2c_learn(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
         double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
-        PolicyGradientTotal total = {};
+        ActorCriticTotal total = {};
         int r;
 
         runtime_recompute(runtime, NET_POLICY);
@@ -21,7 +21,7 @@ static int a2c_learn(Runtime *runtime) {
         if (r < 0)
                 return r;
 
-        policy_gradient_report(runtime, &total, rate);
+        actor_critic_report(runtime, &total, rate);
         return 0;
 }
 

@@ -16,9 +16,9 @@ typedef struct Algorithm {
         /* Records its loss as it was when the round ended, for advantages that are normalised already; NULL:
          * the curvature of the loss is not measured. */
         void (*loss)(Runtime *runtime, Tape *tape);
-        /* The chance of a random action for the next round's actors; NULL: only the policy's distribution
-         * is random. */
-        double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps);
+        /* The chance of a random action for the next round's actors, after n_env_steps and with n_windows
+         * to draw from a replay store; NULL: only the policy's distribution is random. */
+        double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
         /* Whether finite numbers out of a file can be its state; NULL: any can. */
         bool (*possible)(const double state[ALGORITHM_STATE_MAX]);
 } Algorithm;

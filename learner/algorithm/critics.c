@@ -6,10 +6,6 @@
 #include <math.h>
 #include <stddef.h>
 
-static Net critic_of(uint32_t k) {
-        return NET_CRITIC + 2 * k;
-}
-
 static double mean_of(double sum, uint32_t n) {
         return n > 0 ? sum / n : NAN;
 }
@@ -63,6 +59,38 @@ void critics_target(Tape *t, Node value) {
                                        tape_multiply(t, tape_column(t, COLUMN_DISCOUNT), value)));
 }
 
+Smoothed critics_smoothed(const Runtime *runtime) {
+        const JobSettings *s = runtime_settings(runtime);
+
+        return (Smoothed){
+                .policy = runtime_policy(runtime),
+                .noise = s->target_noise,
+                .noise_clip = s->noise_clip,
+        };
+}
+
+Node critics_smoothed_action(Tape *t, const Smoothed *p) {
+        Node policy = tape_network(t, NET_TARGET, tape_input(t, INPUT_OBSERVATION));
+        Node noise = tape_clamp(t, tape_scale(t, tape_input(t, INPUT_NORMAL), p->noise), -p->noise_clip,
+                        p->noise_clip);
+        Node share = tape_add(t, tape_output(t, policy, OUTPUT_ACTION), noise);
+
+        return critics_joined(t, critics_action(t, p->policy, share));
+}
+
+static void smoothed_target(Tape *t, const void *arg) {
+        Node joined = critics_smoothed_action(t, arg);
+
+        critics_target(t, tape_min(t, critics_value(t, NET_CRITIC_TARGET, joined),
+                                          critics_value(t, NET_CRITIC_2_TARGET, joined)));
+}
+
+void critics_smoothed_targets(Runtime *runtime, Rows rows) {
+        const Smoothed smoothed = critics_smoothed(runtime);
+
+        runtime_targets(runtime, rows, smoothed_target, &smoothed);
+}
+
 void critics_loss(Tape *t, const void *arg) {
         Node value = critics_value(t, *(const Net *) arg, critics_joined(t, tape_input(t, INPUT_ACTION)));
         Node half = tape_half_square(t, tape_subtract(t, value, tape_column(t, COLUMN_TARGET)));
@@ -71,7 +99,9 @@ void critics_loss(Tape *t, const void *arg) {
         tape_sum(t, 0, half, 2.0);
 }
 
-void critics_policy_loss(Tape *t, const void *arg) {
+/* The mean of -Q(s, mu(s)) by the first critic: (6) of "Continuous control with deep reinforcement learning"
+ * (Lillicrap et al. 2016). arg: the policy's Network. */
+static void policy_loss(Tape *t, const void *arg) {
         Node policy = tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION));
         Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));
         Node value = critics_value(t, NET_CRITIC, critics_joined(t, action));
@@ -84,7 +114,7 @@ int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps) {
         const JobSettings *s = runtime_settings(runtime);
 
         for (uint32_t k = 0; k < n; k++) {
-                Net critic = critic_of(k);
+                Net critic = NET_OF(1 + k);
                 double loss, norm;
                 int r;
 
@@ -129,17 +159,25 @@ int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg,
         return 0;
 }
 
-void critics_follow(Runtime *runtime, uint32_t n, bool policy) {
-        double share = runtime_settings(runtime)->tau;
+int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps) {
+        double entropy;
+        int r;
 
-        if (policy)
-                runtime_average(runtime, NET_TARGET, NET_POLICY, share);
-        for (uint32_t k = 0; k < n; k++)
-                runtime_average(runtime, critic_of(k) + 1, critic_of(k), share);
+        r = critics_move(runtime, rows, n, steps);
+        if (r < 0)
+                return r;
+        if (!critics_policy_due(runtime))
+                return 0;
+        r = critics_move_policy(runtime, rows, policy_loss, runtime_policy(runtime), steps, &entropy);
+        if (r < 0)
+                return r;
+        runtime_follow(runtime);
+        return 0;
 }
 
-double critics_epsilon(const JobSettings *s, uint64_t n_env_steps) {
-        return n_env_steps < s->replay_min ? 1.0 : 0.0;
+double critics_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
+        (void) n_env_steps;
+        return n_windows < s->replay_min ? 1.0 : 0.0;
 }
 
 /* After a round less than one step is due. A checkpoint that claims more is refused: the learner would

@@ -11,7 +11,15 @@ enum {
         CRITICS_STATE, /* where an algorithm's own begins */
 };
 
-/* Of a round: learning rates, and sums over its steps. */
+/* The networks beside the policy, as the rows of these algorithms have them. */
+enum {
+        NET_CRITIC = NET_OF(1),
+        NET_CRITIC_TARGET,
+        NET_CRITIC_2 = NET_OF(2),
+        NET_CRITIC_2_TARGET,
+};
+
+/* A round's learning rates, and sums over its steps. */
 typedef struct CriticSteps {
         double rate, critic_rate;
         double loss_value, loss_policy, entropy, norm;
@@ -29,22 +37,31 @@ int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret);
 
 /* The action that an output between -1 and 1 stands for, within the policy's bounds. */
 Node critics_action(Tape *tape, const Network *policy, Node share);
-/* What a critic says of the observation and this action, joined; see critics_joined(). */
+/* A critic's value of the observation and this action, joined; see critics_joined(). */
 Node critics_value(Tape *tape, Net critic, Node joined);
 Node critics_joined(Tape *tape, Node action);
+/* What followed and the target policy's action there with noise (14), joined: "Addressing Function
+ * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+typedef struct Smoothed {
+        const Network *policy;
+        double noise, noise_clip;
+} Smoothed;
+
+Smoothed critics_smoothed(const Runtime *runtime);
+Node critics_smoothed_action(Tape *tape, const Smoothed *smoothed);
 /* The result: the window's rewards, and what followed is worth. */
 void critics_target(Tape *tape, Node value);
 /* The mean of (Q(s, a) - target)^2. arg: a Net, the critic. */
 void critics_loss(Tape *tape, const void *arg);
-/* The mean of -Q(s, mu(s)) by the first critic: (6) of "Continuous control with deep reinforcement learning"
- * (Lillicrap et al. 2016). arg: the policy's Network. */
-void critics_policy_loss(Tape *tape, const void *arg);
 
-/* Of a policy's loss */
+/* For a policy's loss */
 enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 
 /* Moving */
 
+/* Targets of the lesser of two critics (10), with noise on the action (14): "Addressing Function
+ * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+void critics_smoothed_targets(Runtime *runtime, Rows rows);
 /* Moves each of n critics to the targets that runtime_targets() made. */
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 /* Counts this step of the critics; whether PolicyDelay= of them have been taken. */
@@ -52,9 +69,12 @@ bool critics_policy_due(Runtime *runtime);
 /* Moves the policy along the gradient of its loss. */
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
-/* Targets of n critics follow them, and the policy's target the policy, if there is one. */
-void critics_follow(Runtime *runtime, uint32_t n, bool policy);
 
-/* Any action, before ReplayMin=. */
-double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps);
+/* A whole step for a policy that gives one action: moves the n critics and, after every PolicyDelay= of
+ * their steps, the policy; then the targets of all follow. */
+int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
+
+/* Any action, until the round with which learning begins: with NSteps= above 1, windows are fewer than
+ * steps. */
+double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]);

@@ -13,22 +13,10 @@ static void ddpg_target(Tape *t, const void *arg) {
 }
 
 static int ddpg_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
-        const JobSettings *s = runtime_settings(runtime);
-        Rows rows = runtime_replay(runtime, draw, s->gamma);
-        double entropy;
-        int r;
+        Rows rows = runtime_replay(runtime, draw, runtime_settings(runtime)->gamma);
 
         runtime_targets(runtime, rows, ddpg_target, runtime_policy(runtime));
-        r = critics_move(runtime, rows, 1, steps);
-        if (r < 0 || !critics_policy_due(runtime))
-                return r;
-
-        r = critics_move_policy(
-                        runtime, rows, critics_policy_loss, runtime_policy(runtime), steps, &entropy);
-        if (r < 0)
-                return r;
-        critics_follow(runtime, 1, true);
-        return 0;
+        return critics_move_all(runtime, rows, 1, steps);
 }
 
 static int ddpg_learn(Runtime *runtime) {

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
+#include "lib/algorithm-traits.h"
 
 enum {
         STATE_OWED,  /* gradient steps that are due for the environment steps so far, and not yet taken */
@@ -48,7 +49,7 @@ static int dqn_step(Runtime *runtime, uint32_t draw, double rate, double *loss, 
 
         if (++*n >= (settings_present(s, SETTING_Learner_TargetInterval) ? s->target_interval
                                                                          : TARGET_INTERVAL)) {
-                runtime_copy(runtime, NET_TARGET, NET_POLICY);
+                runtime_follow(runtime);
                 *n = 0.0;
         }
         *loss += sum;
@@ -78,11 +79,9 @@ static int dqn_learn(Runtime *runtime) {
         return 0;
 }
 
-static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps) {
-        if (n_env_steps >= s->epsilon_steps)
-                return s->epsilon_end;
-        return s->epsilon_start +
-               (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
+static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
+        (void) n_windows;
+        return algorithm_epsilon(s, n_env_steps);
 }
 
 /* After a round less than one step is due. A checkpoint that claims more is refused: the learner would

@@ -10,7 +10,7 @@
 static int impala_learn(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
         double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
-        PolicyGradientTotal total = {};
+        ActorCriticTotal total = {};
         Rows rows;
         int r;
 
@@ -28,7 +28,7 @@ static int impala_learn(Runtime *runtime) {
                         return r;
         }
 
-        policy_gradient_report(runtime, &total, rate);
+        actor_critic_report(runtime, &total, rate);
         return 0;
 }
 

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loss of actor-critic methods without a surrogate: -advantage * log(probability), half the squared
- * error of the value, entropy. Each algorithm computes its own advantages and targets. */
+/* The loss of actor-critic methods without a surrogate: the policy's term is -advantage * log(probability).
+ * Each algorithm computes its own advantages and targets. */
 #pragma once
 
-#include "learner/runtime.h"
-
-typedef struct PolicyGradientTotal { /* over the gradient steps of a round */
-        double policy, value, entropy, norm;
-        uint64_t n_steps;
-} PolicyGradientTotal;
+#include "learner/algorithm/actor-critic.h"
 
 /* One gradient step on these rows of the batch, whose advantages and targets have been computed; adds its
  * statistics to `total`. 0, or -ERANGE. */
-int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradientTotal *total);
+int policy_gradient_step(Runtime *runtime, Rows rows, double rate, ActorCriticTotal *total);
 
 /* Records the same loss for advantages that are normalised already. */
 void policy_gradient_plain(Runtime *runtime, Tape *tape);
 /* Writes the noise scale of its gradient into the round's statistics, if the job asks for it. */
 void policy_gradient_noise(Runtime *runtime);
-
-/* Writes the means over the steps into the round's statistics. */
-void policy_gradient_report(Runtime *runtime, const PolicyGradientTotal *total, double rate);

@@ -105,7 +105,7 @@ static int sac_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
                 temperature_move(runtime, steps->critic_rate, entropy);
         if (!isfinite((float) temperature_of(runtime)))
                 return -ERANGE;
-        critics_follow(runtime, N_CRITICS, false);
+        runtime_follow(runtime);
         return 0;
 }
 

@@ -3,9 +3,9 @@
  * renamed, so that under its own name the file is always whole. The daemon decides which checkpoint
  * counts, and removes old ones.
  *
- * A tensor more needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list
+ * A new tensor needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list
  * the tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is
- * refused, so that otherwise no older one could be restored. */
+ * refused: listed without that condition, the new tensor would make all older checkpoints useless. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +104,10 @@ static void list_banks(TensorList *list, Learner *l) {
         row->shape[1] = layout->bank_bytes;
 }
 
-static void list_parameters(TensorList *list, Learner *l, const char *name, Net net) {
+static void list_parameters(TensorList *list, Learner *l, Net net) {
+        char name[NET_NAME_MAX];
+
+        algorithm_net_name(l->context.settings->algorithm, net, name);
         list->n += checkpoint_network_rows(list->format, name, l->runtime->networks[net],
                         l->runtime->nets[net]->parameters, list->rows + list->n);
 }
@@ -114,7 +117,7 @@ static void list_target(TensorList *list, Learner *l) {
         const Adam *target = l->runtime->nets[NET_TARGET];
 
         if (target && list->format >= 2)
-                list_parameters(list, l, NETWORK_TARGET, NET_TARGET);
+                list_parameters(list, l, NET_TARGET);
         else if (target)
                 tensor_add(list, "target.parameters", "F32", target->parameters, target->n);
 }
@@ -126,43 +129,33 @@ static void list_moments(TensorList *list, Learner *l) {
         policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
 
-/* Each learner has critics of its own, which are the same. Their targets have no optimiser. */
-static const char *const critic_names[_NET_MAX] = {
-        [NET_CRITIC] = "critic",
-        [NET_CRITIC_TARGET] = "critic-target",
-        [NET_CRITIC_2] = "critic-2",
-        [NET_CRITIC_2_TARGET] = "critic-2-target",
-};
+/* A network beside the policy. All learners have the same copy of it. Targets have no optimiser. */
+static void net_tensor_add(TensorList *list, const Learner *l, Net net, const char *name, const char *dtype,
+                void *data, uint64_t n) {
+        char of[NET_NAME_MAX], whole[TENSOR_NAME_MAX];
 
-static bool is_critic_with_optimiser(const Runtime *rt, Net net) {
-        return rt->nets[net] && (net == NET_CRITIC || net == NET_CRITIC_2);
-}
-
-static void critic_tensor_add(
-                TensorList *list, Net net, const char *name, const char *dtype, void *data, uint64_t n) {
-        char whole[TENSOR_NAME_MAX];
-
-        checkpoint_tensor_name(list->format, critic_names[net], name, whole);
+        algorithm_net_name(l->context.settings->algorithm, net, of);
+        checkpoint_tensor_name(list->format, of, name, whole);
         tensor_add(list, whole, dtype, data, n);
 }
 
-static void list_critic_numbers(TensorList *list, Learner *l) {
-        for (Net net = NET_CRITIC; net < _NET_MAX; net++)
-                if (is_critic_with_optimiser(l->runtime, net))
-                        critic_tensor_add(list, net, "adam.step", "I64", &l->runtime->nets[net]->step, 1);
+static void list_beside_numbers(TensorList *list, Learner *l) {
+        for (Net net = NET_OF(1); net < NETS_MAX; net += 2)
+                if (l->runtime->nets[net])
+                        net_tensor_add(list, l, net, "adam.step", "I64", &l->runtime->nets[net]->step, 1);
 }
 
-static void list_critics(TensorList *list, Learner *l) {
-        for (Net net = NET_CRITIC; net < _NET_MAX; net++) {
+static void list_beside(TensorList *list, Learner *l) {
+        for (Net net = NET_OF(1); net < NETS_MAX; net++) {
                 Adam *adam = l->runtime->nets[net];
 
                 if (!adam)
                         continue;
-                list_parameters(list, l, critic_names[net], net);
-                if (!is_critic_with_optimiser(l->runtime, net))
+                list_parameters(list, l, net);
+                if (net_is_target(net))
                         continue;
-                critic_tensor_add(list, net, "adam.m", "F32", adam->m, adam->n);
-                critic_tensor_add(list, net, "adam.v", "F32", adam->v, adam->n);
+                net_tensor_add(list, l, net, "adam.m", "F32", adam->m, adam->n);
+                net_tensor_add(list, l, net, "adam.v", "F32", adam->v, adam->n);
         }
 }
 
@@ -245,7 +238,7 @@ static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) 
 
                 (void) snprintf(name, sizeof(name), "slots.snapshots.%" PRIu32, a);
                 row = tensor_add(list, name, "U8", segment + layout->snapshots_at[banks ? banks[a] & 1 : 0],
-                                layout->envs);
+                                layout->envs / layout->agents);
                 row->n_dims = 2;
                 row->shape[1] = layout->snapshot_stride;
         }
@@ -260,12 +253,12 @@ size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, Tenso
         if (overlap)
                 list_flights(&list, l);
         list_store_numbers(&list, l);
-        list_critic_numbers(&list, l);
+        list_beside_numbers(&list, l);
         if (l->context.learner == 0) { /* the others see what it reads */
-                list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
+                list_parameters(&list, l, NET_POLICY);
                 list_moments(&list, l);
         }
-        list_critics(&list, l);
+        list_beside(&list, l);
         list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
         list_store_bytes(&list, l);
@@ -278,7 +271,7 @@ size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, Tenso
 size_t learner_parameters(Learner *l, TensorRow *ret) {
         TensorList list = { .rows = ret, .format = PARAMETERS_FORMAT_NEWEST };
 
-        list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
+        list_parameters(&list, l, NET_POLICY);
         return list.n;
 }
 
@@ -416,7 +409,7 @@ static int write_over_reserve(Learner *l, const Content *content, const char *na
         return write_and_rename(l, fd, CHECKPOINT_RESERVE, content, name, ret_sha256);
 }
 
-/* One that an earlier life reserved under another user id cannot be opened, and is replaced. */
+/* A file that an earlier life reserved under another user id cannot be opened, and is replaced. */
 static int open_reserve(Learner *l) {
         const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
         int fd = openat(l->context.state_fd, CHECKPOINT_RESERVE, flags, 0644);

@@ -140,7 +140,12 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-static int read_tensors(Learner *l, const Checkpoint *checkpoint) {
+/* What slots carry from round to round: none of it decides what a policy does in an episode of its own. */
+static bool is_of_slots(const char *tensor) {
+        return strncmp(tensor, "slots.", strlen("slots.")) == 0;
+}
+
+static int read_tensors(Learner *l, const Checkpoint *checkpoint, bool plays) {
         const Safetensors *file = checkpoint->file;
         _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
         size_t n;
@@ -154,6 +159,8 @@ static int read_tensors(Learner *l, const Checkpoint *checkpoint) {
         for (size_t i = 0; i < n; i++) {
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
+                if (r == -EMEDIUMTYPE && plays && is_of_slots(rows[i].name))
+                        continue;
                 if (r == -ENOENT || r == -EMEDIUMTYPE)
                         return refuse_shape(l, file, rows[i].name, r == -ENOENT);
                 if (r < 0)
@@ -212,12 +219,17 @@ static bool net_possible(const Adam *net) {
 }
 
 static bool stores_possible(const Runtime *rt) {
-        for (Net net = NET_TARGET; net < _NET_MAX; net++)
+        for (Net net = NET_TARGET; net < NETS_MAX; net++)
                 if (rt->nets[net] && !net_possible(rt->nets[net]))
                         return false;
         if (rt->buffer && !buffer_possible(rt->buffer))
                 return false;
-        return !rt->replay || replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
+        if (!rt->replay)
+                return true;
+        /* A density has no bounds, and the network none of its actions. */
+        if (rt->network->act == ACT_GAUSSIAN)
+                return replay_possible(rt->replay, -INFINITY, INFINITY);
+        return replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
 }
 
 static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_version) {
@@ -276,7 +288,7 @@ static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
         int r;
 
-        r = l->context.learner == 0 ? read_tensors(l, checkpoint) : 0;
+        r = l->context.learner == 0 ? read_tensors(l, checkpoint, false) : 0;
         if (r < 0)
                 return r;
         if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
@@ -285,7 +297,7 @@ static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         return 0;
 }
 
-static int restore_file(Learner *l) {
+static int restore_file(Learner *l, bool plays) {
         _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
         char reason[SAFETENSORS_REASON_MAX];
         int r;
@@ -299,7 +311,7 @@ static int restore_file(Learner *l) {
         r = check_metadata(l, &checkpoint);
         if (r < 0)
                 return r;
-        r = read_tensors(l, &checkpoint);
+        r = read_tensors(l, &checkpoint, plays);
         if (r < 0)
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
@@ -309,17 +321,17 @@ static int restore_file(Learner *l) {
         return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;
 }
 
-static int restore(Learner *l) {
+static int restore(Learner *l, bool plays) {
         struct stat st;
 
         if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
                         S_ISREG(st.st_mode))
-                return restore_file(l);
+                return restore_file(l, plays);
         runtime_copy_targets(l->runtime);
         return 0;
 }
 
-int learner_restore(Learner *l) {
+int learner_restore(Learner *l, bool plays) {
         bool first;
         int r, met;
 
@@ -331,10 +343,10 @@ int learner_restore(Learner *l) {
         first = l->context.learner == 0;
         r = runtime_meet(l->runtime);
         if (r == 0 && first)
-                r = restore(l);
+                r = restore(l, plays);
         met = runtime_meet(l->runtime);
         if (met >= 0 && !first)
-                r = restore(l);
+                r = restore(l, plays);
         if (met < 0)
                 (void) fprintf(stderr,
                                 "actord-learner: another learner has stopped before the first round\n");

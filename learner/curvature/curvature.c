@@ -162,7 +162,7 @@ void curvature_measure(Curvature *c, void (*loss)(Runtime *runtime, Tape *tape))
         if (whole)
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
-        /* Products that came to nothing were paid for, too. */
+        /* Products that led to no result were paid for, too. */
         if (bent || whole)
                 statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

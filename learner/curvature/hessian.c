@@ -174,6 +174,8 @@ static void layer_activate(const Hessian *h, uint32_t i, uint32_t shard) {
                                 y[k] = fmax(x, 0.0);
                                 slope[k] = x > 0.0 ? 1.0 : 0.0;
                                 break;
+                        case LAYER_SILU:
+                        case LAYER_MISH: assert(!"unreachable: settings are checked"); break;
                         }
                 }
 }

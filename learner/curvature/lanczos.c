@@ -65,8 +65,8 @@ static void vector_scale(double *x, double factor, size_t n) {
                 x[i] *= factor;
 }
 
-/* Clears the product of step k of the basis; its part along vector k is what the diagonal holds. Returns
- * what is left of its length. */
+/* Subtracts from the product of step k its parts along the basis. Its part along vector k is entry k of the
+ * diagonal. Returns the length that remains. */
 static double step_clear(Lanczos *l, uint32_t k) {
         double *product = l->basis + (k + 1) * l->n;
 

@@ -50,8 +50,8 @@ double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
         for (uint32_t a = 0; a < n; a++) {
                 Rows rows = { .order = all.order + (size_t) a * share, .n = share };
 
-                /* What is not finite here is not finite in the round's first update either, which then
-                 * says so. */
+                /* A number that is not finite here is not finite in the round's first update either, which
+                 * reports it. */
                 if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
                         return NAN;
                 for (uint32_t i = 0; i < runtime_blocks(rt); i++)

@@ -20,6 +20,19 @@ void naive_product(const Product *p) {
                 }
 }
 
+static double sigmoid(double x) {
+        return 1.0 / (1.0 + exp(-x));
+}
+
+void naive_slopes(const float *x, size_t n, uint32_t activation, float *ret) {
+        for (size_t i = 0; i < n; i++) {
+                double at = (double) x[i], s = sigmoid(at), t = tanh(log1p(exp(at)));
+
+                ret[i] = (float) (activation == LAYER_SILU ? s + at * s * (1.0 - s)
+                                                           : t + at * s * (1.0 - t * t));
+        }
+}
+
 void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation) {
         for (uint32_t u = 0; u < n; u++)
                 for (uint32_t r = 0; r < stride; r++) {
@@ -30,6 +43,10 @@ void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t strid
                                 *x = tanhf(*x);
                         else if (activation == LAYER_RELU)
                                 *x = fmaxf(*x, 0.0f);
+                        else if (activation == LAYER_SILU)
+                                *x = (float) ((double) *x * sigmoid((double) *x));
+                        else if (activation == LAYER_MISH)
+                                *x = (float) ((double) *x * tanh(log1p(exp((double) *x))));
                 }
 }
 
@@ -45,6 +62,8 @@ void naive_activation_backward(float *dy, const float *y, float *dbias, uint32_t
                                 *d *= 1.0f - x * x;
                         else if (activation == LAYER_RELU && x <= 0.0f)
                                 *d = 0.0f;
+                        else if (activation == LAYER_SILU || activation == LAYER_MISH)
+                                *d *= x;
                         sum += (double) *d;
                 }
                 dbias[u] = (float) sum;

@@ -45,6 +45,18 @@ KERNEL_TARGET static void KERNEL(bias_activate)(float *restrict y, const float *
         kernel_activate(y, (size_t) n * stride, activation);
 }
 
+KERNEL_TARGET static void KERNEL(slopes)(
+                const float *restrict x, size_t n, uint32_t activation, float *restrict ret) {
+        assert(activation == LAYER_SILU || activation == LAYER_MISH);
+
+        if (activation == LAYER_SILU)
+                for (size_t i = 0; i < n; i++)
+                        ret[i] = elementary_silu_slope(x[i]);
+        else
+                for (size_t i = 0; i < n; i++)
+                        ret[i] = elementary_mish_slope(x[i]);
+}
+
 /* One unit's; activation is a constant where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_backward)(
                 float *dy, const float *y, uint32_t stride, uint32_t activation) {
@@ -61,10 +73,18 @@ KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_bac
                                 d *= KERNEL_FUSED(-x, x, (KERNEL(Vector)){} + 1.0f);
                         else if (activation == LAYER_RELU)
                                 d = (KERNEL(Vector))((KERNEL(Mask)) d & (x > 0.0f));
+                        else if (activation != LAYER_NONE)
+                                d *= x;
                         *(KERNEL(Loose) *) (dy + at) = d;
                         sums[part] += d;
                 }
         return lanes_sum((const float *) sums);
+}
+
+/* Apart, so that the loops of the others stay as they are. */
+KERNEL_TARGET static __attribute__((noinline)) float KERNEL(slopes_backward)(
+                float *d, const float *slopes, uint32_t stride) {
+        return KERNEL(unit_backward)(d, slopes, stride, LAYER_MISH);
 }
 
 KERNEL_TARGET static void KERNEL(activation_backward)(float *restrict dy, const float *restrict y,
@@ -77,6 +97,8 @@ KERNEL_TARGET static void KERNEL(activation_backward)(float *restrict dy, const 
                 case LAYER_NONE: sum = KERNEL(unit_backward)(d, x, stride, LAYER_NONE); break;
                 case LAYER_TANH: sum = KERNEL(unit_backward)(d, x, stride, LAYER_TANH); break;
                 case LAYER_RELU: sum = KERNEL(unit_backward)(d, x, stride, LAYER_RELU); break;
+                case LAYER_SILU:
+                case LAYER_MISH: sum = KERNEL(slopes_backward)(d, x, stride); break;
                 }
                 dbias[u] = (accumulate ? dbias[u] : 0.0f) + sum;
         }

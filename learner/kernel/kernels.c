@@ -17,8 +17,9 @@
 typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
 typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
 
-/* Of products in double precision: 4 rows of sums at a time, of one vector each, over BLOCK_DEPTH numbers
- * of the factor that lies in vectors, copied together. TAKE_BLOCK: so many numbers stay near. */
+/* Products in double precision are computed in blocks: BLOCK_ROWS rows of sums, each one vector of
+ * BLOCK_WIDTH, over BLOCK_DEPTH numbers, which are copied beside each other first. TAKE_BLOCK: how many
+ * numbers are taken at once, so that they stay in the cache. */
 enum { BLOCK_WIDTH = 8, BLOCK_ROWS = 4, BLOCK_DEPTH = 128, TAKE_BLOCK = 1024 };
 typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8), may_alias));
 
@@ -32,6 +33,8 @@ typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8),
         X(void, bias_activate,                                                                              \
                         (float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation),    \
                         (y, bias, n, stride, activation))                                                   \
+        X(void, slopes, (const float *x, size_t n, uint32_t activation, float *ret),                        \
+                        (x, n, activation, ret))                                                            \
         X(void, activation_backward,                                                                        \
                         (float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,              \
                                         uint32_t activation, bool accumulate),                              \

@@ -38,7 +38,10 @@ void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, ui
 
 /* y = activation(y + bias), y [n][stride] */
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
-/* dy *= activation'(y); dbias = (accumulate ? dbias : 0) + row sums of dy */
+/* The slopes of SILU and MISH, which do not follow from what they write: ret = activation'(x), n numbers */
+void kernel_slopes(const float *x, size_t n, uint32_t activation, float *ret);
+/* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: what the activation wrote; of
+ * SILU and MISH the slopes. */
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 
@@ -97,6 +100,7 @@ void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
  * bits, the others nearly the same numbers, as they are from the C library and in double precision. */
 void naive_product(const Product *p);
 void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
+void naive_slopes(const float *x, size_t n, uint32_t activation, float *ret);
 void naive_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 void naive_categorical(const float *logits, const int32_t *choice, uint32_t n, uint32_t stride,

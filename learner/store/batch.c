@@ -26,6 +26,7 @@ Batch *batch_free(Batch *batch) {
         free(batch->rewards);
         free(batch->scaled);
         free(batch->ends);
+        free(batch->metrics);
         free(batch->behaviour_log_probability);
         free(batch->log_probability);
         free(batch->value);
@@ -54,6 +55,8 @@ static int batch_allocate(Batch *b) {
         b->rewards = calloc(n, sizeof(double));
         b->scaled = calloc(n, sizeof(float));
         b->ends = calloc(n, sizeof(uint8_t));
+        b->metrics = calloc(
+                        b->n_metrics > 0 ? n : 1, sizeof(double) * (b->n_metrics > 0 ? b->n_metrics : 1));
         b->behaviour_log_probability = calloc(n, sizeof(float));
         b->log_probability = calloc(n, sizeof(float));
         b->value = calloc(n, sizeof(float));
@@ -66,7 +69,7 @@ static int batch_allocate(Batch *b) {
         b->lost = calloc(slots, sizeof(uint8_t));
 
         return (b->observations || b->pixels) && b->choices && b->actions && b->rewards && b->scaled &&
-                                               b->ends && b->behaviour_log_probability &&
+                                               b->ends && b->metrics && b->behaviour_log_probability &&
                                                b->log_probability && b->value && b->advantage && b->target &&
                                                b->order && b->n_finals && b->taken && b->actors && b->lost
                                ? 0
@@ -99,6 +102,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         b->n_action = shape->n_action;
         b->act = shape->act;
         b->images = shape->images;
+        b->n_metrics = shape->n_metrics;
         b->step_rows = (uint32_t) step_rows;
         b->next_rows = (uint32_t) (step_rows + shape->envs);
         b->block_rows = (uint32_t) block_rows;
@@ -137,6 +141,7 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
                                         .n_action = page->network.n_action,
                                         .act = page->network.act,
                                         .images = page->network.pixels,
+                                        .n_metrics = (uint32_t) l->n_metrics,
                                         .frames = page->network.pixels ? (uint32_t) l->frames : 1,
                                         .finals_max = (uint32_t) l->finals_max,
                         },

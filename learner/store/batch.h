@@ -26,6 +26,7 @@ typedef struct Batch {
         /* K: of an image a row has the newest of K frames, and the others lie in the rows before; 1: all
          * of it */
         uint32_t frames;
+        uint32_t n_metrics;    /* of an episode */
         uint32_t block_frames; /* of one rollout: K - 1 rows of what was seen before, then its block */
         size_t n_rows;
 
@@ -36,6 +37,7 @@ typedef struct Batch {
         double *rewards;     /* raw */
         float *scaled;       /* rewards as learned from */
         uint8_t *ends;       /* EndKind */
+        double *metrics;     /* [n_rows][n_metrics]: of the episode that ended there */
         float *behaviour_log_probability; /* what the actor said */
         float *log_probability, *value;   /* recomputed by the learner */
         float *advantage, *target;
@@ -53,7 +55,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* Of what a row has of its observation: numbers, bytes, and where they are. */
+/* The part of an observation that a row holds itself: how many numbers and bytes it has, and where they
+ * are. */
 static inline size_t batch_frame_numbers(const Batch *batch) {
         assert(batch->frames > 0);
 
@@ -86,6 +89,11 @@ static inline size_t batch_block(const Batch *batch, uint32_t block) {
 /* The block that an actor's rollout goes into: its own, or the only one there is. */
 static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
+}
+
+/* Step t of row s of each step, the rows of all blocks counted on. */
+static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) {
+        return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
 /* The slot whose steps are row s of each step, the rows of all blocks counted on. */

@@ -13,7 +13,8 @@ void tape_begin_with(Tape *tape, const TapeShape *shape) {
         tape->n_nodes = tape->n_losses = tape->n_sums = tape->n_columns = 0;
 }
 
-/* Whether its columns lie elsewhere. */
+/* Whether the values exist already, in the batch or in a network's output: the tape needs no columns for
+ * them. */
 static bool is_given(TapeOp op) {
         return op == TAPE_COLUMN || op == TAPE_TERM || op == TAPE_INPUT || op == TAPE_NETWORK ||
                op == TAPE_OUTPUT;
@@ -100,6 +101,25 @@ Node tape_input(Tape *tape, Input input) {
                         (TapeNode){ .op = TAPE_INPUT, .of = input, .width = tape->shape->n_inputs[input] });
 }
 
+/* The next place of the network that no node before has. */
+static uint32_t pass_take(Tape *tape, uint32_t net) {
+        const TapeShape *shape = tape->shape;
+        uint32_t n = 0;
+
+        for (Node k = 0; k < tape->n_nodes; k++) {
+                TapeNode *node = &tape->nodes[k];
+
+                if (node->op != TAPE_NETWORK)
+                        continue;
+                if (shape->first_pass[node->of] == shape->first_pass[net])
+                        n++;
+                if (node->of == net && net == shape->trained)
+                        node->again = true;
+        }
+        assert(n < shape->n_passes[net] && shape->first_pass[net] + n < TAPE_PASSES_MAX);
+        return shape->first_pass[net] + n;
+}
+
 Node tape_network(Tape *tape, uint32_t net, Node input) {
         const TapeNode *x = node_of(tape, input);
         const Network *network;
@@ -107,13 +127,12 @@ Node tape_network(Tape *tape, uint32_t net, Node input) {
         assert(tape->shape && net < TAPE_NETS_MAX && tape->shape->networks[net]);
         network = tape->shape->networks[net];
         assert(x->width == network->n_observation);
-        assert(!x->moves || (net != tape->shape->trained && !x->late));
-        for (Node k = 0; k < tape->n_nodes; k++)
-                assert(tape->nodes[k].op != TAPE_NETWORK || tape->nodes[k].of != net);
+        assert(!x->moves || !x->late);
 
         return append(tape, (TapeNode){
                                             .op = TAPE_NETWORK,
                                             .of = net,
+                                            .pass = pass_take(tape, net),
                                             .a = input,
                                             .width = network->n_observation,
                                             .moves = x->moves || net == tape->shape->trained,
@@ -242,7 +261,7 @@ Node tape_max(Tape *tape, Node a, Node b) {
         return binary(tape, TAPE_MAX, a, b);
 }
 
-/* What jumps has no gradient. */
+/* A function with jumps has no gradient. */
 Node tape_exceeds(Tape *tape, Node x, double bound) {
         assert(x < tape->n_nodes);
 

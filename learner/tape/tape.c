@@ -61,9 +61,9 @@ static const float *value_of(const Tape *tape, const TapePlace *place, Node node
         if (n->op == TAPE_INPUT)
                 return place->inputs[n->of];
         if (n->op == TAPE_OUTPUT)
-                return place->passes[tape->nodes[n->a].of]->output[n->of];
+                return place->passes[tape->nodes[n->a].pass]->output[n->of];
         if (n->op == TAPE_NETWORK)
-                return place->passes[n->of]->input;
+                return place->passes[n->pass]->input;
         return place->values + (size_t) n->at * place->stride;
 }
 
@@ -73,14 +73,14 @@ static float *d_of(const Tape *tape, const TapePlace *place, Node node) {
         if (n->op == TAPE_TERM)
                 return place->d_terms[n->of];
         if (n->op == TAPE_OUTPUT)
-                return place->passes[tape->nodes[n->a].of]->d_output[n->of];
+                return place->passes[tape->nodes[n->a].pass]->d_output[n->of];
         return place->d + (size_t) n->at * place->stride;
 }
 
 static void network_forward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         const float *x = value_of(tape, place, node->a);
-        Pass *pass = place->passes[node->of];
+        Pass *pass = place->passes[node->pass];
 
         pass->stride = place->stride;
         if (x != pass->input)
@@ -90,7 +90,7 @@ static void network_forward(const Tape *tape, const TapePlace *place, Node k) {
 
 /* Nothing has arrived at what a network tells: it may be that no node reads it. */
 static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
-        const Pass *pass = place->passes[tape->nodes[k].of];
+        const Pass *pass = place->passes[tape->nodes[k].pass];
 
         for (uint32_t i = 0; i < pass->network->n_layers; i++)
                 if (pass->network->layers[i].output != OUTPUT_HIDDEN)
@@ -99,18 +99,19 @@ static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
                                                         sizeof(float));
 }
 
-/* To the parameters of the trained network; through the others, to what they read. */
+/* To the parameters of the trained network; and through each, to what it reads. A later pass of the trained
+ * one was here before and left its gradient. */
 static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
-        const float *parameters = place->parameters[node->of];
-        Pass *pass = place->passes[node->of];
+        float *d_input = tape->nodes[node->a].moves ? place->d_input : NULL;
+        float *gradient = node->of == tape->shape->trained ? place->gradient : NULL;
 
-        if (node->of == tape->shape->trained) {
-                pass_backward(pass, parameters, place->accumulate, place->gradient);
+        pass_backward(place->passes[node->pass], place->parameters[node->of],
+                        place->accumulate || node->again, gradient, d_input);
+        if (!d_input)
                 return;
-        }
-        pass_backward_input(pass, parameters, place->d_input);
-        kernel_add(d_of(tape, place, node->a), place->d_input, (size_t) node->width * place->stride);
+        assert(tape->nodes[node->a].width == node->width);
+        kernel_add(d_of(tape, place, node->a), d_input, (size_t) node->width * place->stride);
 }
 
 #define KERNEL_TEMPLATE "learner/tape/tape-wide.h"

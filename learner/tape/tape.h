@@ -21,13 +21,14 @@
 #include "learner/gradient.h"
 
 enum {
-        TAPE_NODES_MAX = 64,
+        TAPE_NODES_MAX = 128,
         TAPE_OUTPUTS_MAX = 8,
-        TAPE_NETS_MAX = 8,
-        TAPE_WIDE_MAX = 24, /* nodes that are as wide as an action */
+        TAPE_NETS_MAX = 16,
+        TAPE_PASSES_MAX = 32, /* applications of networks */
+        TAPE_WIDE_MAX = 24,   /* nodes that are as wide as an action, for each pass of a network */
 };
 
-/* What a row of the batch has. */
+/* Columns of a row of the batch. */
 typedef enum Column {
         COLUMN_ADVANTAGE,
         COLUMN_TARGET,
@@ -47,8 +48,8 @@ typedef enum Input {
         _INPUT_MAX,
 } Input;
 
-/* What the network says of a row now. Where it estimates the value of each action, TERM_VALUE is that of
- * the action that was taken, and there is no probability. */
+/* The network's present output for a row. Where it estimates the value of each action, TERM_VALUE is that
+ * of the action that was taken, and there is no probability. */
 typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } Term;
 
 typedef enum TapeOp {
@@ -91,6 +92,8 @@ typedef struct TapeNode {
         float number, other; /* constants, rounded for jets too: it is the same loss */
         bool moves;          /* it depends on a term or on parameters that are trained: it has a gradient */
         bool late;           /* and gets the row's weight there: tape_term_late() */
+        uint32_t pass;       /* NETWORK: its place */
+        bool again;          /* NETWORK: the trained one, which a later node applies too */
 } TapeNode;
 
 typedef struct TapeLoss {
@@ -108,6 +111,9 @@ typedef struct TapeSum {
 typedef struct TapeShape {
         uint32_t n_inputs[_INPUT_MAX];
         const Network *networks[TAPE_NETS_MAX];
+        /* Where a network is applied: n_passes places from first_pass on. Networks of one shape may share
+         * them. */
+        uint32_t first_pass[TAPE_NETS_MAX], n_passes[TAPE_NETS_MAX];
         uint32_t trained; /* the network that the gradient is for; the others' parameters stay as they are */
 } TapeShape;
 
@@ -133,7 +139,8 @@ Node tape_term(Tape *tape, Term term);
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
-/* A network whose input these columns are; then its outputs. Each network is applied once. */
+/* A network whose input these columns are; then its outputs. It is applied as often as there are passes for
+ * it; what the trained one is due to each of them is added up, the last one first. */
 Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
 Node tape_join(Tape *tape, Node a, Node b); /* the columns of a, then those of b */
@@ -187,7 +194,7 @@ typedef struct TapePlace {
 
         /* Of tapes with networks: */
         const float *inputs[_INPUT_MAX]; /* [width][stride] */
-        Pass *passes[TAPE_NETS_MAX];     /* a place of its own for each that is applied */
+        Pass *passes[TAPE_PASSES_MAX];   /* as TapeShape numbers them */
         const float *parameters[TAPE_NETS_MAX];
         float *d_input;  /* [the widest input of a network][stride] */
         float *gradient; /* of the trained network */

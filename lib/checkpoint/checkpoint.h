@@ -18,11 +18,14 @@
 #define METADATA_VERSION     "version"
 #define METADATA_ENVIRONMENT "environment"
 #define METADATA_ARITHMETIC  "arithmetic"
-/* Of a job that went on from another: "1 until round 120", several with commas. */
+/* Where a job went on from a checkpoint of another arithmetic: "1 until round 120", several with commas. */
 #define METADATA_ARITHMETIC_BEFORE "arithmetic_before"
 #define METADATA_ROUND             "round"
 #define METADATA_POLICY            "policy_version"
 #define METADATA_POLICY_SHA256     "policy_sha256"
+/* Of an exported policy, what it reads: "numbers"; "bytes", each divided by 255; "choice", a 1 among
+ * zeros. */
+#define METADATA_OBSERVATION "observation"
 
 /* The two kinds of files: a checkpoint, and a file of parameters alone, with which any job may begin. The
  * number of the format follows. */

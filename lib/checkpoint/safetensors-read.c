@@ -362,7 +362,7 @@ static bool names_differ(const Safetensors *file, char *reason) {
 
         texts = calloc(SAFETENSORS_ENTRIES_MAX + SAFETENSORS_METADATA_MAX, sizeof(*texts));
         if (!texts)
-                return refuse(reason, "there is no memory to read it");
+                return refuse(reason, "there is not enough memory to read it");
         for (size_t i = 0; i < file->n_entries; i++)
                 texts[i] = file->entries[i].name;
         if (!texts_differ(texts, file->n_entries))

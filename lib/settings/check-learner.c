@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks of what the learner is told: values of [Learner] that contradict each other, or the rounds that
  * the rest of the job makes. */
+#include <math.h>
+
 #include "lib/algorithm-traits.h"
+#include "lib/environments.h"
 #include "lib/fragment.h"
+#include "lib/regulation.h"
 #include "lib/rng.h"
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
@@ -40,7 +44,7 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* What is left of a step from the round before counts as well. */
+        /* The fraction of a step that the previous round left counts as well. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);
@@ -82,6 +86,117 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         check_draws(reader, settings);
 }
 
+/* Recorded episodes have actions, so nothing asks a policy for them. */
+static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
+        const Distribution *row = distribution_of(settings);
+
+        if (!algorithm_row(settings->algorithm)->offline)
+                return;
+        if (!settings->dataset[0])
+                reader_complain(reader, "Learner", "Dataset", "",
+                                "%s learns from recorded episodes: name a main_data.hdf5, which `actorctl "
+                                "export JOB --rollouts` writes",
+                                choice_algorithm_to_string(settings->algorithm));
+        if (settings_present(settings, SETTING_Job_StopReturn)) {
+                char text[SETTING_TEXT_MAX];
+
+                setting_print(settings, SETTING_Job_StopReturn, text);
+                reader_complain(reader, "Job", "StopReturn", text,
+                                "the episodes of its rounds are those of the data set: write StopReturn= "
+                                "under [Evaluation]");
+        }
+        if (!row || row->host[FRAGMENT_STEP] != HOST_ACTOR || row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "actors that read a data set ask for no actions: single-learner-coarse, "
+                                "multi-learner and async can do that");
+}
+
+/* One complaint: what is wrong with the first of these hides the rest. */
+static void check_envelope(SettingsReader *reader, const JobSettings *settings) {
+        char text[SETTING_TEXT_MAX];
+
+        setting_print(settings, SETTING_Learner_EnvelopeP, text);
+        if (!regulation_symmetric(settings))
+                reader_complain(reader, "Learner", "EnvelopeP", text, "P must be symmetric");
+        else if (!regulation_positive(settings))
+                reader_complain(reader, "Learner", "EnvelopeP", text,
+                                "P must be positive definite: s' P s <= 1 is no envelope without");
+        else if (!regulation_contracts(settings, settings->alpha)) {
+                /* Printed with six digits, and accepted if it is written so. */
+                double least = ceil(regulation_least_alpha(settings) * 1e6) / 1e6;
+
+                setting_print(settings, SETTING_Learner_Alpha, text);
+                if (least > 1)
+                        reader_complain(reader, "Learner", "ControllerF", "",
+                                        "the controller does not keep the model in the envelope: "
+                                        "(A + B F)' P (A + B F) is not below P");
+                else
+                        reader_complain(reader, "Learner", "Alpha", text,
+                                        "(A + B F)' P (A + B F) is not below Alpha P: write %.6f or more",
+                                        least);
+        }
+        for (uint32_t i = 0; regulation_positive(settings) && i < settings->safety_set.n; i++) {
+                double most = settings->safety_set.values[i], reach = regulation_reach(settings, i);
+
+                if (most == 0 || reach <= most)
+                        continue;
+                setting_print(settings, SETTING_Learner_SafetySet, text);
+                reader_complain(reader, "Learner", "SafetySet", text,
+                                "the envelope reaches to %.6g in number %u of the state, beyond %.6g: take "
+                                "a larger EnvelopeP=",
+                                reach, i + 1, most);
+        }
+}
+
+/* A controller, its model and an envelope come together. */
+static void check_regulation(SettingsReader *reader, const JobSettings *settings) {
+        static const Setting alone[] = { SETTING_Learner_ControllerGain, SETTING_Learner_Alpha,
+                SETTING_Learner_SafetySet };
+        bool needed = algorithm_row(settings->algorithm)->regulated;
+        const char *word = choice_algorithm_to_string(settings->algorithm);
+        uint32_t n, m;
+
+        if (!regulation_asked(settings)) {
+                if (needed)
+                        reader_complain(reader, "Job", "Algorithm", word,
+                                        "it learns beside a controller: give ModelA=, ModelB=, "
+                                        "ControllerF=, EnvelopeP= and Alpha=");
+                for (size_t i = 0; !needed && i < G_N_ELEMENTS(alone); i++) {
+                        char text[SETTING_TEXT_MAX];
+
+                        if (!settings_present(settings, alone[i]) ||
+                                        !algorithm_uses(settings->algorithm, alone[i]))
+                                continue;
+                        setting_print(settings, alone[i], text);
+                        /* `actorctl show` and checkpoints write defaults, too. */
+                        if (strcmp(text, setting_row(alone[i])->fallback) == 0)
+                                continue;
+                        reader_complain(reader, "Learner", setting_row(alone[i])->key, text,
+                                        "it means nothing without ModelA=, ModelB=, ControllerF= and "
+                                        "EnvelopeP=");
+                }
+                return;
+        }
+        if (!algorithm_uses(settings->algorithm, SETTING_Learner_EnvelopeP))
+                return; /* each key is refused already */
+        if (!regulation_shaped(settings, &n, &m)) {
+                reader_complain(reader, "Learner", "EnvelopeP", "",
+                                "with n numbers in a state and m in an action EnvelopeP= and ModelA= are n "
+                                "times n, ModelB= n times m, ControllerF= m times n, SafetySet= n numbers "
+                                "or none; here they are %u, %u, %u, %u and %u numbers",
+                                settings->envelope_p.n, settings->model_a.n, settings->model_b.n,
+                                settings->controller_f.n, settings->safety_set.n);
+                return;
+        }
+        if (!settings_present(settings, SETTING_Learner_Alpha)) {
+                reader_complain(reader, "Learner", "Alpha", "",
+                                "say to which share s' P s of the model falls in each step");
+                return;
+        }
+        check_envelope(reader, settings);
+}
+
 /* A temperature is either given or learned. */
 static void check_temperature(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
@@ -95,6 +210,34 @@ static void check_temperature(SettingsReader *reader, const JobSettings *setting
                         "Temperature= is given, so none is learned for this: leave one of the two unset");
 }
 
+/* The slots of an actor come in pairs, and a pair ends within an invocation. */
+static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
+        const char *word = choice_algorithm_to_string(settings->algorithm);
+        uint32_t steps = algorithm_pair_steps(settings);
+        char text[SETTING_TEXT_MAX];
+
+        if (steps == 0)
+                return;
+        if (settings->envs_per_actor % 2 != 0) {
+                setting_print(settings, SETTING_Actor_EnvsPerActor, text);
+                reader_complain(reader, "Actor", "EnvsPerActor", text,
+                                "Algorithm=%s compares the environments of an actor in pairs: write an even "
+                                "number",
+                                word);
+        }
+        if (steps > settings->rollout_steps) {
+                setting_print(settings, SETTING_Actor_PairSteps, text);
+                reader_complain(reader, "Actor", "PairSteps", text,
+                                "a pair ends with its invocation, after RolloutSteps=%u",
+                                settings->rollout_steps);
+        }
+        if (environment_is_job(settings->environment))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "Algorithm=%s begins two rollouts in one snapshot, and an inner job has "
+                                "none: take ppo",
+                                word);
+}
+
 static void check_learner(SettingsReader *reader, const JobSettings *settings) {
         if (settings->adam_beta1 >= 1)
                 reader_complain(reader, "Learner", "AdamBeta1", "1", "Adam divides by one minus this");
@@ -103,6 +246,17 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
         if (settings->kl_weight > 0 && settings->kl_target <= 0)
                 reader_complain(reader, "Learner", "KLTarget", "0",
                                 "KLWeight= adapts to it, so it must be above 0");
+}
+
+/* The second derivatives of the activations are known of tanh and relu. */
+static void check_curvature(SettingsReader *reader, const JobSettings *settings) {
+        if (settings->activation != ACTIVATION_SILU && settings->activation != ACTIVATION_MISH)
+                return;
+        if (settings_curvature(settings) != CURVATURE_NONE)
+                reader_complain(reader, "Learner", "Activation",
+                                choice_activation_to_string(settings->activation),
+                                "curvature (Curvature=, or a scheduler that measures it) needs tanh or "
+                                "relu");
 }
 
 /* Checks the layers together, as they may be valid one by one only. */
@@ -119,6 +273,7 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                                                        "behind them");
                         break;
                 }
+        check_curvature(reader, settings);
         if (!convolutions)
                 return;
         if (settings->normalize_observations)
@@ -131,7 +286,7 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
         else if (settings_curvature(settings) != CURVATURE_NONE)
                 reader_complain(reader, "Scaling", "Policy",
                                 choice_scheduler_to_string(settings->scheduler.kind),
-                                "it measures curvature, and cannot with Convolutions=");
+                                "curvature cannot be measured with Convolutions=");
 }
 
 void settings_check_learner(SettingsReader *reader, const JobSettings *settings) {
@@ -140,7 +295,10 @@ void settings_check_learner(SettingsReader *reader, const JobSettings *settings)
 
         check_minibatch(reader, settings);
         check_replay(reader, settings);
+        check_dataset(reader, settings);
+        check_regulation(reader, settings);
         check_temperature(reader, settings);
+        check_pairs(reader, settings);
         check_learner(reader, settings);
         check_network(reader, settings);
 }

@@ -441,8 +441,9 @@ static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
         if (!algorithm_row(settings->algorithm)->stale)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "Algorithm=%s learns only from what the newest policy did, and actors that "
-                                "the learner does not wait for bring what older ones did: take one of %s, "
+                                "Algorithm=%s learns only from rollouts of the newest policy, and "
+                                "actors that the learner does not wait for bring those of older ones: "
+                                "take one of %s, "
                                 "or single-learner-coarse",
                                 choice_algorithm_to_string(settings->algorithm), others);
         if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&

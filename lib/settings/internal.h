@@ -19,14 +19,19 @@ typedef struct SettingsReader {
 } SettingsReader;
 
 #define PROBLEMS_MAX 20u /* that are told */
+/* That have a sentence. A text can have a mistake in each of its thousands of lines, and the daemon must
+ * not spend minutes on their sentences: only the number of the others is given. */
+#define SENTENCES_MAX 64u
 
 typedef struct Problem {
-        unsigned line; /* UINT_MAX: an override */
-        char *sentence;
+        unsigned line;  /* UINT_MAX: an override */
+        char *sentence; /* NULL: it is only counted */
 } Problem;
 
 void problem_free(gpointer problem);
 int problem_compare(gconstpointer a, gconstpointer b); /* of Problem *: by lines */
+/* As many have a sentence as may. Then the problem is counted, and the answer is true. */
+bool problem_count(SettingsReader *reader);
 /* Takes the sentence. */
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);
 void complain_line(SettingsReader *reader, unsigned line, const char *reason);

@@ -26,7 +26,7 @@ const SettingRow *setting_row(Setting i) {
 
 /* The rows of some lists have more columns than the word. */
 #define X(name, word, ...)        word,
-#define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) };
+#define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) NULL };
 CHOICES(TABLE)
 #undef TABLE
 #undef X
@@ -50,7 +50,7 @@ static const char *word_now(const char *word) {
                 return value < ELEMENTSOF(words_##type) ? words_##type[value] : NULL;   \
         }                                                                               \
         int choice_##type##_from_string(const char *word) {                             \
-                for (size_t i = 0; i < ELEMENTSOF(words_##type); i++)                   \
+                for (size_t i = 0; words_##type[i]; i++)                                \
                         if (strcmp(words_##type[i], word_now(word)) == 0)               \
                                 return (int) i;                                         \
                 return -EINVAL;                                                         \
@@ -62,6 +62,24 @@ static const char *word_now(const char *word) {
         }
 CHOICES(TABLE)
 #undef TABLE
+
+const char *const *setting_words(Setting i) {
+        static const char *const yes_no[] = { "yes", "no", NULL };
+        const SettingRow *row = setting_row(i);
+
+        if (!row)
+                return NULL;
+        if (strcmp(row->type, "bool") == 0)
+                return yes_no;
+        if (strcmp(row->type, "policy") == 0)
+                return words_scheduler;
+#define TABLE(type_, PREFIX, list)                    \
+        if (strcmp(row->type, "choice_" #type_) == 0) \
+                return words_##type_;
+        CHOICES(TABLE)
+#undef TABLE
+        return NULL;
+}
 
 static int print_string(const setting_string *value, char *ret) {
         return snprintf(ret, SETTING_TEXT_MAX, "%s", *value);
@@ -143,6 +161,19 @@ static int print_u32list(const setting_u32list *value, char *ret) {
         for (uint32_t i = 0; i < value->n && i < HIDDEN_LAYERS_MAX; i++)
                 n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%" PRIu32, i > 0 ? " " : "",
                                 value->values[i]);
+        return n;
+}
+
+static int print_matrix(const setting_matrix *value, char *ret) {
+        int n = 0;
+
+        ret[0] = '\0';
+        for (uint32_t i = 0; i < value->n && i < MATRIX_MAX; i++) {
+                char number[SETTING_TEXT_MAX];
+
+                (void) print_f64(&value->values[i], number);
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%.24s", i > 0 ? " " : "", number);
+        }
         return n;
 }
 

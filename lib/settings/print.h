@@ -6,13 +6,17 @@
 #include <stddef.h>
 #include "include/settings.h"
 
-#define SETTING_TEXT_MAX 512u
+#define SETTING_TEXT_MAX 1024u
 
 typedef struct SettingRow {
         const char *section, *key, *type, *fallback, *help;
 } SettingRow;
 
 const SettingRow *setting_row(Setting i); /* NULL beyond the last */
+
+/* The words that it may have, ended by NULL: of a choice, of a scheduler's kind. NULL: any value of its
+ * type. */
+const char *const *setting_words(Setting i);
 
 /* Prints the canonical text of a setting, which is parsed to the same value: "" if it is unset and has no
  * default. Returns its length. */

@@ -29,6 +29,13 @@ void problem_add(SettingsReader *reader, unsigned line, char *sentence) {
         g_ptr_array_add(reader->problems, problem);
 }
 
+bool problem_count(SettingsReader *reader) {
+        if (reader->problems->len < SENTENCES_MAX)
+                return false;
+        problem_add(reader, UINT_MAX, NULL);
+        return true;
+}
+
 /* Complains of the file's syntax on a line, where there is no key to name. */
 void complain_line(SettingsReader *reader, unsigned line, const char *reason) {
         problem_add(reader, line, g_strdup_printf("%s:%u: %s", reader->file_name, line, reason));
@@ -60,14 +67,17 @@ unsigned settings_locate(const char *text, const char *section, const char *key)
 
         for (const char *line = text; *line; number++) {
                 size_t length = strcspn(line, "\n");
-                char *header = line_section(line, length);
+                const char *start = line + strspn(line, " \t\r\f\v");
+                char *header = *start == '[' ? line_section(line, length) : NULL;
 
                 if (header) {
                         g_free(current);
                         current = header;
                 }
+                /* Most lines are another key's, which the first comparison tells. */
                 if (current && strcmp(current, section) == 0 &&
-                                (key ? line_has_key(line, length, key) : !!header))
+                                (key ? g_str_has_prefix(start, key) && line_has_key(line, length, key)
+                                     : !!header))
                         found = number;
                 line += length + (line[length] == '\n');
         }
@@ -107,6 +117,8 @@ void reader_complain(SettingsReader *reader, const char *section, const char *ke
         g_assert(reader);
         g_assert(section);
 
+        if (problem_count(reader))
+                return;
         va_start(arguments, format);
         reason = g_strdup_vprintf(format, arguments);
         va_end(arguments);

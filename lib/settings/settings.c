@@ -74,7 +74,7 @@ static void check_key(SettingsReader *reader, const char *section, const char *k
         g_autoptr(GPtrArray) keys = NULL;
         g_autofree char *hint = NULL, *elsewhere = NULL;
 
-        if (strcmp(section, "Environment") == 0 || find_setting(section, key) >= 0)
+        if (strcmp(section, "Environment") == 0 || find_setting(section, key) >= 0 || problem_count(reader))
                 return;
         keys = key_names(section);
         elsewhere = places_of_key(key, format_section);
@@ -104,6 +104,8 @@ static void check_section(SettingsReader *reader, const char *section) {
                 }
                 return;
         }
+        if (problem_count(reader))
+                return;
         sections = section_names();
         hint = strcmp(section, "Experiment") == 0
                                ? g_strdup("; this is an experiment: `actorctl experiment` runs it")
@@ -283,20 +285,25 @@ static bool read_file(SettingsReader *reader) {
         return false;
 }
 
-static void complain_repeated(SettingsReader *reader) {
+static void complain_repeated(SettingsReader *reader, const RepeatedKey *repeated) {
+        g_autofree char *seen = NULL, *safe = NULL;
+
+        if (problem_count(reader))
+                return;
+        seen = g_strconcat(repeated->key, "=", repeated->value, NULL);
+        safe = value_shown(seen);
+        problem_add(reader, repeated->line,
+                        g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; "
+                                        "remove one of the two",
+                                        reader->file_name, repeated->line, repeated->section, safe,
+                                        repeated->key, repeated->first));
+}
+
+static void check_repeated(SettingsReader *reader) {
         g_autoptr(GPtrArray) all = settings_repeated(reader->text, false);
 
-        for (guint i = 0; i < all->len; i++) {
-                const RepeatedKey *repeated = all->pdata[i];
-                g_autofree char *seen = g_strconcat(repeated->key, "=", repeated->value, NULL),
-                                *safe = value_shown(seen);
-
-                problem_add(reader, repeated->line,
-                                g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; remove one "
-                                                "of the two",
-                                                reader->file_name, repeated->line, repeated->section, safe,
-                                                repeated->key, repeated->first));
-        }
+        for (guint i = 0; i < all->len; i++)
+                complain_repeated(reader, all->pdata[i]);
 }
 
 static void read_all(SettingsReader *reader, const char *const *price_sheets, JobSettings *settings) {
@@ -305,7 +312,7 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         for (char **section = sections; *section; section++)
                 check_section(reader, *section);
         if (!reader->stored)
-                complain_repeated(reader);
+                check_repeated(reader);
         for (size_t i = 0; i < reader->n_overrides; i++)
                 check_override(reader, &reader->overrides[i]);
         for (int i = 0; i < _SETTING_MAX; i++)

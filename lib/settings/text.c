@@ -395,6 +395,26 @@ static int parse_u32list(
         return 0;
 }
 
+static int parse_matrix(
+                const char *text, double lowest, double highest, setting_matrix *ret, char **ret_reason) {
+        g_auto(GStrv) parts = g_strsplit_set(text, " \t,", -1);
+        setting_matrix matrix = {};
+
+        for (char **part = parts; *part; part++) {
+                if (**part == '\0')
+                        continue;
+                if (matrix.n >= MATRIX_MAX)
+                        return refuse(ret_reason, "more than %u numbers", MATRIX_MAX);
+                if (parse_f64(*part, lowest, highest, &matrix.values[matrix.n], ret_reason) < 0)
+                        return -EINVAL;
+                matrix.n++;
+        }
+        if (matrix.n == 0)
+                return refuse(ret_reason, "not a list of numbers");
+        *ret = matrix;
+        return 0;
+}
+
 static int parse_cpuset(
                 const char *text, double lowest, double highest, setting_cpuset *ret, char **ret_reason) {
         return cpus_parse(text, ret, ret_reason);

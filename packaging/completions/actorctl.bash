@@ -24,12 +24,30 @@ _actorctl_sheets() {
     actorctl price list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
 
+# `--set=Section.Key=VALUE`, of which so much is typed. bash completes what stands behind the last = or :.
+_actorctl_set() {
+    local key=${1%%=*} value=${1#*=} values
+    compopt +o filenames
+    if [[ $1 != *=* ]]; then
+        compopt -o nospace
+        mapfile -t COMPREPLY < <(compgen -S = -W "$(actorctl keys --no-legend --no-pager 2>/dev/null | awk '{ print $1 }')" -- "$1")
+        return
+    fi
+    case $key in
+        Job.Environment) values=$(_actorctl_environments) ;;
+        Billing.PriceSheet) values=$(_actorctl_sheets) ;;
+        *) values=$(actorctl keys "$key" --no-legend --no-pager 2>/dev/null | awk '$2 ~ /[|]/ { gsub("[|]", " ", $2); print $2 }') ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$value")
+    COMPREPLY=("${COMPREPLY[@]#"${value%"${value##*:}"}"}")
+}
+
 # The verb is the first word that is no option and no option's value.
 _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | --host | -o | -n | -H) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -39,6 +57,11 @@ _actorctl_verb() {
 _actorctl() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb words
     local common='--help --version --quiet --system --user'
+    local typed=${COMP_LINE:0:COMP_POINT}
+    if [[ $typed =~ [[:space:]]--set(=|[[:space:]]+)([^[:space:]]*)$ ]]; then
+        _actorctl_set "${BASH_REMATCH[2]}"
+        return
+    fi
     verb=$(_actorctl_verb)
 
     case $before in
@@ -64,10 +87,13 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
             return ;;
         --job-state)
-            mapfile -t COMPREPLY < <(compgen -W 'queued starting running ending ended' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'queued frozen starting running ending ended' -- "$word")
             return ;;
         --metrics)
             mapfile -t COMPREPLY < <(compgen -S : -W 'csv jsonl tensorboard monitor' -- "$word")
+            return ;;
+        -H | --host)
+            mapfile -t COMPREPLY < <(compgen -A hostname -- "$word")
             return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W 'safetensors onnx header' -- "$word")
@@ -81,25 +107,30 @@ _actorctl() {
         -*)
             case $verb in
                 run) words='--set --seed --from --metrics --profile --verbose --json' ;;
-                submit) words='--set --seed --from --metrics --wait --verbose --json' ;;
-                watch) words='--metrics --verbose' ;;
-                metrics) words='--metrics' ;;
+                submit) words='--set --seed --from --metrics --wait --verbose --json --host' ;;
+                watch) words='--metrics --verbose --host' ;;
+                metrics) words='--metrics --host' ;;
+                keys) words='--json --no-pager --no-legend' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
-                export) words='--format --weights-only --output --set' ;;
+                import) words='--output' ;;
+                report) words='--html --md --output' ;;
+                export) words='--format --weights-only --rollouts --episodes --output --set --seed' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --from --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
-                decisions) words='--check --csv --json --no-pager --no-legend' ;;
-                rounds) words='--csv --json --no-pager --no-legend' ;;
+                decisions) words='--check --csv --json --no-pager --no-legend --host' ;;
+                rounds) words='--csv --json --no-pager --no-legend --host' ;;
                 top) words='--once --sort --json --no-legend' ;;
                 runs) words='--lines --json --no-pager --no-legend' ;;
-                cat) words='--no-pager --no-legend' ;;
+                cat) words='--no-pager --no-legend --host' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
-                bill) words='--fleet --prices --json --no-pager --no-legend' ;;
-                '' | list) words='--all --job-state --sort --owner --tag --since --lines --json --no-pager --no-legend' ;;
-                status | show | price | quota) words='--json --no-pager --no-legend' ;;
+                bill) words='--fleet --prices --json --no-pager --no-legend --host' ;;
+                '' | list) words='--all --job-state --sort --owner --tag --since --lines --json --no-pager --no-legend --host' ;;
+                status | show | quota | totals) words='--json --no-pager --no-legend --host' ;;
+                price) words='--json --no-pager --no-legend' ;;
+                stop | freeze | thaw | remove) words='--host' ;;
                 *) words= ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
@@ -107,9 +138,9 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
-        status | cat | bill | rounds | metrics | decisions) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
-        stop | watch | top | logs | remove) words=$(_actorctl_jobs) ;;
+        '') words='run submit runs list status show cat stop freeze thaw watch top bill totals rounds metrics decisions logs verify keys graph export remove recover eval experiment calibrate env price quota scheduler import report help' ;;
+        status | cat | bill | rounds | metrics | decisions | report) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
+        stop | freeze | thaw | watch | top | logs | remove) words=$(_actorctl_jobs) ;;
         recover) words=$(_actorctl_runs) ;;
         graph)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
@@ -123,7 +154,7 @@ _actorctl() {
         eval | show | export)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit runs list status show cat stop watch top bill totals rounds metrics decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
+        help) words='run submit runs list status show cat stop freeze thaw watch top bill totals rounds metrics decisions logs verify keys graph export remove recover eval experiment calibrate env price quota scheduler import report' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;
@@ -139,6 +170,9 @@ _actorctl() {
                     return ;;
                 *) words='list show check bench rollout' ;;
             esac ;;
+        import)
+            mapfile -t COMPREPLY < <(compgen -W zoo -- "$word"; compgen -f -X '!*.yml' -- "$word"; compgen -d -- "$word")
+            return ;;
         price)
             case $before in
                 show) words=$(_actorctl_sheets) ;;

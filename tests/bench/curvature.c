@@ -28,14 +28,11 @@ static double median(double *msec) {
 static double learn_msec(Bed *bed, uint32_t round, uint32_t noise_actors) {
         bed->settings.noise_scale = noise_actors > 0;
         bed->settings.n_noise_actors = noise_actors;
-        for (uint32_t a = 0; a < ACTORS; a++) {
-                bed_fill(bed, a, round & 1, round);
-                bed_take(bed, a, round & 1);
-        }
+        bed_take_all(bed, ACTORS, round & 1, round);
         return (double) bed_learn(bed, round, ACTORS).slowest_thread_nsec * 1e-6;
 }
 
-/* Of the round that was learned from last. */
+/* The time to measure the curvature after the newest round. */
 static double curvature_msec(Bed *bed, uint32_t what) {
         Threads *threads = bed->learner->runtime->threads;
 

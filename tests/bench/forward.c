@@ -36,7 +36,7 @@ static void row_act(Bench *bench, const float *observation, uint32_t i) {
         forward_row(bench->forward, observation, bench->parameters, NULL);
 }
 
-/* One of as many as go at once. */
+/* The first of every FORWARD_ROWS_MAX rows computes them all in one call. */
 static void row_together(Bench *bench, const float *observation, uint32_t i) {
         size_t stride = bench->page.network.n_observation * sizeof(float);
 

@@ -47,7 +47,7 @@ static double sgemm_rate(Sgemm sgemm) {
         return 2.0 * SIDE * SIDE * SIDE / ((double) (clock_boottime() - begun_nsec) * 1e-9);
 }
 
-/* Of the gradient steps of one update. */
+/* The rate of the gradient steps of one update. */
 static double steps_rate(Bed *bed, uint32_t round) {
         Answer learned;
 
@@ -68,9 +68,7 @@ static void measure(const char *network, const ActordEnvSpec *spec, const char *
         Peaks best = { .sgemm = NAN }; /* fmax() leaves a number that is none */
         Bed bed = {};
 
-        bed_settings("CartPole-v1", text, &bed.settings);
-        bed_open(&bed, spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, text, spec);
         for (uint32_t turn = 0; turn < TURNS; turn++) {
                 best.sgemm = fmax(best.sgemm, sgemm_rate(sgemm));
                 best.own = fmax(best.own, limit_measure());

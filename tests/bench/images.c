@@ -71,7 +71,7 @@ static void passes_measure(const Bed *bed, double peak) {
                 pass_forward(pass, parameters);
                 forward = least(forward, now_msec() - start);
                 start = now_msec();
-                pass_backward(pass, parameters, false, gradient);
+                pass_backward(pass, parameters, false, gradient, NULL);
                 backward = least(backward, now_msec() - start);
         }
         operations_count(network, &forward_n, &backward_n);
@@ -117,9 +117,7 @@ static void measure(const char *name, const char *network, const uint32_t shape[
                 .n_dims = 3,
                 .shape = { shape[0], shape[1], shape[2] },
                 .high = 255 };
-        bed_settings("CartPole-v1", sections, &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, sections, &spec);
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 bed_fill(&bed, 0, round & 1, round);
                 bed_take(&bed, 0, round & 1);

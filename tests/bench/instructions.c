@@ -66,7 +66,7 @@ HOT(kernel_adam)(Matrices *x) {
 }
 
 HOT(invocation)(Job *job) {
-        job_rollout(job, 0);
+        actor_job_rollout(job, 0);
 }
 
 HOT(take)(Bed *bed) {
@@ -78,7 +78,7 @@ HOT(recompute)(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
 }
 
-/* Of a loss that costs next to nothing, as losses are their algorithms' own. */
+/* A loss that costs almost nothing, since losses belong to their algorithms. */
 static void loss(Tape *t, const void *arg) {
         tape_loss(t, tape_term(t, TERM_LOG_PROBABILITY), 1.0);
         tape_loss(t, tape_term(t, TERM_VALUE), 1.0);
@@ -119,10 +119,10 @@ static void count_actor(void) {
         Job job;
 
         g_assert_cmpint(environment_load("CartPole-v1", "/nonexistent", &env), >=, 0);
-        job_new(&job, env, 8, 32, 1);
-        job_rollout(&job, 0); /* takes its memory */
+        actor_job_new(&job, env, 8, 32, 1);
+        actor_job_rollout(&job, 0); /* takes its memory */
         hot_invocation(&job);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void count_learner(void) {

@@ -28,7 +28,7 @@ static double seconds_per_invocation(Job *job) {
                 unsigned n = 0;
 
                 do {
-                        job_rollout(job, 0);
+                        actor_job_rollout(job, 0);
                         n++;
                         spent = cpu_seconds() - begin;
                 } while (spent < RUN_SECONDS / RUNS);
@@ -48,15 +48,15 @@ static void bench(const char *name, const char *directory, uint32_t envs, uint32
                 return;
         }
 
-        job_new(&job, env, envs, steps, 1);
+        actor_job_new(&job, env, envs, steps, 1);
         many = seconds_per_invocation(&job);
-        job_done(&job);
+        actor_job_done(&job);
 
         /* Invocations of one step show the cost of beginning one: the time beyond a step of a long
          * invocation. */
-        job_new(&job, env, envs, 1, 1);
+        actor_job_new(&job, env, envs, 1, 1);
         one = seconds_per_invocation(&job);
-        job_done(&job);
+        actor_job_done(&job);
         rest = (one - many / steps) / envs;
 
         printf("%-16s %2u x %4u  %9.0f steps/s  %7.0f ns a step  %7.0f ns to take up and park a slot\n",

@@ -52,7 +52,7 @@ static void measure(const char *what, uint32_t level, const char *environment, c
                 job.plan.decision.n_actors = alternate && round % 2 ? 1 : 2;
                 job.plan.acknowledged = job.position;
                 job_send_plan(&job);
-                while (job_read(&job), count(&job, RECORD_ROUND, false) < round)
+                while (job_read(&job), job_count(&job, RECORD_ROUND, false) < round)
                         g_assert_true(job_wait(&job));
                 g_usleep(2000); /* so that the freezer has frozen */
         }

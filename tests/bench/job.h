@@ -31,16 +31,21 @@ static inline void bench_settings(int argc, char *argv[], int first, JobSettings
                 g_error("%s", message);
 }
 
-static inline Fused *bench_job_new(const JobSettings *settings) {
+static inline const ActordEnv *bench_environment(const JobSettings *settings) {
         char programs[SIBLING_DIRECTORY_MAX];
         g_autofree char *modules = NULL;
         const ActordEnv *env;
-        Fused *fused;
 
         g_assert_cmpint(sibling_directory(programs), >=, 0);
         modules = g_path_get_dirname(programs);
         if (environment_load_for(settings, modules, &env) < 0)
                 g_error("%s does not load", settings->environment);
+        return env;
+}
+
+static inline Fused *bench_job_new(const JobSettings *settings, const ActordEnv *env) {
+        Fused *fused;
+
         g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
         return fused;
 }

@@ -29,9 +29,7 @@ static void measure(const char *name, const char *sections, const ActordEnvSpec 
         char figure[64];
         Bed bed = {};
 
-        bed_settings("CartPole-v1", text, &bed.settings);
-        bed_open(&bed, spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, text, spec);
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 double start, taken;
 

@@ -61,7 +61,7 @@ static void twin(
         g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 }
 
-/* Of the last SLOPE_ROUNDS returns, by least squares. */
+/* The slope of the last SLOPE_ROUNDS returns, by least squares. */
 static double slope(const double *returns, unsigned n) {
         double above = 0, below = 0;
 
@@ -95,12 +95,12 @@ int main(int argc, char *argv[]) {
         bench_settings(argc, argv, 7, &settings);
         g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
         g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
-        measured = bench_job_new(&settings);
+        measured = bench_job_new(&settings, bench_environment(&settings));
         /* Measuring changes no policy, so the twins go without it and are faster. */
         plain = settings;
         plain.curvature = CURVATURE_NONE;
         plain.noise_scale = false;
-        fused = bench_job_new(&plain);
+        fused = bench_job_new(&plain, bench_environment(&plain));
 
         for (uint32_t round = 1; round <= last; round++) {
                 double usual[N_LOOKS], boosted[N_LOOKS], now;

@@ -5,12 +5,13 @@
 auto.py run [TASK...] [--seeds N] [--arms constants|auto|servers] [--slice SECONDS] [--jobs N]
 auto.py held-out ...    the same on what auto is not tuned on; once, at the end
 auto.py table           the cells that are there -> docs/experiments/auto-*.csv and the page's tables
+auto.py first-rounds    three rounds of one actor of each task -> docs/experiments/auto-first-rounds.csv and the page's table
 auto.py check           writes nothing; fails if the page's tables are not those of the csv files
 
 run does what is missing and can be stopped (Ctrl-C, or --slice) and started again: a cell that is there is not run again. Cells lie in
 build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do; auto has
 runs of its own for each sheet and time price, in a directory that is named after the newest commit that touched what it decides by (--state)."""
-import argparse, csv, glob, json, math, os, signal, subprocess, sys, time
+import argparse, csv, glob, json, math, os, signal, subprocess, sys, tempfile, time
 from statistics import median, pstdev
 from auto_cells import COLD_S, COMMON, CONSTANTS, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS, TASKS, TIME_PRICES
 from intervals import interval
@@ -19,6 +20,7 @@ from learning import BUILD, ROOT, with_table
 PAGE = os.path.join(ROOT, "docs", "experiments", "auto.md")
 RUNS = os.path.join(ROOT, "docs", "experiments", "auto-runs.csv")
 PRICES = os.path.join(ROOT, "docs", "experiments", "auto-prices.csv")
+FIRST_ROUNDS = os.path.join(ROOT, "docs", "experiments", "auto-first-rounds.csv")
 ALL_TASKS = {task.name: task for task in (*TASKS, *HELD_OUT_TASKS)}
 ALL_SHEETS = SHEETS + HELD_OUT_SHEETS
 DECIDED_BY = ["daemon/scheduler", "daemon/bill"]
@@ -46,7 +48,7 @@ def experiment(task, n_seeds, arms, factors, prices):
     """The text of a .exp file."""
     lines = section("Experiment", [f"Title=auto.py: {task.name}", f"Job={os.path.join(ROOT, 'examples', task.job + '.conf')}", f"Seeds=1-{n_seeds}",
                                    "Metric=cost time actor_rounds", *([f"Prices={' '.join(prices)}"] if prices else [])])
-    # What a task says of itself wins.
+    # A task's own settings win.
     sets = dict(line.split("=", 1) for line in (*COMMON, *task.sets, f"Job.StopReturn={task.target}", f"Billing.ColdStartSec={COLD_S:g}"))
     lines += section("Set", [f"{key}={value}" for key, value in sets.items()])
     for name, sets in arms.items():
@@ -107,6 +109,42 @@ def run(args, tasks, sheets_of):
                 sys.exit("stopped; the same command goes on")
 
 
+# First rounds
+
+# As daemon/scheduler/auto.c has them.
+FURTHEST, USUAL_ROWS, LOOKS = 0.028, 5632, 3
+
+
+def first_rounds(task, seed, directory):
+    """The rows of a round, and the mean surrogate objective of the first three."""
+    sets = dict(line.split("=", 1) for line in (*COMMON, *task.sets, "Scaling.Policy=fixed", "Scaling.Actors=1", "Job.StopReturn=", f"Job.Seed={seed}"))
+
+    def rounds(n_steps):
+        words = [f"--set={key}={value}" for key, value in {**sets, "Job.StopSteps": n_steps, "Scaling.MinActors": "", "Scaling.MaxActors": ""}.items()]
+        env = dict(os.environ, XDG_STATE_HOME=directory)
+        ctl = os.path.join(BUILD, "actorctl")
+        run = subprocess.run([ctl, "run", os.path.join(ROOT, "examples", task.job + ".conf"), "--json=short", *words], env=env, capture_output=True, text=True, check=True)
+        said = subprocess.run([ctl, "rounds", json.loads(run.stdout)["state_directory"], "--json=short"], env=env, capture_output=True, text=True, check=True)
+        return json.loads(said.stdout)
+
+    rows = rounds(1)[0]["env_steps"]
+    return rows, sum(max(-row["loss_policy"], 0) for row in rounds(LOOKS * rows)[:LOOKS]) / LOOKS
+
+
+def first_rounds_text(rows):
+    lines = ["| task | rows | limit | surrogate, least to most | law |", "|---|--:|--:|--:|---|"]
+    for task in ALL_TASKS.values():
+        of = [row for row in rows if row["task"] == task.name]
+        if not of:
+            continue
+        n, surrogates = int(of[0]["rows"]), [float(row["surrogate"]) for row in of]
+        limit = FURTHEST * (1 + (USUAL_ROWS / n) ** 2) ** -0.25
+        laws = {"noise" if s > limit else "sharp" for s in surrogates}
+        lines.append(f"| {task.name}{', held out' if task in HELD_OUT_TASKS else ''} | {n:,} | {limit:.4f} | {min(surrogates):.4f} to {max(surrogates):.4f} | "
+                     f"{' or '.join(sorted(laws))} |")
+    return "\n".join(lines)
+
+
 # Cells
 
 
@@ -139,7 +177,7 @@ def kept(rows, new, keys):
 
 
 def collect(results, state):
-    """Of auto the cells of one state, so that no table mixes two. Rows whose cells were made elsewhere stay."""
+    """Of auto the cells of one state for each task, so that no table mixes two. Rows whose cells were made elsewhere stay."""
     runs, prices = [], {}
     for task in ALL_TASKS:
         for cell in read_cells(os.path.join(results, f"{task}.constants")):
@@ -149,7 +187,8 @@ def collect(results, state):
             runs.append(run_row(task, state, cell, cell["levels"]["sheet"], cell["levels"]["time"]))
         for cell in read_cells(os.path.join(results, f"{task}.servers.{state}")):
             runs.append(dict(run_row(task, state, cell, cell["levels"]["sheet"], ""), arm="server"))
-    before = [row for row in read_csv(RUNS) if row["state"] in ("", state)]
+    again = {(row["task"], row["arm"]) for row in runs if row["state"]}
+    before = [row for row in read_csv(RUNS) if row["state"] in ("", state) or (row["task"], row["arm"]) not in again]
     return kept(before, runs, RUN_KEYS), kept(read_csv(PRICES), prices.values(), PRICE_KEYS)
 
 
@@ -360,7 +399,7 @@ def held_out_sheets(task):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "held-out", "table", "check"])
+    parser.add_argument("what", choices=["run", "held-out", "first-rounds", "table", "check"])
     parser.add_argument("tasks", nargs="*", choices=[*ALL_TASKS, []], metavar="TASK")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--arms", nargs="+", choices=["constants", "auto", "servers"], default=["constants", "auto", "servers"])
@@ -378,10 +417,16 @@ def main():
         runs, prices = collect(args.results, args.state or state_of_auto())
         write_csv(RUNS, RUN_COLUMNS, runs, RUN_KEYS)
         write_csv(PRICES, PRICE_COLUMNS, prices, PRICE_KEYS)
-    if args.what in ("table", "check"):
+    if args.what == "first-rounds":
+        with tempfile.TemporaryDirectory() as directory:
+            found = [(task, seed, first_rounds(task, seed, directory)) for task in ALL_TASKS.values() for seed in range(1, args.seeds + 1)]
+        with open(FIRST_ROUNDS, "w", encoding="utf-8") as f:
+            f.write("task,seed,rows,surrogate\n" + "".join(f"{task.name},{seed},{rows},{surrogate:.6f}\n" for task, seed, (rows, surrogate) in found))
+    if args.what in ("first-rounds", "table", "check"):
         with open(PAGE, encoding="utf-8") as f:
             old = f.read()
         new = with_table(old, page_text(read_csv(RUNS), read_csv(PRICES)))
+        new = with_table(new, first_rounds_text(read_csv(FIRST_ROUNDS)), "first rounds")
         if args.what == "check":
             sys.exit("docs/experiments/auto.md: run tests/experiments/auto.py table" if new != old else 0)
         with open(PAGE, "w", encoding="utf-8") as f:

@@ -28,7 +28,7 @@ SHEETS = ["aws-lambda-x86", "azure-aci", "ec2-nitro", "ec2-stellaris", "slurm-tr
 TIME_PRICES = {"money": 0, "even": 1, "time": 10}
 CONSTANTS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
 
-# Nobody looks at auto on these while it is changed: they are run once, at the end.
+# Held out while auto is changed: these are run once, at the end.
 HELD_OUT_TASKS = [
     Task("walker2d", "experiments/m2-hopper", 300, ("Job.StopSteps=4000000", "Job.Environment=Walker2d-v4", "Billing.StepUSec=95")),
     Task("lunarlander", "lunarlander", 100, ("Job.StopSteps=4000000", "Actor.RolloutSteps=256")),

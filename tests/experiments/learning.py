@@ -51,7 +51,7 @@ def current(path, rows):
 
 
 def enter(path, rows, result):
-    """In the order of the table: whole, or not at all, and beside whoever else runs."""
+    """Writes the cells in the order of the table, whole or not at all, even while other processes write too."""
     order = {row.name: i for i, row in enumerate(rows)}
     with open(os.path.join(BUILD, os.path.basename(path) + ".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -147,11 +147,11 @@ def table(results, rows, n_seeds):
     return "\n".join(lines)
 
 
-def with_table(page, text):
+def with_table(page, text, name="table"):
     """The page with the table between its two marks."""
-    before, rest = page.split("<!-- table -->\n", 1)
-    _, after = rest.split("<!-- end of table -->\n", 1)
-    return f"{before}<!-- table -->\n{text}\n<!-- end of table -->\n{after}"
+    before, rest = page.split(f"<!-- {name} -->\n", 1)
+    _, after = rest.split(f"<!-- end of {name} -->\n", 1)
+    return f"{before}<!-- {name} -->\n{text}\n<!-- end of {name} -->\n{after}"
 
 
 def main():

@@ -22,7 +22,7 @@ OF_THE_HOST = {"wall_s"}
 HEADINGS = {"evaluation_last": "last evaluation", "evaluation_last5": "last five evaluations", "evaluation_area": "area of evaluations",
             "return_last": "last return", "return_last5": "last five returns", "return_area": "area of returns", "cost": "cost, thousandths",
             "cost_paper": "paper total, thousandths", "time": "emulated s", "cost_to_target": "cost, thousandths", "time_to_target": "emulated s"}
-# What a seed that missed its target took until its end.
+# For a seed that missed its target: the column with its whole cost or time.
 UNTIL_END = {"cost_to_target": "cost", "time_to_target": "time"}
 MONEY = {"cost", "cost_paper", "cost_to_target"}
 RATIOS = MONEY | {"time", "time_to_target"}
@@ -72,7 +72,7 @@ def spread(pair):
 
 
 def difference(own, other, metric):
-    """By seeds that both have: (of the interquartile means, its interval)."""
+    """Over the seeds that both have: (of the interquartile means, its interval)."""
     others = {cell["seed"]: cell for cell in other}
     pairs = [(value(cell, metric), value(others[cell["seed"]], metric)) for cell in own if cell["seed"] in others]
 

@@ -41,7 +41,8 @@ static void check_taken(const Launch *launch, const Terms *terms, uid_t uid, siz
                         check_name(mount->at + strlen(PLUGIN_DIRECTORY));
                 else
                         g_assert(strcmp(mount->at, PYTHON_DIRECTORY) == 0 ||
-                                        strcmp(mount->at, MODEL_DIRECTORY) == 0);
+                                        strcmp(mount->at, MODEL_DIRECTORY) == 0 ||
+                                        strcmp(mount->at, DATASET_FILE) == 0);
                 g_assert_cmpuint(mount->read_only, ==, 1);
         }
         if (launch->purpose >= LAUNCH_SETTLE)

@@ -26,11 +26,11 @@ typedef struct Seen {
 } Seen;
 
 static void take_numbers(Seen *seen, const TrialRow *row) {
-        uint64_t n = trial_space_numbers(&row->spec->spec.observation) + trial_state_numbers(row->spec);
+        uint64_t n = space_numbers(&row->spec->spec.observation) + trial_state_numbers(row->spec);
 
         if (row->kind == TRIAL_STEP) {
                 n -= seen->request->each_state ? 0 : trial_state_numbers(row->spec);
-                n += trial_space_numbers(&row->spec->spec.action);
+                n += space_numbers(&row->spec->spec.action);
         }
         for (uint64_t i = 0; i < n; i++)
                 seen->sum += row->numbers[i];

@@ -13,7 +13,7 @@ MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 0x4000, 0x40000
 LOOKUP, FORGET, GETATTR, READLINK, OPEN, READ, STATFS, RELEASE, GETXATTR, LISTXATTR, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, ACCESS, \
     INTERRUPT, BATCH_FORGET = 1, 2, 3, 5, 14, 15, 17, 18, 22, 23, 25, 26, 27, 28, 29, 34, 36, 42
 ATTR = struct.Struct("<6Q10I")
-# What may be held back: all that a descriptor of such a file system can be asked, but what the kernel does not wait for.
+# Requests that may be held back: all that a descriptor of such a file system can cause, except those that the kernel does not wait for.
 HELD = {LOOKUP, GETATTR, OPEN, READ, STATFS, FLUSH, OPENDIR, READDIR, GETXATTR, LISTXATTR, ACCESS}
 NODES = {1: ("", None), 2: ("file", b"content\n" * 64), 3: ("home", None), 4: ("pyvenv.cfg", b"home = /usr/bin\n"), 5: ("bin", None),
          6: ("python3", b"#!/bin/true\n")}
@@ -190,7 +190,7 @@ class HostileFs:
         return struct.unpack("<I", self._tell(b"n"))[0]
 
     def __exit__(self, *_):
-        # The server first: with it the connection ends, and whoever waits on it goes on.
+        # The server first: its end closes the connection, and each process that waits on it goes on.
         self.control.close()
         if self.server:
             os.kill(self.server, signal.SIGKILL)

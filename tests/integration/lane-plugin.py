@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A user's own environment in system mode: from a home directory that nobody else may enter, through three programs, into a sandbox."""
+"""A user's own environment in system mode: from a home directory that no other user may enter, through three programs, into a sandbox."""
 import json, os, re, shutil, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

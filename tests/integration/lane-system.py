@@ -123,7 +123,7 @@ def access():
     assert r.returncode != 0 and "Sandbox" in r.stderr, r.stderr
     sh("actorctl", "stop", str(job))
     ended(job, 20)
-    # Its files are of other users' ids, and nobody else may remove them.
+    # Its files belong to other user ids, and only those may remove them.
     r = as_tester("actorctl", "--system", "remove", str(job), check=False)
     assert r.returncode != 0 and "authorization" in r.stderr, r.stderr
     mine, place = submit(example("cartpole"), *SMALL, runner=as_tester), "/var/lib/actord/jobs/"

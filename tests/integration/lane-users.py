@@ -140,6 +140,7 @@ def refused():
                 "Job.StopSteps=100000000")
     job = re.search(r"\d+", r.stdout).group()
     for said in (call_as(OTHER, "actorctl", "--system", "stop", job, check=False).stderr, bus(OTHER, job, "Stop", check=False),
+                 bus(OTHER, job, "Freeze", check=False), bus(OTHER, job, "Thaw", check=False),
                  bus(OTHER, job, "GetText", check=False), bus(OTHER, job, "OpenCheckpoint", check=False)):
         assert f"Job {job} belongs to {OWNER}" in said and "org.actord1.manage-jobs" in said, said
     for method in "GetBill", "GetEstimates", "GetSettings":

@@ -19,6 +19,6 @@ GROUPS = {"C0": (ESCAPE + DEL).encode(), "beyond": (C1 + TURNS + BREAKS + HIDES)
 def strings():
     """The settings whose value is a text, or begins with one, as the table has them."""
     table = open(os.path.join(ROOT, "include", "settings.h")).read()
-    rows = re.findall(r"X\((\w+), (\w+), (string|policy|money|cpuset|counts|convolutions|u32list)\b", table)
+    rows = re.findall(r"X\((\w+), (\w+), (string|policy|money|cpuset|counts|convolutions|u32list|matrix)\b", table)
     assert len(rows) >= 10 and ("Job", "Environment", "string") in rows, rows
     return [(section, key) for section, key, _ in rows]

@@ -187,7 +187,7 @@ def descendants(pid, comm=None):
 
 
 def adopt_orphans():
-    """From now on, whoever of our runs loses its parent is our child: so others' processes on this host are never taken for ours."""
+    """From now on a process of our runs that loses its parent becomes our child, so that other processes of this host are never taken for ours."""
     ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -209,7 +209,7 @@ def wait_for(what, condition, seconds=20):
 class Killer:
     """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them.
 
-    Of one invocation a job takes a hundred kills, and on a slow host none would come to its end between two."""
+    A job endures a hundred kills of one invocation, but on a slow host no invocation might finish between two of them."""
 
     def __init__(self, comm, low=0.03, high=0.15, most=30, seed=1, choose=None):
         self.comm, self.low, self.high, self.most, self.killed = comm, low, high, most, []

@@ -299,7 +299,7 @@ def goes_on():
         r = ctl(*words(32768, *more), f"--from={start}")
         assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
 
-    # What the settings show is refused before a daemon is started, and so before anything is made.
+    # An error in the settings is refused before a daemon is started, and so before anything is made.
     runs = os.path.join(STATE, "actord", "runs")
     before = os.stat(runs).st_mtime_ns, sorted(os.listdir(runs))
     cut = os.path.join(STATE, "cut.safetensors")

@@ -45,7 +45,7 @@ def repeated():
         r = policy(*MODEL, *SHORT, *sets)
         equal((r.policy_sha256, r.emulated_s, took(r)[0]), (want.policy_sha256, want.emulated_s, actors), f"policy, times and order with {sets}")
     assert policy("Scaling.Actors=4", "Job.StopReturn=", *SHORT).policy_sha256 != want.policy_sha256
-    # Who acts at the end is on the bill, whether or not a process was free for it.
+    # An actor that acts at the end is on the bill, whether or not a process was free for it.
     want = calm(*MODEL, *LONG)
     for n in 1, 2:
         r = policy(*MODEL, *LONG, f"Actor.Processes={n}")
@@ -107,7 +107,7 @@ def elastic():
     equal(policy(*sets, "Actor.Processes=2").policy_sha256, want.policy_sha256, "policies with two processes")
     killer = Killer("actord-learner", low=0.6, high=0.8, most=1)
     r = policy(*sets, during=killer)
-    # What was done again has taken its time as well, and is on the bill.
+    # Repeated work took time as well, and is on the bill.
     equal((r.policy_sha256, stands(r), len(killer.killed)), (want.policy_sha256, stands(want), 1), "policies, orders and times")
     assert r.emulated_s >= want.emulated_s and r.cost["full"] >= want.cost["full"], (r.json, want.json)
 
@@ -121,7 +121,7 @@ def replayed():
     again = policy(*SETS, "Scaling.MaxActors=4", *SHORT, f"Scaling.Policy=replay:{file}", "Actor.Processes=2")
     equal((again.policy_sha256, took(again)), (r.policy_sha256, took(r)), "policies and orders")
 
-    # Nobody would have come in this order.
+    # An order that no real run would have taken.
     for i, d in enumerate(rows):
         d["taken"] = (3 - i) % 4 if i % 8 < 4 else i % 4
     json.dump(rows, open(file, "w"))

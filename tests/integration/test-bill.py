@@ -111,10 +111,10 @@ def fleets():
         extra = float(s["Fleet", "ExtraPerHour"])
         hour = float(s["Learner", "PerHour"]) + extra + 2 * (float(s["Actors", "PerHour"]) + extra)  # 16 actors each
         equal(f["servers"], "1 p3.2xlarge, 2 c5.4xlarge", "servers")
-        assert abs(f["hour"] - hour) < 1e-9, (f, hour)
-        for clock, even in ("emulated", "even_emulated"), ("wall", "even_wall"):
+        assert abs(f["cost_per_hour"] - hour) < 1e-9, (f, hour)
+        for clock, cost, even in ("emulated", "cost_emulated", "even_emulated"), ("wall", "cost_wall", "even_wall"):
             seconds = b[clock + "_s"]
-            assert abs(f[clock] - hour * (seconds + 60) / 3600) < 1e-9 * f[clock], (f, seconds)
+            assert abs(f[cost] - hour * (seconds + 60) / 3600) < 1e-9 * f[cost], (f, seconds)
             assert abs(f[even] - hour * seconds / 3600 / b["serverless"]) < 1e-6 * f[even], (f, even)
         out = bus.ctl("bill", job).out
         assert max(map(len, out.splitlines())) <= 80, out

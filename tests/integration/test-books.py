@@ -92,7 +92,7 @@ def balanced(r, watcher):
 @story("killing the invoker four times takes nothing off the bill: usage without a record is a line of its own")
 def invokers():
     want = run("hopper", *LIVES)
-    equal(want.cpu_s["lost"], 0, "lost, with nobody killed")
+    equal(want.cpu_s["lost"], 0, "lost, without a kill")
     r, watcher = killed(*["actord-invoker"] * 4)
     equal(r.policy_sha256, want.policy_sha256, "policies")
     if "scope" not in r.cpu_s:

@@ -8,7 +8,7 @@ VENV = os.path.join(BUILD, "venv")
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("gymnasium[mujoco]>=1.0", "numpy")
 
-# Environments of the tests' own: each is as awkward as one of somebody's may be.
+# Environments written for these tests; each is awkward in a way that a user's environment may be.
 MODULE = '''
 import os, random, socket
 import gymnasium, numpy as np
@@ -70,7 +70,7 @@ class Painted(Counter):
 
 
 class Ticking(Counter):
-    """As one that sees what it draws by pygame: it has a clock, though nobody else looks. And its copies fail without a word."""
+    """Like an environment that draws with pygame and observes its own pictures: it holds a clock even without a window. Its copies fail without an error."""
     def reset(self, seed=None, options=None):
         from pygame.time import Clock
         self.clock = Clock()

@@ -84,7 +84,7 @@ def pretending():
 
 
 def connect_as(user, path):
-    """What connect() says to another user, in a process of theirs."""
+    """The result of connect() in a process of another user."""
     code = (f"import os, socket; os.setgroups([]); os.setresgid(*[{user}] * 3); os.setresuid(*[{user}] * 3)\n"
             f"socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect({path!r})")
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr

@@ -20,7 +20,7 @@ class Crowd(Bus):
 
     def __exit__(self, *error):
         if not error[0]:
-            # What waits first, so that none of it starts.
+            # Jobs that wait are stopped first, so that none of them starts.
             with self.connect() as wire:
                 calls = [wire.send("org.actord1", "/org/actord1", MANAGER, "StopJob", "t", row[0]) for row in reversed(self.jobs()) if row[2] != "ended"]
                 for call in calls:

@@ -140,7 +140,7 @@ def algorithms():
 def critics():
     sets = ("Job.StopSteps=600", "Scaling.Actors=2", "Learner.ReplayMin=300", "Learner.ReplaySize=5000", "Learner.HiddenLayers=32 24",
             "Learner.MinibatchSize=64", "Learner.TrainRatio=0.2", "Evaluation.Episodes=0")
-    for job in ("pendulum-ddpg", "pendulum-td3", "pendulum-sac"):
+    for job in ("pendulum-ddpg", "pendulum-td3", "pendulum-sac", "phydrl"):
         want = run(job, *sets, seed=7).policy_sha256
         for distribution in (("Policy=single-learner-fine",), ("Policy=environments",), ("Policy=multi-learner", "Learners=2"),
                              ("Policy=central", "Learners=2"), ("Policy=fused",)):

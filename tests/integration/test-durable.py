@@ -76,7 +76,7 @@ class Disk:
 
 
 def reference():
-    """What the job comes to where there is space."""
+    """The job's results where there is space."""
     if not hasattr(reference, "result"):
         reference.result = run("cartpole", *JOB_SETS)
     return reference.result
@@ -172,7 +172,7 @@ def recover(disk):
 
 
 def consistent(directory):
-    """Whatever the job came to, its rounds are there without gaps, it has ended, and it counts once."""
+    """However the job ended, its rounds are there without gaps, it has ended, and it counts once."""
     state, result, rounds, ends, policy, jobs = books(directory)
     equal((state, jobs), ("ended", 1), "state, and jobs in the totals")
     db = sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)
@@ -196,6 +196,8 @@ def left_while_it_waits():
         equal((p.returncode, said["state"]), (4, "ending"), "status and state")
         assert os.path.isdir(said["rest"]) and said["rest"] in disk.words(), disk.words()
         assert books(disk.run_directory())[0] != "ended"
+        r = recover(disk)
+        assert r.status == 1 and "No space left on device. They are kept where they are: free some space" in r.err, r.err
         disk.free()
         r = recover(disk)
         equal(r.status, 0, "recover's status: " + r.err)
@@ -253,6 +255,27 @@ def every_point():
             r = recover(disk)
             equal(r.status, 0, f"recover's status, {left} bytes left: {r.err}")
             consistent(disk.run_directory())
+
+
+@story("recover believes no path that another user wrote, and waits for no pipe")
+def foreign_rest():
+    r = run("cartpole", "Job.StopReturn=", "Job.StopSteps=1024")
+    with tempfile.TemporaryDirectory() as directory:
+        origin = os.path.join(directory, "origin")
+        shutil.copy(os.path.join(r.state_directory, "ledger.sqlite"), directory)
+        open(origin, "w").write(r.state_directory)
+        equal(ctl("recover", directory).out, f"The run in {r.state_directory} lacks nothing.\n", "a rest of one's own")
+        if os.geteuid() == 0:
+            os.chown(directory, 65534, 65534)
+            other = ctl("recover", directory)
+            assert other.status != 0 and other.out == "" and "another user's: run this as that user" in other.err, (other.out, other.err)
+            os.chown(directory, 0, 0)
+        os.unlink(origin)
+        os.mkfifo(origin)
+        equal(ctl("recover", directory).out, f"The run in {directory} lacks nothing.\n", "a pipe")
+        os.unlink(origin)
+        os.symlink("/dev/zero", origin)
+        equal(ctl("recover", directory).out, f"The run in {directory} lacks nothing.\n", "a link")
 
 
 @story("a daemon that starts on a full disk answers: list, status and bill work, submit says why it does not, and it waits for space")

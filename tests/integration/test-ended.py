@@ -85,7 +85,7 @@ def tags():
             equal(bus.ended(job), "finished", "result")
         equal([r["job"] for r in json.loads(bus.ctl("list", "--tag=thesis/ch-4", "--json").out)], [jobs[0], jobs[2]], "jobs with the tag")
         totals = json.loads(bus.ctl("totals", "--json").out)
-        equal(sorted((r["tag"], r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
+        equal(sorted((r["tag"] or "", r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
         name = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip() or str(os.geteuid())
         equal({(r["user"], r["uid"]) for r in totals}, {(name, os.geteuid())}, "whose totals")
 
@@ -300,7 +300,7 @@ def listing():
             bus.ended(job)
         rows = pages(bus, 0, user=2, states=["ended"])
         assert len(rows) == 833 and {(row[1], row[2]) for row in rows} == {(2, "ended")}, len(rows)
-        equal(pages(bus, 0, user=77), [], "of nobody")
+        equal(pages(bus, 0, user=77), [], "of a user without jobs")
         equal(pages(bus, 0, states=["queued", "running"]), [], "of none")
         equal(pages(bus, 0, environment="Pendulum-v1"), [], "of another environment")
         equal(len(pages(bus, 0, environment="CartPole-v1")), max(more), "of this one")

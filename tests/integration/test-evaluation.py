@@ -80,7 +80,7 @@ def same_episodes():
         r = undisturbed(EPISODES) if drawn == "no" else train(EPISODES, "Evaluation.Stochastic=yes")
         newest = max(glob.glob(r.state_directory + "/jobs/*/state/*.safetensors"), key=os.path.getmtime)
         again = ctl("eval", newest, "--episodes=8", "--json=short").json
-        for mine, its in (r.evaluation_mean, again["return_mean"]), (r.evaluation_sd, again["return_deviation"]):
+        for mine, its in (r.evaluation_mean, again["return_mean"]), (r.evaluation_sd, again["return_sd"]):
             assert close(mine, its, 1e-12), (drawn, mine, its)
         found[drawn] = r.evaluation_mean
         equal(r.policy_sha256, undisturbed().policy_sha256, "policies")

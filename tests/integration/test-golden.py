@@ -17,12 +17,13 @@ JOBS = {
     "cartpole-a2c": ("Job.StopSteps=1000", "Job.StopReturn="),
     "cartpole-impala": ("Job.StopSteps=1000", "Job.StopReturn="),
     "cartpole-impact": ("Job.StopSteps=1000", "Job.StopReturn="),
+    "cartpole-rebel": ("Job.StopSteps=2048", "Job.StopReturn="),
     # Fewer units than published, so that it is short.
     "pendulum-ddpg": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
     "pendulum-td3": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
     "pendulum-sac": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
 }
-# One that goes on long enough for what is rare, with the widest vectors alone: half a minute on two idle cores.
+# A job long enough for rare events, with the widest vectors alone: half a minute on two idle cores.
 LONG = {"hopper": ("Job.StopSteps=204800",)}
 
 

@@ -22,7 +22,7 @@ def ends_well_or_names(limit, name, *args, **kw):
     assert "ended without reporting" not in r.err and "Invalid argument" not in r.err, (limit, r.err)
     # Of memory, the loader and GLib have sentences of their own.
     assert name in r.err or "error while loading shared libraries" in r.err or "llocate" in r.err, (limit, r.status, r.out, r.err)
-    # Of a daemon that is gone the fault says just that: what it said last stands before it on the terminal.
+    # After the daemon is gone the fault says only that; the daemon's last message stands above it on the terminal.
     if r.json and "private daemon" not in r.fault:
         assert name in r.fault, (limit, r.fault)
         equal(r.err.count("goes on in life"), 0, limit)

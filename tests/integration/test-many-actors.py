@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs of many actors: what they come to does not depend on how many processes play them, and an actor that waits takes little memory."""
+"""Jobs of many actors: their policies do not depend on how many processes play the actors, and an actor that waits takes little memory."""
 import re, resource, statistics
 from story import *
 

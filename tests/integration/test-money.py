@@ -57,7 +57,7 @@ class Days(Bus):
 @functools.cache
 def undisturbed():
     with Days("") as bus:
-        equal(bus.money(), [(0, None, "")], "nothing was spent")
+        equal(bus.money(), [(0, None, None)], "nothing was spent")
         job = bus.submit(overrides=LONG)
         equal(bus.ended(job), "finished", "result")
         (currency, nano), = bus.totals()

@@ -158,7 +158,7 @@ def discrete():
     equal(got["metadata"]["environment"], "CartPole-v1", "environment")
     want = ctl("eval", checkpoint, "--episodes=100", "--json").json
     played = foreign(GYMNASIUM, path("cartpole.onnx"), "CartPole-v1", 100)
-    error = (played["error"] ** 2 + (want["return_deviation"] ** 2) / 100) ** 0.5
+    error = (played["error"] ** 2 + (want["return_sd"] ** 2) / 100) ** 0.5
     assert abs(played["mean"] - want["return_mean"]) < 4 * error + 0.5, (played, want["return_mean"])
 
 
@@ -168,17 +168,21 @@ def continuous():
     equal(got["names"], ["mean", "log_std"], "outputs")
 
 
-@story("values of actions by dqn, and a network of relu that both heads share")
+@story("values of actions by dqn, and networks of relu that both heads share, of silu and of mish")
 def others():
     got = compare(trained("cartpole-dqn", "Job.StopSteps=3000"), "dqn")
     equal(got["names"], ["action_values"], "outputs")
     compare(trained("cartpole", "Job.StopSteps=1000", "Learner.SharedNetwork=yes", "Learner.Activation=relu"), "shared")
+    compare(trained("cartpole", "Job.StopSteps=1000", "Learner.Activation=silu"), "silu")
+    compare(trained("pendulum", "Job.StopSteps=1000", "Learner.Activation=mish"), "mish")
 
 
 @story("a policy of images has its convolutions, and reads bytes as the environment gives them")
 def images():
     checkpoint = trained("catch", "Job.StopSteps=2000", "Learner.Convolutions=8x3/2+1 8x3", "Learner.Activation=relu")
     weights = export("catch.safetensors", checkpoint, "--weights-only")
+    data = open(weights, "rb").read()
+    equal(json.loads(data[8:8 + int.from_bytes(data[:8], "little")])["__metadata__"]["observation"], "bytes", "what it reads")
     got = foreign(IMAGES, export("catch.onnx", checkpoint, "--format=onnx"), weights, json.dumps([[2, 1], [1, 0]]))
     assert len(got["shape"]) >= 2 and got["difference"] <= 1e-5 * max(1, got["scale"]), got
     r = ctl("export", checkpoint, "--format=header")

@@ -78,6 +78,22 @@ def killed_actors():
     equal(after.env_steps, before.env_steps, "environment steps")
 
 
+@story("pairs of rollouts are the same pairs whatever is killed, and however many processes the actors have")
+def pairs():
+    sets = ("Job.Environment=Hopper-v4", "Job.StopSteps=40000", "Job.StopReturn=", "Scaling.Actors=4", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=512",
+            "Learner.NormalizeObservations=yes", "Checkpoint.IntervalSec=0.2")
+    before = run("cartpole-rebel", *sets, seed=5)
+    equal(run("cartpole-rebel", *sets, "Actor.Processes=1", seed=5).policy_sha256, before.policy_sha256, "policies of one process and of four")
+    killer = Killer("actord-actor", low=0.02, high=0.2)
+    after = run("cartpole-rebel", *sets, seed=5, during=killer)
+    assert len(killer.killed) >= 1, killer.killed
+    equal(after.policy_sha256, before.policy_sha256, "policies with actors killed and without")
+    assert after.invocations["retried"] >= 1, after.invocations
+    killer = Killer("actord-learner", low=0.3, high=0.5, most=1)
+    after = run("cartpole-rebel", *sets, seed=5, during=killer)
+    equal((after.policy_sha256, len(killer.killed)), (before.policy_sha256, 1), "policies, and learners killed")
+
+
 @story("a killed learner starts the job's next life, which ends with the same policy")
 def killed_learner():
     sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
@@ -121,7 +137,7 @@ REPLAY = ("Scaling.Actors=4", "Actor.RolloutSteps=16", "Job.StopSteps=12000", "J
 
 @story("replay: processes, threads and killed actors change nothing")
 def replay_actors():
-    sets = (*REPLAY, "Job.StopSteps=48000")  # long enough that somebody is killed, however busy the machine
+    sets = (*REPLAY, "Job.StopSteps=48000")  # long enough for a kill, however busy the machine
     before = run("cartpole-dqn", *sets, seed=5)
     equal(run("cartpole-dqn", *sets, "Actor.Processes=2", "Learner.Threads=3", seed=5).policy_sha256, before.policy_sha256, "policies")
     killer = Killer("actord-actor", low=0.02, high=0.1)

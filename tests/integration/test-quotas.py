@@ -139,7 +139,7 @@ def database():
         bus.stop()
         bus.hang()
         bus.start()
-        wait_for("it says so", lambda: "user database has not said yet" in bus.get(queued, "Waiting"))
+        wait_for("it says so", lambda: "user database has not answered yet" in bus.get(queued, "Waiting"))
         bus.call("/org/actord1", MANAGER, "StopJob", "t", running)
         equal(bus.ended(running), "interrupted", "a running job does not depend on it")
         e = refused(bus, overrides=ENDLESS)

@@ -53,7 +53,7 @@ def formats():
     with open(at("b.gif"), "rb") as f:
         data = f.read()
     equal((data[:6], struct.unpack("<HH", data[6:10]), data[-1:]), (b"GIF89a", (seen.width, seen.height), b";"), "a GIF")
-    equal((seen.episodes, seen.pictures, seen.pictures_per_second), (1, seen.steps[0] + 1, 50), "one episode")
+    equal((seen.episodes, seen.pictures, seen.pictures_per_s), (1, seen.steps[0] + 1, 50), "one episode")
     assert len(data) < 2000 * seen.pictures, len(data)
 
     seen = eval_json(checkpoint, "--frames", at("frames/"))
@@ -89,7 +89,7 @@ def rollouts():
 def hostile():
     so = shared_library(HOSTILE)
     before = set(os.listdir(STATE))
-    for how, want in ("shapes", "no picture"), ("nowhere", "no picture"), ("blind", "Input/output error"), ("crash", "signal 11"):
+    for how, want in ("shapes", "picture of its draw() is invalid"), ("nowhere", "picture of its draw() is invalid"), ("blind", "Input/output error"), ("crash", "signal 11"):
         for option in ["--gif", at("d.gif")], ["--frames", at("d")]:
             r = ctl("env", "rollout", so, "--steps=30", "--set", "How=" + how, *option)
             assert r.status != 0 and want in r.err, (how, r.status, r.err)
@@ -130,7 +130,7 @@ def places():
         r = ctl("eval", checkpoint, option, at(name))
         assert r.status == 2 and "is not an ordinary file" in r.err, (name, r.status, r.err)
         equal(os.lstat(at(name)).st_mode, kind, name)
-    # A limit that is told as an error stands for a disk without room.
+    # A limit that is reported as an error stands for a full disk.
     def small(blocks):
         return ["/bin/sh", "-c", f'trap "" XFSZ; ulimit -f {blocks}; exec "$@"', "sh"]
 

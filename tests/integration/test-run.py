@@ -280,47 +280,44 @@ def orphans():
         r = run("hopper", during=murder, ok=False, timeout=30)
         assert r.status != 0
         wait_for(f"the end of every process after {comm} was killed", lambda: not left_over(), 5)
-    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; what it did is in (\S+), and `actorctl recover (\d+)`", r.err)
+    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; its records are in (\S+), and `actorctl recover (\d+)`", r.err)
     assert said and said[1] == os.path.join(STATE, "actord", "runs", said[2]), r.err
-    equal((r.state, r.result, sorted(r.json)), ("failed", "failed", ["fault", "result", "state", "state_directory"]), "the object")
+    equal((r.state, r.result, sorted(r.json)), ("failed", "failed", ["fault", "result", "schema", "state", "state_directory"]), "the object")
     assert said[0] in r.fault and r.state_directory == said[1], r.json
     told = ctl("recover", said[2])
     assert told.status == 0 and "Job 1 has ended" in told.out, (told.out, told.err)
-
-
-def ledger_of(directory):
-    """Everything that it says."""
-    with contextlib.closing(sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)) as db:
-        return list(db.iterdump())
 
 
 @story("the records of a run are shown without a service, by its number or directory, and nothing of it changes")
 def records():
     r = run("cartpole", "Job.StopSteps=1024", "Job.StopReturn=")
     name = "r" + os.path.basename(r.state_directory)
-    before = ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))
+
+    def files():
+        return {os.path.join(d, f): os.stat(os.path.join(d, f)).st_mtime_ns for d, dirs, fs in os.walk(r.state_directory) for f in fs + ["."]}
+
+    before = files()
     for word in (name, r.state_directory):
-        equal(ctl("status", word, "--json").json["PolicySHA256"], r.policy_sha256, "status")
+        equal(ctl("status", word, "--json").json["policy_sha256"], r.policy_sha256, "status")
         equal(ctl("bill", word, "--json").json["full"], r.cost["full"], "bill")
         equal([row["round"] for row in ctl("rounds", word, "--json").json], list(range(1, r.rounds + 1)), "rounds")
         assert "1 decision of run" in ctl("decisions", word, "--check").out, word
         assert "StopSteps=1024" in ctl("show", word).out and "Environment=CartPole-v1" in ctl("cat", word).out, word
-    equal((ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))), before, "the run")
     equal(ctl("status", name).out.splitlines()[0].split(" - ")[0], "run " + name, "heading")
     readers = [subprocess.Popen([CTL, "status", name, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) for _ in range(4)]
     said = [p.communicate(timeout=60 * PATIENCE) for p in readers]
-    equal([json.loads(out)["PolicySHA256"] if out else err for out, err in said], [r.policy_sha256] * 4, "readers at once")
+    equal([json.loads(out)["policy_sha256"] if out else err for out, err in said], [r.policy_sha256] * 4, "readers at once")
+    equal(files(), before, "files of the run, and when they were written")
     link = os.path.join(STATE, "link-to-run")
     os.symlink(r.state_directory, link)
-    equal(ctl("status", link, "--json").json["PolicySHA256"], r.policy_sha256, "through a link")
+    equal(ctl("status", link, "--json").json["policy_sha256"], r.policy_sha256, "through a link")
     reading = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f'mount --bind {STATE} {STATE} && mount -o remount,ro,bind {STATE} && exec "$@"', "sh")
     if subprocess.run([*reading, "true"], capture_output=True).returncode == 0:
-        read_only = ctl("status", r.state_directory, before=reading)
-        assert read_only.status == 1 and "Read-only file system): copy the directory" in read_only.err, read_only.err
+        equal(ctl("status", r.state_directory, "--json", before=reading).json["policy_sha256"], r.policy_sha256, "on a read-only disk")
     # Beside directories of runs, a number is that of a daemon's job nevertheless.
     beside = os.path.join(STATE, "beside")
     shutil.copytree(r.state_directory, os.path.join(beside, "1"))
-    equal(ctl("status", name, "--json", before=("env", "-C", beside)).json["PolicySHA256"], r.policy_sha256, "beside run 1")
+    equal(ctl("status", name, "--json", before=("env", "-C", beside)).json["policy_sha256"], r.policy_sha256, "beside run 1")
     for verb in "status", "stop", "remove":
         assert "is a run of" not in ctl(verb, "1", "--user", before=("env", "-C", beside)).err, verb
 
@@ -485,6 +482,9 @@ def bad_input():
              (base + "\n[Learner]\nLearningRate=fast\n", ["LearningRate", "fast"]),
              (re.sub(r"(?m)^PriceSheet=.*$", "PriceSheet=aws-lamda-x86", base), ["aws-lamda-x86", "aws-lambda-x86"]),
              (base + "\n[Job]\nEnvironment=Pendulum-v1\n", ["[Job] Environment=Pendulum-v1: Environment= stands in line ", " already"]),
+             (base + "\n[Billing]\nPriceSheet=aws-lamda-x86\n",
+              ["PriceSheet= stands in line ", " already", "unknown price sheet; did you mean aws-lambda-x86?"]),
+             (base + "\n[Learner]\nActivation=tahn\nActivation=tahn\n", ["Activation= stands in line ", "tahn", "tanh"]),
              (re.sub(r"(?m)^Environment=.*$", "Environment=CartPol-v1", base), ["CartPol-v1", "CartPole-v1"]),
              (re.sub(r"(?m)^Environment=.*$", "Environment=./no-such.so", base), ["no-such.so"]),
              (base + "\n[Learner]\nActivation=tahn\n", ["tahn", "tanh"]),

@@ -29,9 +29,9 @@ def listed():
     run("hopper", during=look_and_kill, ok=False)
     found = rows()
     row = found[run_name(first)]
-    equal({k: row[k] for k in ("state", "result", "job_file", "environment", "algorithm", "env_steps", "rounds", "return_mean", "cost", "currency", "state_directory")},
+    equal({k: row[k] for k in ("state", "result", "job_file", "environment", "algorithm", "env_steps", "rounds", "return_mean", "cost_full", "currency", "state_directory")},
           {"state": "ended", "result": "finished", "job_file": CARTPOLE, "environment": "CartPole-v1", "algorithm": "ppo", "env_steps": first.env_steps,
-           "rounds": first.rounds, "return_mean": first.return_mean, "cost": first.cost["full"], "currency": "USD", "state_directory": first.state_directory}, "its row")
+           "rounds": first.rounds, "return_mean": first.return_mean, "cost_full": first.cost["full"], "currency": "USD", "state_directory": first.state_directory}, "its row")
     assert 0 <= row["age_s"] < 600 and row["ended_usec"] > row["submitted_usec"], row
     equal((seen["environment"], seen["ended_usec"], seen["result"]), ("Hopper-v4", None, None), "the one that went on")
     equal((found[seen["run"]]["state"], list(found)[-1]), ("left", seen["run"]), "the one that was killed")
@@ -68,7 +68,7 @@ def older():
         assert after["run"] == before["run"], after
 
 
-@story("each verb that shows a job takes a run; a number that is a run's, or nobody's, is refused with 2 and a hint")
+@story("each verb that shows a job takes a run; a bare number, of a run or of no job at all, is refused with 2 and a hint")
 def names():
     r = run("cartpole", *SHORT)
     name, number = run_name(r), run_name(r)[1:]
@@ -114,7 +114,7 @@ def recovered():
         p.send_signal(signal.SIGINT)
 
     r = run("cartpole", "Job.StopReturn=", "Job.StopSteps=1000000000", during=kill_actors, ok=False)
-    equal((r.state, r.fault, r.status), ("interrupted", "", 130), "the run")
+    equal((r.state, r.fault, r.status), ("interrupted", None, 130), "the run")
     assert "killed" in r.recovered, r.recovered
     # an actor may be killed while it waits
     assert r.recovered.startswith("1 invocation was repeated; ") == (r.invocations["retried"] == 1), (r.recovered, r.invocations)
@@ -136,7 +136,7 @@ def list_columns():
         wait_for("rounds", lambda: bus.get(long, "Round") > 0)
         listed = lambda *words: [row["job"] for row in bus.ctl("list", *words, "--json").json]
         a, b = bus.ctl("list", "--json").json
-        equal((a["job"], a["progress"], a["env_steps"], a["cost"], a["currency"], a["result"], a["tag"]),
+        equal((a["job"], a["progress"], a["env_steps"], a["cost_full"], a["currency"], a["result"], a["tag"]),
               (short, 1, bus.get(short, "EnvSteps"), bus.get(short, "CostFull"), "USD", "finished", None), "one that has ended")
         assert b["job"] == long and 0 < b["progress"] < 0.01 and b["result"] is None and b["ended_usec"] is None and b["age_s"] < 600, b
         text = bus.ctl("list").out
@@ -163,7 +163,7 @@ def top():
         else:
             equal((row["cpu_cores"], row["memory_bytes"], parts), (None, None, []), "without a cgroup")
             r = bus.ctl("top", job)
-            assert f"job {job} has no cgroup, so what its processes use is not known" in r.err, r.err
+            assert f"job {job} has no cgroup, so the usage of its processes is unknown" in r.err, r.err
         ended = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "2000")])
         bus.ended(ended)
         r = bus.ctl("top", ended, "--json")

@@ -121,6 +121,11 @@ def runs():
     equal(r.returncode, 0, r.stderr)
     assert json.loads(r.stdout)["state_directory"].startswith(state + "/"), r.stdout
     assert b"\\xc2\\x9b" in ctl_bytes("run", path, env={"XDG_STATE_HOME": state}).stdout
+    for form in "--html", "--md":
+        report = os.path.join(STATE, "report")
+        equal(ctl_bytes("report", "r1", form, f"--output={report}", env={"XDG_STATE_HOME": state}).returncode, 0, form)
+        text = open(report, encoding="utf-8").read()
+        assert "Description=x\\xc2\\x9b" in text and not FORBIDDEN.search(text), text
     wrong = json.loads(ctl_bytes("run", file_with("wrong.conf", b"[Job]\nEnvironment=" + evil.encode() + b"\n"), "--json").stdout or b"{}")
     assert wrong.get("environment", evil) == evil, wrong
     on_terminal("run", path.replace(".conf", ".none"))

@@ -87,7 +87,7 @@ def until_left(process, screen, seconds=180):
             raise AssertionError(f"waited {seconds} s in vain for {'its end' if told else 'the time that is left'}: {text[-600:]!r}")
         try:
             text += os.read(screen, 65536).decode()
-        except OSError:  # nobody has it open any more
+        except OSError:  # no process has it open any more
             return text
         if not told and " left, " in text:
             process.send_signal(signal.SIGINT)

@@ -91,7 +91,7 @@ class Refused(Exception):
 
 class Wire:
     def __init__(self, address, uid=None):
-        """uid: whose connection it is; only root may be somebody else."""
+        """uid: the user of the connection; only root may take another user's."""
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
         own = os.geteuid()

@@ -21,7 +21,7 @@ build=${B:-build}
 deadline=${BARE_DEADLINE:-3600}
 . "$src/tests/lane/overlay.sh"
 
-# The kernel's throttle, in either version of cgroups; the container joins it, and is moved below it by nobody.
+# The kernel's throttle, in either version of cgroups; the container joins it, and nothing moves it below.
 limit_cpu() { # limit_cpu PERCENT
     local v1 v2 path
     v1=$(findmnt --noheadings --first-only --output TARGET --types cgroup --options cpu || true)

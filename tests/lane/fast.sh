@@ -62,7 +62,7 @@ write_main() {
     } >"$t/io/main"
 }
 
-# What an earlier installation on this machine left, too.
+# Files that an earlier installation left on this machine, too.
 make_fresh() {
     make -C "$src" -s --no-print-directory B="$build" uninstall DESTDIR="$t/root" >/dev/null 2>&1 || bail "make uninstall failed."
     sed -i '/^_actord:/d' "$t"/root/etc/{passwd,group,shadow,gshadow}

@@ -25,7 +25,7 @@ static uint64_t next(uint64_t *s) {
 double actord_random_uniform(void *s, double low, double high) { return low + (high - low) * (double) (next(s) >> 11) * 0x1p-53; }
 uint32_t actord_random_u32(void *s) { return (uint32_t) (next(s) >> 32); }
 double actord_random_normal(void *s) { return 0; }
-/* What ground.c would build into, which nobody asks it to. */
+/* ground.c calls these to build bodies; no test here builds any. */
 void world_ground(void) {}
 void world_block(void) {}
 """

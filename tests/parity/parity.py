@@ -193,7 +193,7 @@ def model(name):
             worst = math.inf
             differ.append(f)
         elif not np.array_equal(a, b):
-            # What is a sum's rounding error near zero is one beside the largest of the field.
+            # Near zero, a sum's rounding error is relative to the largest number of the field.
             worst = max(worst, float(np.max(np.abs(a - b)) / max(1e-300, np.max(np.abs(b)))))
             differ.append(f)
     left_out = theirs.ngeom - ours.ngeom

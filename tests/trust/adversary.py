@@ -180,7 +180,7 @@ def answers(row, level):
 
 
 def numbers():
-    """{name: number} of this machine's system calls, and None for what it has not."""
+    """{name: number} of this machine's system calls, and None for those that it lacks."""
     names = sorted({row[1].split()[0] for row in ROWS} - {"1000"})
     text = "#include <sys/syscall.h>\n" + "".join(f"=={n} SYS_{n}\n" for n in names)
     out = subprocess.run(["cc", "-E", "-P", "-"], input=text, capture_output=True, text=True, check=True).stdout
@@ -222,7 +222,7 @@ def conf(directory):
     return path
 
 
-# Of the doors that share the rows of the short form each has a third of them.
+# Each of the three doors that share the rows of the short form tries a third of them.
 ATTEMPTS_LEAST = len(ROWS) // 4
 
 

@@ -39,6 +39,8 @@ JOB_ROWS = [
     ("CheckDecisions", "", OK, OK),
     ("GetFaults", "u 10", OK, OK),
     ("OpenCheckpoint", "", OK, REFUSED),
+    ("Freeze", "", OK, REFUSED),
+    ("Thaw", "", OK, REFUSED),
     ("Stop", "", OK, REFUSED),
 ]
 NOT_HERE = {"SubmitJobFile": "a descriptor, which busctl cannot send: actorctl submit does in lane-system.py"}
@@ -55,7 +57,7 @@ def call(name, path, interface, method, arguments, job):
     r = as_user(name, "busctl", "--system", "call", "org.actord1", path, f"org.actord1.{interface}", method, *words)
     if r.returncode == 0:
         return OK, r.stdout
-    if "Only a run's daemon" in r.stderr:
+    if "Only the daemon of a run" in r.stderr:
         return ELSEWHERE, r.stderr.strip()
     # busctl says the error's message alone.
     refused = re.search(r"may not|authorization|Access denied|not permitted|belongs to|job of", r.stderr)

@@ -29,7 +29,7 @@ class Want:
         self.bus, self.job, self.state, self.stopped, self.limited = bus, job, bus.dir + "/state", [], []
 
     def said(self):
-        """What the user is told: the daemon's journal, and what the job says that it waits for."""
+        """The user's view: the daemon's journal, and the job's property Waiting."""
         waiting = "" if self.bus.daemon.poll() is not None else self.bus.get(self.job, "Waiting")
         return open(self.bus.dir + "/log").read() + waiting
 
@@ -123,7 +123,7 @@ class Want:
         os.rename(f"{self.state}/actord/away", f"{self.state}/actord/ledger.sqlite")
 
     def damage_ledger(self):
-        """In the middle of its first tables, while nobody has it open."""
+        """In the middle of its first tables, while no process has it open."""
         self.end_life()
         with sqlite3.connect(f"{self.state}/actord/ledger.sqlite") as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -164,7 +164,7 @@ class Want:
 class Row:
     what: str
     begin: typing.Callable
-    sentence: str          # in the daemon's journal or the job's property Waiting; "": none, nobody has to notice
+    sentence: str          # in the daemon's journal or the job's property Waiting; "": none is needed
     end: typing.Callable = lambda w: None
     sets: tuple = ()
     config: str = ""

@@ -2,6 +2,7 @@
 /* The smallest task that an algorithm can learn, for tests that it does. */
 #pragma once
 
+#include "lib/algorithm-traits.h"
 #include "lib/forward.h"
 #include "lib/network.h"
 #include "lib/rng.h"
@@ -19,6 +20,12 @@ static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
         for (uint64_t row = 0; row < (uint64_t) (l->steps + 1) * l->envs; row++)
                 *(float *) segment_observation(segment, l, row) =
                                 (float) actord_random_uniform(&random, -1, 1);
+        /* Each step is a pair's. */
+        for (uint64_t row = 1;
+                        algorithm_pair_steps(&bed->settings) > 0 && row < (uint64_t) l->steps * l->envs;
+                        row += 2)
+                *(float *) segment_observation(segment, l, row) =
+                                *(float *) segment_observation(segment, l, row - 1);
         forward_load(forward, policy_bank(bed->policy, &bed->page.policy, update), &bed->page.policy);
         for (uint64_t row = 0; row < (uint64_t) l->steps * l->envs; row++) {
                 float x = *(float *) segment_observation(segment, l, row);

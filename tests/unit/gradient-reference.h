@@ -39,6 +39,10 @@ static inline void reference_forward(const Network *network, const double *param
                                 y = tanh(y);
                         else if (l->activation == LAYER_RELU)
                                 y = fmax(y, 0);
+                        else if (l->activation == LAYER_SILU)
+                                y /= 1 + exp(-y);
+                        else if (l->activation == LAYER_MISH)
+                                y *= tanh(log1p(exp(y)));
                         ret[i][o] = y;
                 }
         }

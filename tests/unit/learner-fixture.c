@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tests/unit/learner-fixture.h"
 
+#include "lib/algorithm-traits.h"
 #include "lib/network.h"
+#include "lib/pair.h"
 #include "tests/unit/text-fixture.h"
 
 void bed_settings(const char *environment, const char *sections, JobSettings *ret) {
@@ -73,6 +75,12 @@ void bed_close(Bed *bed) {
         free(bed->policy);
 }
 
+void bed_start(Bed *bed, const char *sections, const ActordEnvSpec *spec) {
+        bed_settings("CartPole-v1", sections, &bed->settings);
+        bed_open(bed, spec, -1, -1);
+        bed_restore(bed);
+}
+
 Answer bed_order(Bed *bed, Order order) {
         Answer answer;
 
@@ -130,12 +138,33 @@ static void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {
                         ((float *) ret_observation)[k] = (float) g_rand_double_range(rand, -2, 2);
 }
 
+/* Before step t: the second of a pair joins the first where a pair begins. */
+static void bed_pairs(Bed *bed, uint32_t actor, uint32_t bank, uint32_t t, PairWalk *pairs) {
+        const SegmentLayout *l = &bed->page.segment;
+        void *segment = bed->segments[actor];
+        const uint8_t *before = segment_ends(segment, l) + ((uint64_t) t - 1) * l->envs;
+        uint32_t pair_steps = algorithm_pair_steps(&bed->settings);
+
+        for (uint32_t e = 0; pair_steps > 0 && e < l->envs; e += 2) {
+                if (t > 0)
+                        pair_step(&pairs[e / 2], pair_steps, before[e] != END_NOT, before[e + 1] != END_NOT);
+                if (!pair_begins(&pairs[e / 2]))
+                        continue;
+                memcpy(segment_observation(segment, l, (uint64_t) t * l->envs + e + 1),
+                                segment_observation(segment, l, (uint64_t) t * l->envs + e),
+                                l->observation_bytes);
+                segment_snapshot(segment, l, bank, e + 1)->elapsed_steps =
+                                segment_snapshot(segment, l, bank, e)->elapsed_steps;
+        }
+}
+
 void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[actor];
         /* Unclipped actions go beyond the bounds, which are -1 and 1. */
         double reach = bed->page.network.act == ACT_GAUSSIAN ? 1.5 : 1;
         GRand *rand = g_rand_new_with_seed(seed * 1000 + actor);
+        g_autofree PairWalk *pairs = g_new0(PairWalk, l->envs / 2 + 1);
         uint64_t n_finals = 0;
 
         for (uint64_t i = 0; i < (uint64_t) (l->steps + 1) * l->envs; i++)
@@ -149,7 +178,8 @@ void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
                 if (segment_snapshot(segment, l, bank, e)->episode == 0)
                         segment_snapshot(segment, l, bank ^ 1, e)->episode = 1;
 
-        for (uint32_t t = 0; t < l->steps; t++)
+        for (uint32_t t = 0; t < l->steps; t++) {
+                bed_pairs(bed, actor, bank ^ 1, t, pairs);
                 for (uint32_t e = 0; e < l->envs; e++) {
                         uint64_t row = (uint64_t) t * l->envs + e;
                         SlotState *state = segment_snapshot(segment, l, bank ^ 1, e);
@@ -180,5 +210,32 @@ void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
                                 state->elapsed_steps = 0;
                         }
                 }
+        }
         g_rand_free(rand);
+}
+
+void bed_take_all(Bed *bed, uint32_t n_actors, uint32_t bank, uint32_t seed) {
+        for (uint32_t a = 0; a < n_actors; a++) {
+                bed_fill(bed, a, bank, seed);
+                bed_take(bed, a, bank);
+        }
+}
+
+AdvantageScale bed_advantages(const Bed *bed, double *ret) {
+        const Batch *b = bed->learner->batch;
+        uint32_t n = bed->settings.n_actors * b->step_rows;
+        AdvantageScale of = { .mean = 0, .scale = 1 };
+        double mean = 0, m2 = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                ret[i] = (double) b->advantage[batch_block(b, i / b->step_rows) + i % b->step_rows];
+                mean += ret[i] / n;
+        }
+        for (uint32_t i = 0; i < n; i++)
+                m2 += (ret[i] - mean) * (ret[i] - mean);
+        if (bed->settings.normalize_advantages)
+                of = (AdvantageScale){ .mean = mean, .scale = 1 / (sqrt(m2 / (n - 1)) + 1e-8) };
+        for (uint32_t i = 0; i < n; i++)
+                ret[i] = (ret[i] - of.mean) * of.scale;
+        return of;
 }

@@ -27,6 +27,9 @@ void bed_settings(const char *environment, const char *sections, JobSettings *re
 ActordEnvSpec bed_spec_box(uint32_t n_observation, uint32_t n_action, uint32_t n_choices);
 void bed_open(Bed *bed, const ActordEnvSpec *spec, int state_fd, int checkpoint_fd);
 void bed_close(Bed *bed);
+
+/* Opens without files and restores: a learner that may learn. */
+void bed_start(Bed *bed, const char *sections, const ActordEnvSpec *spec);
 Answer bed_order(Bed *bed, Order order);
 
 /* Orders that must succeed. */
@@ -41,3 +44,10 @@ void unsilence(int kept);
 /* Fills a segment with a rollout that is in order: numbers of a small generator, episodes that end now
  * and then. */
 void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed);
+
+/* Fills and takes the rollouts of actors 0 .. n_actors - 1. */
+void bed_take_all(Bed *bed, uint32_t n_actors, uint32_t bank, uint32_t seed);
+
+/* The advantages of the rows that the learner has learned from, normalised in double precision if the job
+ * says so. */
+AdvantageScale bed_advantages(const Bed *bed, double *ret);

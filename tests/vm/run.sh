@@ -40,7 +40,7 @@ find_image() {
     find build/vm -mindepth 1 -maxdepth 1 -type d ! -name "$version" -exec rm -rf {} +
 }
 
-# What make install would put on a disk, and of this tree what tests use: no objects, no history.
+# The installed files, and the part of this tree that tests use: no objects, no history.
 pack() {
     local stage=$work/stage
     mkdir -p "$stage/src"

@@ -52,8 +52,10 @@ def leaves():
 
 @story("CPUQuota= halves what an actor gets of a CPU")
 def quota():
-    fast = run(conf(), "Environment.Spin=2000", timeout=240)
-    slow = run(conf("CPUQuota=50%"), "Environment.Spin=2000", timeout=240)
+    # An invocation takes a second of CPU time, ten times the kernel's period of 100 ms: a short one that begins late in
+    # one period may use the rest of that and the whole of the next one, and so have well over half.
+    fast = run(conf(), "Environment.Spin=2000", "Actor.RolloutSteps=512", timeout=240)
+    slow = run(conf("CPUQuota=50%"), "Environment.Spin=2000", "Actor.RolloutSteps=512", timeout=240)
 
     # Of each invocation's own time, which a busy host or the learner does not change.
     def share(r):

@@ -16,7 +16,7 @@ class Refusal(Exception):
     pass
 
 
-# What is installed under another name than it is imported by; pictures need no window here.
+# Packages whose name at installation differs from the imported one; pictures need no window here.
 DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless"}
 venv = ""  # Python= of the job
 
@@ -67,7 +67,7 @@ class Windows(types.ModuleType):
 
 
 class Mended:
-    """A package that starts threads, and an actor has one: as it is imported, whenever that is."""
+    """Mends a package that starts threads, as an actor may have only one: when the package is imported, whenever that is."""
     def __init__(self, name, mend):
         self.name, self.mend = name, mend
 

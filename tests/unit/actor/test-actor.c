@@ -20,7 +20,7 @@ static void *shared(size_t bytes) {
 }
 
 static void job_new_shared(Job *job, const ActordEnv *env) {
-        job_new(job, env, 2, 16, 1);
+        actor_job_new(job, env, 2, 16, 1);
         free(job->worker);
         free(job->segments[0]);
         job->worker = shared(sizeof(*job->worker));
@@ -34,7 +34,7 @@ static void job_done_shared(Job *job) {
         (void) munmap(job->segments[0], job->page.segment.segment_bytes);
         job->worker = NULL;
         job->segments[0] = NULL;
-        job_done(job);
+        actor_job_done(job);
 }
 
 static pid_t actor_start(const Job *job, bool quiet) {
@@ -82,7 +82,7 @@ static void test_orders(void) {
 
         toy_plan = (ToyPlan){ .length_min = 3, .length_max = 9 };
         job_new_shared(&job, &toy_env);
-        job_new(&here, &toy_env, 2, 16, 1);
+        actor_job_new(&here, &toy_env, 2, 16, 1);
         pid = actor_start(&job, false);
 
         answer = actor_order(&job, (Order){ .kind = ORDER_PROBE });
@@ -95,8 +95,8 @@ static void test_orders(void) {
                                                            .ordinal = job.ordinals[0],
                                                            .snapshot_bank = job.banks[0] });
                 g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
-                job_accept(&job, 0);
-                job_rollout(&here, 0);
+                actor_job_accept(&job, 0);
+                actor_job_rollout(&here, 0);
                 assert_results_equal(&job, &here, 0);
         }
 
@@ -112,7 +112,7 @@ static void test_orders(void) {
         turn_order(&job.worker->turn, &(Order){ .kind = ORDER_END }, true);
         g_assert_cmpint(actor_status(pid), ==, 0);
         job_done_shared(&job);
-        job_done(&here);
+        actor_job_done(&here);
 }
 
 /* An actor that is killed in the middle and replaced gives the same result when it is asked again. */
@@ -122,7 +122,7 @@ static void test_killed(void) {
 
         toy_plan = (ToyPlan){ .length_min = 3, .length_max = 9 };
         job_new_shared(&job, &toy_env);
-        job_new(&here, &toy_env, 2, 16, 1);
+        actor_job_new(&here, &toy_env, 2, 16, 1);
 
         for (int k = 0; k < 20; k++) {
                 Order order = { .kind = ORDER_ROLLOUT,
@@ -141,16 +141,16 @@ static void test_killed(void) {
                 pid = actor_start(&job, false);
                 answer = actor_order(&job, order);
                 g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
-                job_accept(&job, 0);
+                actor_job_accept(&job, 0);
                 turn_order(&job.worker->turn, &(Order){ .kind = ORDER_END }, true);
                 g_assert_cmpint(actor_status(pid), ==, 0);
                 turn_reset(&job.worker->turn);
 
-                job_rollout(&here, 0);
+                actor_job_rollout(&here, 0);
                 assert_results_equal(&job, &here, 0);
         }
         job_done_shared(&job);
-        job_done(&here);
+        actor_job_done(&here);
 }
 
 static int aborting_reset(void *instance, ActordRandom *random, void *ret_observation) {

@@ -55,7 +55,10 @@ static void test_faas_begins(void) {
         g_autoptr(Env) env = env_with("faas", "Neighbours", "0");
         double state[NUMBERS_MAX];
 
-        g_assert_cmpuint(env->spec.snapshot_bytes, ==, (FUNCTIONS + N_FUNCTION) * sizeof(double));
+        /* Before the functions lie three sums, what 16 agents did last, and the latency and the requests of
+         * each step. */
+        g_assert_cmpuint(env->spec.snapshot_bytes, ==,
+                        (3 + 16 + 2 * 200 + FUNCTIONS + N_FUNCTION) * sizeof(double));
         for (int i = 0; i < 50; i++) {
                 const double *own = &state[FUNCTIONS];
 

@@ -4,6 +4,7 @@
  * actions and the random streams alone. */
 #include <errno.h>
 
+#include "actor/envs/builtin.h"
 #include "actor/host.h"
 #include "lib/slot.h"
 #include "tests/unit/env-fixture.h"
@@ -82,7 +83,7 @@ static void test_options(gconstpointer data) {
         for (size_t i = 0; environment_option(row, i, &option); i++) {
                 g_assert_true(environment_takes(row, option.key));
                 g_assert_cmpint(spec_with(abi, option.key, ""), ==, 0);
-                g_assert_true(spec_with(abi, option.key, "0") == 0 ||
+                g_assert_true(spec_with(abi, option.key, "0") == 0 || spec_with(abi, option.key, "1") == 0 ||
                                 spec_with(abi, option.key, "default") == 0 ||
                                 spec_with(abi, option.key, "random") == 0 ||
                                 spec_with(abi, option.key, "agent") == 0 ||
@@ -103,8 +104,8 @@ static void test_options(gconstpointer data) {
 
 /* Another value that the option takes. */
 static ActordOption other_value(const ActordEnv *abi, const ActordOption *option) {
-        static const char *const values[] = { "no", "yes", "-1", "1", "12", "0.01", "held-out", "passive",
-                "fine" };
+        static const char *const values[] = { "no", "yes", "-1", "1", "2", "12", "0.01", "held-out",
+                "passive", "fine" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
                 if (strcmp(values[i], option->value) != 0 && spec_with(abi, option->key, values[i]) == 0)

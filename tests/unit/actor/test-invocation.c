@@ -24,46 +24,32 @@ static void test_repeats(gconstpointer name) {
                 return;
         }
 
-        job_new(&job, env, 3, 50, 1);
-        job_new(&again, env, 3, 50, 1);
+        actor_job_new(&job, env, 3, 50, 1);
+        actor_job_new(&again, env, 3, 50, 1);
         for (int k = 0; k < 6; k++) {
-                job_rollout(&job, 1);
+                actor_job_rollout(&job, 1);
 
                 /* The same order again and again, on a host that has seen other slots since. */
                 for (int attempt = 0; attempt < 3; attempt++) {
-                        g_assert_cmpuint(job_attempt(&again, 1), ==, FAULT_NONE);
-                        g_assert_cmpuint(job_attempt(&again, 2), ==, FAULT_NONE);
+                        g_assert_cmpuint(actor_job_attempt(&again, 1), ==, FAULT_NONE);
+                        g_assert_cmpuint(actor_job_attempt(&again, 2), ==, FAULT_NONE);
                 }
-                job_accept(&again, 1);
+                actor_job_accept(&again, 1);
                 assert_results_equal(&job, &again, 1);
         }
-        job_done(&job);
-        job_done(&again);
+        actor_job_done(&job);
+        actor_job_done(&again);
 }
 
 static void test_interrupted(void) {
         Job job, hurt;
 
         toy_plan = (ToyPlan){ .length_min = 3, .length_max = 9, .step_noise = true };
-        job_new(&job, &toy_env, 2, 20, 1);
-        job_new(&hurt, &toy_env, 2, 20, 1);
-
-        for (uint64_t k = 0; k < 20; k++) {
-                job_rollout(&job, 0);
-
-                /* Dies at another step each time; its successor is a new process. */
-                toy_plan.n_steps = 0;
-                toy_plan.fail_at = 1 + k * 2;
-                g_assert_cmpuint(job_attempt(&hurt, 0), ==, FAULT_ENVIRONMENT);
-                toy_plan.fail_at = 0;
-                hurt.hosts[0] = host_free(hurt.hosts[0]);
-                job_start_host(&hurt, 0);
-                job_rollout(&hurt, 0);
-
-                assert_results_equal(&job, &hurt, 0);
-        }
-        job_done(&job);
-        job_done(&hurt);
+        actor_job_new(&job, &toy_env, 2, 20, 1);
+        actor_job_new(&hurt, &toy_env, 2, 20, 1);
+        assert_interruptions_hidden(&job, &hurt, 20);
+        actor_job_done(&job);
+        actor_job_done(&hurt);
 }
 
 static void test_containers(void) {
@@ -71,21 +57,21 @@ static void test_containers(void) {
         Job jobs[4];
 
         for (int i = 0; i < 4; i++) {
-                job_new(&jobs[i], builtin_env_find("CartPole-v1"), 2, 40, containers[i]);
+                actor_job_new(&jobs[i], builtin_env_find("CartPole-v1"), 2, 40, containers[i]);
                 /* A round of fewer actors leaves the others parked. Every other job plays a round's actors
                  * in reverse: their order must not matter. */
                 for (int k = 0; k < 4; k++) {
                         int n = k == 2 ? 2 : ACTORS;
 
                         for (int a = 0; a < n; a++)
-                                job_rollout(&jobs[i], (uint32_t) (i & 1 ? n - 1 - a : a));
+                                actor_job_rollout(&jobs[i], (uint32_t) (i & 1 ? n - 1 - a : a));
                 }
         }
         for (int i = 1; i < 4; i++)
                 for (uint32_t a = 0; a < ACTORS; a++)
                         assert_results_equal(&jobs[0], &jobs[i], a);
         for (int i = 0; i < 4; i++)
-                job_done(&jobs[i]);
+                actor_job_done(&jobs[i]);
 }
 
 /* Parts that depend neither on actions nor on step noise are the same whether an episode is cut or not. */
@@ -95,15 +81,15 @@ static void test_continuity(void) {
         const SegmentLayout *l;
 
         toy_plan = (ToyPlan){ .length_min = 1, .length_max = 30 };
-        job_new(&whole, &toy_env, ENVS, 2 * STEPS, 1);
-        job_new(&halves, &toy_env, ENVS, STEPS, 1);
+        actor_job_new(&whole, &toy_env, ENVS, 2 * STEPS, 1);
+        actor_job_new(&halves, &toy_env, ENVS, STEPS, 1);
         l = &halves.page.segment;
 
-        job_rollout(&whole, 3);
+        actor_job_rollout(&whole, 3);
         for (int half = 0; half < 2; half++) {
                 uint64_t rows = STEPS * ENVS, at = half * rows;
 
-                job_rollout(&halves, 3);
+                actor_job_rollout(&halves, 3);
                 /* Row T of one is row 0 of the next: both are compared with the same row of the whole. */
                 g_assert_cmpmem(segment_observation(halves.segments[3], l, 0),
                                 (rows + ENVS) * l->observation_bytes,
@@ -116,8 +102,8 @@ static void test_continuity(void) {
                                 segment_ends(whole.segments[3], &whole.page.segment) + at, rows);
         }
         g_assert_cmpuint(toy_plan.n_restores, ==, ENVS);
-        job_done(&whole);
-        job_done(&halves);
+        actor_job_done(&whole);
+        actor_job_done(&halves);
 }
 
 /* Walks a rollout as the learner would: rewards are mark + steps, so each row tells where its episode
@@ -170,22 +156,22 @@ static void check_ends(bool truncates, uint32_t horizon, uint32_t length, EndKin
         Job job;
 
         toy_plan = (ToyPlan){ .length_min = length, .length_max = length, .truncates = truncates };
-        job_new(&job, &toy_env, 3, steps, 1);
+        actor_job_new(&job, &toy_env, 3, steps, 1);
         for (int a = 0; a < ACTORS; a++)
                 free(job.segments[a]);
         job.hosts[0] = host_free(job.hosts[0]);
 
         job.page.spec.horizon_steps = horizon;
-        g_assert_cmpint(segment_layout(&job.page.spec, 3, steps, &job.page.segment), ==, 0);
+        g_assert_cmpint(segment_layout(&job.page.spec, 3, steps, false, &job.page.segment), ==, 0);
         for (int a = 0; a < ACTORS; a++)
                 job.segments[a] = zeroed(job.page.segment.segment_bytes);
-        job_start_host(&job, 0);
+        actor_job_start_host(&job, 0);
 
         for (int k = 0; k < 7; k++) {
-                job_rollout(&job, 2);
+                actor_job_rollout(&job, 2);
                 check_bookkeeping(&job, 2, expected, period, elapsed);
         }
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_ends(void) {
@@ -207,10 +193,10 @@ static void test_truncation_that_the_spec_denies(void) {
         Job job;
 
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 5 };
-        job_new(&job, &toy_env, 1, 10, 1);
+        actor_job_new(&job, &toy_env, 1, 10, 1);
         toy_plan.truncates = true;
-        g_assert_cmpuint(job_attempt(&job, 0), ==, FAULT_ENVIRONMENT);
-        job_done(&job);
+        g_assert_cmpuint(actor_job_attempt(&job, 0), ==, FAULT_ENVIRONMENT);
+        actor_job_done(&job);
 }
 
 static void test_carry_reset(void) {
@@ -218,13 +204,13 @@ static void test_carry_reset(void) {
         Job job;
 
         toy_plan = (ToyPlan){ .length_min = 100, .length_max = 100 };
-        job_new(&job, &toy_env, 2, 10, 1);
+        actor_job_new(&job, &toy_env, 2, 10, 1);
         job.settings.carry = CARRY_RESET;
 
         /* Each invocation begins new episodes: never the slot's old one, nor another slot's. */
         for (int k = 0; k < 50; k++)
                 for (uint32_t a = 0; a < ACTORS; a++) {
-                        job_rollout(&job, a);
+                        actor_job_rollout(&job, a);
                         for (uint32_t e = 0; e < 2; e++) {
                                 const float *first =
                                                 segment_observation(job.segments[a], &job.page.segment, e);
@@ -236,7 +222,7 @@ static void test_carry_reset(void) {
                         }
                 }
         g_assert_cmpuint(toy_plan.n_restores, ==, 0);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_streams_differ(void) {
@@ -247,14 +233,14 @@ static void test_streams_differ(void) {
         /* The policy's noise (actions minus their means) would repeat if two streams were the same. With
          * all weights 0 except the deviations, an action is its noise. */
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 9 };
-        job_new(&job, &toy_env, ENVS, STEPS, 2);
+        actor_job_new(&job, &toy_env, ENVS, STEPS, 2);
         memset((void *) policy_numbers(
                                policy_bank(job.policy, &job.page.policy, 0), job.page.policy.parameters_at),
                         0, job.page.network.n_parameters * sizeof(float));
 
         for (int k = 0; k < 4; k++)
                 for (uint32_t a = 0; a < ACTORS; a++) {
-                        job_rollout(&job, a);
+                        actor_job_rollout(&job, a);
                         for (uint64_t row = 0; row < ENVS * STEPS; row++) {
                                 uint64_t *action = g_new(uint64_t, 1);
 
@@ -262,7 +248,7 @@ static void test_streams_differ(void) {
                                 g_assert_true(g_hash_table_add(seen, action));
                         }
                 }
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_log_probabilities(void) {
@@ -270,8 +256,8 @@ static void test_log_probabilities(void) {
         Forward *forward;
         const PolicyHead *bank;
 
-        job_new(&job, builtin_env_find("Pendulum-v1"), 2, 30, 1);
-        job_rollout(&job, 0);
+        actor_job_new(&job, builtin_env_find("Pendulum-v1"), 2, 30, 1);
+        actor_job_rollout(&job, 0);
         bank = policy_bank(job.policy, &job.page.policy, 0);
         g_assert_cmpint(forward_new(&job.page.network, &job.page.spec, &forward), ==, 0);
         forward_load(forward, bank, &job.page.policy);
@@ -285,7 +271,7 @@ static void test_log_probabilities(void) {
                 g_assert_true(segment_log_probabilities(job.segments[0], l)[row] == expected);
         }
         (void) forward_free(forward);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static int sticky_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
@@ -304,13 +290,13 @@ static void test_sticky(void) {
 
         sticky.spec = sticky_spec;
         toy_plan = (ToyPlan){ .length_min = 1000, .length_max = 1000 };
-        job_new(&job, &sticky, 2, 10, 2);
+        actor_job_new(&job, &sticky, 2, 10, 2);
         l = &job.page.segment;
 
         /* Episodes go on in instances of their own, though actors 0 and 2 share a container. */
         for (int k = 1; k <= 3; k++)
                 for (uint32_t a = 0; a < ACTORS; a++) {
-                        job_rollout(&job, a);
+                        actor_job_rollout(&job, a);
                         memcpy(after, segment_observation(job.segments[a], l, l->steps * 2), sizeof(after));
                         g_assert_cmpfloat(after[1], ==, 10 * k);
                 }
@@ -319,12 +305,12 @@ static void test_sticky(void) {
         /* The container dies: the episode is lost, a new one begins. */
         memcpy(before, after, sizeof(before));
         job.hosts[1] = host_free(job.hosts[1]);
-        job_start_host(&job, 1);
-        job_rollout(&job, 3);
+        actor_job_start_host(&job, 1);
+        actor_job_rollout(&job, 3);
         memcpy(after, segment_observation(job.segments[3], l, l->steps * 2), sizeof(after));
         g_assert_cmpfloat(after[1], ==, 10);
         g_assert_true(after[0] != before[0]);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_evaluation(void) {
@@ -333,9 +319,9 @@ static void test_evaluation(void) {
         Answer first = {}, again = {}, other = {};
         Job job;
 
-        job_new(&job, builtin_env_find("Pendulum-v1"), 2, 30, 2);
-        job_rollout(&job, 0);
-        before = job_result(&job, 0);
+        actor_job_new(&job, builtin_env_find("Pendulum-v1"), 2, 30, 2);
+        actor_job_rollout(&job, 0);
+        before = actor_job_result(&job, 0);
 
         evaluation_run(job.hosts[0], &order, &first);
         evaluation_run(job.hosts[1], &order, &again);
@@ -347,9 +333,9 @@ static void test_evaluation(void) {
         g_assert_cmpmem(&first, sizeof(first), &again, sizeof(again));
         g_assert_cmpfloat(first.episode_return, !=, other.episode_return);
 
-        after = job_result(&job, 0);
+        after = actor_job_result(&job, 0);
         g_assert_true(g_bytes_equal(before, after));
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_probe(void) {
@@ -357,7 +343,7 @@ static void test_probe(void) {
         Job job;
 
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 5 };
-        job_new(&job, &toy_env, 1, 10, 1);
+        actor_job_new(&job, &toy_env, 1, 10, 1);
         probe(&job.contexts[0], &toy_env, &answer);
         g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
         g_assert_cmpstr(job.worker->spec.name, ==, "Toy");
@@ -384,7 +370,7 @@ static void test_probe(void) {
         probe(&job.contexts[0], builtin_env_find("CartPole-v1"), &answer);
         g_assert_cmpuint(answer.fault, ==, FAULT_LOAD);
         g_assert_cmpint(answer.detail, ==, EINVAL);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_orders_that_do_not_fit(void) {
@@ -393,14 +379,14 @@ static void test_orders_that_do_not_fit(void) {
         Job job;
 
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 5 };
-        job_new(&job, &toy_env, 1, 10, 1);
+        actor_job_new(&job, &toy_env, 1, 10, 1);
         invocation_run(job.hosts[0], &order, &answer);
         g_assert_cmpuint(answer.fault, ==, FAULT_INTERNAL);
         g_assert_cmpint(answer.detail, ==, ESTALE);
         order = (Order){ .kind = ORDER_ROLLOUT, .policy_version = 1, .actor = ACTORS };
         invocation_run(job.hosts[0], &order, &answer);
         g_assert_cmpint(answer.detail, ==, ENXIO);
-        job_done(&job);
+        actor_job_done(&job);
 }
 
 static void test_load(void) {

@@ -5,6 +5,7 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
+#include "actor/envs/builtin.h"
 #include "actor/envs/picture.h"
 #include "actorctl/recording/canvas.h"
 #include "actorctl/recording/recording.h"

@@ -2,6 +2,7 @@
 /* The stormwater tasks: storms, rewards and rules by hand, and the messages about a missing or broken
  * engine. tests/parity/stormwater.py compares the engine's own results, and tests/unit/actor/test-envs.c
  * checks the rules of every environment. */
+#include <fcntl.h>
 #include <glib/gstdio.h>
 
 #include "actor/envs/swmm/tasks.h"

@@ -182,7 +182,7 @@ static void test_checkpoint(void) {
         }
 }
 
-/* What a stream comes to, in pieces of any size; the flush at its end included. */
+/* The output for a stream in pieces of any size, with the flush at its end. */
 static char *sanitised(const char *bytes, size_t n, size_t piece, bool utf8, bool limited) {
         g_autoptr(SanitisedLines) lines = sanitised_lines_new(utf8, limited);
         GString *text = g_string_new(NULL);

@@ -494,7 +494,7 @@ static void test_censored(void) {
         /* 4 and 6 seconds: a mean of 5, of two seeds of which one arrived. */
         g_assert_nonnull(strstr(summary, "| arm | n | reached | mean |"));
         g_assert_nonnull(strstr(summary, "| x | 2 | 1 | 5.00 |"));
-        g_assert_nonnull(strstr(summary, "counts with what it took until then"));
+        g_assert_nonnull(strstr(summary, "counts with its cost or time until then"));
         g_assert_nonnull(strstr(summary, "| arm | n | mean |"));
         g_assert_nonnull(strstr(csv, ",0.5,7,0.30000000000000004,4,8,"));
         g_assert_nonnull(strstr(csv, ",0.5,7,,,8,"));

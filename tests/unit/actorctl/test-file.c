@@ -60,9 +60,27 @@ static void test_read(void) {
         (void) close(pipe_fds[0]);
 }
 
+/* What cannot be written leaves the old file as it was, and nothing beside it. */
+static void test_written(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-test-XXXXXX", NULL),
+                        *path = g_build_filename(directory, "file", NULL),
+                        *below = g_build_filename(path, "file", NULL), *text = NULL;
+        size_t n;
+
+        g_assert_cmpint(file_write(path, "a long text", 11), ==, 0);
+        g_assert_cmpint(file_write(path, "a\0b", 3), ==, 0);
+        g_assert_cmpint(file_read(path, 100, &text, &n), ==, 0);
+        g_assert_cmpmem(text, n, "a\0b", 3);
+        g_assert_cmpint(file_write(below, "a", 1), ==, -ENOTDIR);
+        g_assert_cmpint(file_write(directory, "a", 1), ==, -EISDIR);
+        g_assert_cmpint(g_unlink(path), ==, 0);
+        g_assert_cmpint(g_rmdir(directory), ==, 0);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/file/refused", test_refused);
         g_test_add_func("/file/read", test_read);
+        g_test_add_func("/file/written", test_written);
         return g_test_run();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What other users than the owner see. */
+/* The view of users other than the owner. */
 #include <glib.h>
 #include <string.h>
 

@@ -147,7 +147,7 @@ static void test_restart(void) {
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_COARSE);
         g_assert_cmpuint(choice.n_learners, ==, 1);
         says(&choice, "learner-bound");
-        says(&choice, "a restart costs (190 ms)");
+        says(&choice, "the cost of a restart (190 ms)");
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 2000000);
         g_assert_false(choice.changes);
 }

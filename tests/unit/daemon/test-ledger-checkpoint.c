@@ -5,23 +5,12 @@
 #include <stdlib.h>
 
 #include "daemon/ledger/private.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
+#include "tests/unit/ledger-fixture.h"
 
 static uint64_t job_of_life(Ledger *ledger, uint64_t life) {
-        LedgerJob job = { .uid = 1000,
-                .state = (char *) "running",
-                .result = (char *) "running",
-                .text = (char *) "",
-                .file_name = (char *) "",
-                .overrides = (char *) "",
-                .sheet = (char *) "",
-                .files = (char *) "",
-                .life = life };
+        LedgerJob job = ledger_row_running();
 
+        job.life = life;
         assert_ok(ledger_job_add(ledger, &job));
         assert_ok(ledger_job_update(ledger, &job));
         return job.id;
@@ -71,7 +60,7 @@ static void check(Ledger *ledger, uint64_t job, const char *names, unsigned n_wa
         unsigned n = 0;
 
         g_assert_cmpstr(are, ==, names);
-        assert_ok(ledger_records_foreach(ledger, job, count_waste, &n));
+        assert_ok(ledger_records_some(ledger, job, &(LedgerPosition){}, UINT32_MAX, count_waste, &n));
         g_assert_cmpuint(n, ==, n_wasted);
 }
 

@@ -8,18 +8,7 @@
 
 #include "daemon/ledger/private.h"
 #include "lib/cleanup.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
-
-static uint64_t job_new(Ledger *ledger) {
-        LedgerJob job = { .life = 1, .state = (char *) "running" };
-
-        assert_ok(ledger_job_add(ledger, &job));
-        return job.id;
-}
+#include "tests/unit/ledger-fixture.h"
 
 static LedgerDecision decision_new(uint64_t life, uint64_t round, uint64_t record, uint32_t n_actors) {
         return (LedgerDecision){
@@ -63,7 +52,7 @@ static void test_decisions(void) {
         size_t n;
 
         assert_ok(ledger_open(":memory:", &ledger));
-        job = job_new(ledger);
+        job = ledger_add_running(ledger);
         for (uint64_t round = 1; round <= 4; round++) {
                 LedgerDecision d = decision_new(1, round, round - 1, (uint32_t) round + 10);
 
@@ -123,7 +112,7 @@ static void test_taken(void) {
         size_t n;
 
         assert_ok(ledger_open(":memory:", &ledger));
-        job = job_new(ledger);
+        job = ledger_add_running(ledger);
         assert_ok(ledger_decision_append(ledger, job, &d));
         for (uint64_t round = 1; round <= 3; round++)
                 append_taken(ledger, job, 1, round, round, taken[round - 1]);

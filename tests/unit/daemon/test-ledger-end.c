@@ -6,25 +6,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "daemon/ledger/ledger.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
+#include "tests/unit/ledger-fixture.h"
 
 static LedgerJob row_fixture(void) {
-        return (LedgerJob){ .uid = 1000,
-                .life = 3,
-                .state = (char *) "running",
-                .result = (char *) "running",
-                .text = (char *) "",
-                .file_name = (char *) "",
-                .overrides = (char *) "",
-                .sheet = (char *) "",
-                .files = (char *) "",
-                .n_preempted = 2,
-                .paused_usec = 7 };
+        LedgerJob row = ledger_row_running();
+
+        row.life = 3;
+        row.n_preempted = 2;
+        row.paused_usec = 7;
+        return row;
 }
 
 static uint64_t add_job(Ledger *ledger) {

@@ -6,12 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/ledger/ledger.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
+#include "tests/unit/ledger-fixture.h"
 
 typedef struct Said {
         uint64_t life, seq, round;
@@ -69,7 +64,7 @@ static void test_completed(void) {
                                   { 2, 2, 2, RECORD_EVALUATED, 1, 160 } };
         g_autofree char *path = g_strdup_printf("%s/ledger-evaluation-%d", g_get_tmp_dir(), (int) getpid());
         g_autoptr(GArray) rounds = g_array_new(FALSE, FALSE, sizeof(Record));
-        LedgerJob row = { .life = 1, .state = (char *) "running" };
+        LedgerJob row = ledger_row_running();
         Ledger *ledger = NULL;
 
         assert_ok(ledger_open(path, &ledger));
@@ -88,7 +83,7 @@ static void test_completed(void) {
                 append(ledger, row.id, &third[i]);
         assert_ok(ledger_commit(ledger));
         check_rounds(ledger, row.id, (double[]){ 80, 160, NAN }, 3);
-        assert_ok(ledger_records_foreach(ledger, row.id, keep_rounds, rounds));
+        assert_ok(ledger_records_some(ledger, row.id, &(LedgerPosition){}, UINT32_MAX, keep_rounds, rounds));
         g_assert_cmpfloat(g_array_index(rounds, Record, 1).statistics.evaluation_mean, ==, 120);
         g_assert_cmpfloat(g_array_index(rounds, Record, 3).statistics.evaluation_mean, ==, 160);
         ledger_close(ledger);

@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/ledger/private.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
+#include "tests/unit/ledger-fixture.h"
 
 static int record_collect(const Record *record, void *userdata) {
         g_array_append_vals(userdata, record, 1);
@@ -23,7 +19,8 @@ static int record_collect(const Record *record, void *userdata) {
 static GArray *records_read(Ledger *ledger, uint64_t job) {
         GArray *records = g_array_new(FALSE, FALSE, sizeof(Record));
 
-        assert_ok(ledger_records_foreach(ledger, job, record_collect, records));
+        assert_ok(ledger_records_some(
+                        ledger, job, &(LedgerPosition){}, UINT32_MAX, record_collect, records));
         return records;
 }
 

@@ -7,33 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "daemon/ledger/ledger.h"
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
-
-static LedgerJob row_fixture(void) {
-        return (LedgerJob){
-                .uid = 1000,
-                .life = 1,
-                .state = (char *) "running",
-                .result = (char *) "running",
-                .text = (char *) "",
-                .file_name = (char *) "",
-                .overrides = (char *) "",
-                .sheet = (char *) "",
-                .files = (char *) "",
-        };
-}
-
-static uint64_t add_job(Ledger *ledger) {
-        LedgerJob row = row_fixture();
-
-        assert_ok(ledger_job_add(ledger, &row));
-        return row.id;
-}
+#include "tests/unit/ledger-fixture.h"
 
 static void note(Ledger *ledger, uint64_t job, const char *day, const char *currency, uint64_t nano) {
         LedgerSpent spent = { .job = job, .uid = 1000, .full_nano = nano };
@@ -55,8 +29,8 @@ static void test_difference(void) {
         Ledger *ledger;
 
         assert_ok(ledger_open(":memory:", &ledger));
-        a = add_job(ledger);
-        b = add_job(ledger);
+        a = ledger_add_running(ledger);
+        b = ledger_add_running(ledger);
         note(ledger, a, "2026-11-23", "USD", 100);
         note(ledger, a, "2026-11-23", "USD", 150); /* instead of what waited */
         note(ledger, b, "2026-11-23", "EUR", 7);
@@ -89,14 +63,14 @@ static void test_difference(void) {
 /* The row of a job says `ended` before its daemon has said so: one that is killed in between notes the job
  * again, and nothing of it counts twice. */
 static void test_ended(void) {
-        LedgerEnd end = { .row = row_fixture(),
+        LedgerEnd end = { .row = ledger_row_running(),
                 .currency = (char *) "USD",
                 .sheet_name = (char *) "local",
                 .full_nano = 100 };
         Ledger *ledger;
 
         assert_ok(ledger_open(":memory:", &ledger));
-        end.row.id = add_job(ledger);
+        end.row.id = ledger_add_running(ledger);
         end.row.result = (char *) "finished";
         end.row.summary = (char *) "";
         note(ledger, end.row.id, "2026-11-23", "USD", 100);
@@ -115,7 +89,7 @@ static void test_days_kept(void) {
         uint64_t job;
 
         assert_ok(ledger_open(":memory:", &ledger));
-        job = add_job(ledger);
+        job = ledger_add_running(ledger);
         for (unsigned i = 1; i <= 402; i++) {
                 g_autofree char *day = g_strdup_printf("3%03u-01-01", i);
 
@@ -140,7 +114,7 @@ static void test_full_disk(void) {
         int r = 0;
 
         assert_ok(ledger_open(path, &ledger));
-        job = add_job(ledger);
+        job = ledger_add_running(ledger);
         (void) signal(SIGXFSZ, SIG_IGN);
         g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &before), ==, 0);
         low = before;

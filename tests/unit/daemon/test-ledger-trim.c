@@ -10,13 +10,9 @@
 #include <sys/stat.h>
 
 #include "daemon/ledger/private.h"
+#include "tests/unit/ledger-fixture.h"
 
 #define N_RECORDS 300u
-
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
 
 static int64_t ask(Ledger *ledger, const char *sql) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
@@ -24,20 +20,6 @@ static int64_t ask(Ledger *ledger, const char *sql) {
         assert_ok(ledger_prepare(ledger, sql, &statement));
         g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
         return sqlite3_column_int64(statement, 0);
-}
-
-static uint64_t job_new(Ledger *ledger) {
-        LedgerJob job = { .uid = 1000,
-                .state = (char *) "running",
-                .result = (char *) "running",
-                .text = (char *) "",
-                .file_name = (char *) "",
-                .overrides = (char *) "",
-                .sheet = (char *) "",
-                .files = (char *) "" };
-
-        assert_ok(ledger_job_add(ledger, &job));
-        return job.id;
 }
 
 /* Each third record closes a round, under a decision. */
@@ -83,7 +65,7 @@ static void job_end(Ledger *ledger, uint64_t job, uint64_t usec) {
 }
 
 static uint64_t ended_job(Ledger *ledger, uint64_t usec, unsigned n_records) {
-        uint64_t job = job_new(ledger);
+        uint64_t job = ledger_add_running(ledger);
 
         records_add(ledger, job, n_records);
         job_end(ledger, job, usec);
@@ -147,7 +129,7 @@ static void test_journal(void) {
 
         assert_ok(ledger_open(path, &ledger));
         for (unsigned i = 0; i < N_COMMITS; i++)
-                records_add(ledger, job_new(ledger), 3);
+                records_add(ledger, ledger_add_running(ledger), 3);
         g_assert_cmpint(stat(journal, &st), ==, 0);
         g_assert_cmpint(st.st_size, >, 0);
         g_assert_cmpint(st.st_size, <=, JOURNAL_MOST);
@@ -165,7 +147,7 @@ static void test_steps(void) {
 
         assert_ok(ledger_open(path, &ledger));
         g_assert_cmpint(ask(ledger, "PRAGMA auto_vacuum"), ==, 2);
-        running = job_new(ledger);
+        running = ledger_add_running(ledger);
         records_add(ledger, running, 30);
         second = ended_job(ledger, 200, N_RECORDS);
         first = ended_job(ledger, 100, N_RECORDS);
@@ -173,7 +155,7 @@ static void test_steps(void) {
         g_assert_cmpint(ledger_trim_next(ledger, 100, &next), ==, -ENOENT);
         assert_ok(ledger_trim_next(ledger, 101, &next));
         g_assert_cmpuint(next, ==, first);
-        /* One that has not ended is not touched. */
+        /* A job that has not ended is not touched. */
         g_assert_cmpint(ledger_trim_step(ledger, running, 1, 10, &done), ==, -EBUSY);
         g_assert_cmpuint(trim_all(&ledger, path, first, 64), >, N_RECORDS / 64);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/ledger/private.h"
+#include "tests/unit/ledger-fixture.h"
 
 static char *directory;
 
@@ -23,21 +24,13 @@ static char *fresh_path(const char *name) {
         return g_build_filename(template, "ledger.db", NULL);
 }
 
-static void assert_ok(int r) {
-        if (r < 0)
-                g_error("unexpected error: %s", g_strerror(-r));
-}
-
 static uint64_t job_new(Ledger *ledger) {
-        LedgerJob job = { .uid = 1000,
-                .state = (char *) "running",
-                .result = (char *) "running",
-                .text = (char *) "[Job]\nEnvironment=CartPole-v1\n",
-                .file_name = (char *) "a.conf",
-                .overrides = (char *) "Job.Seed=3\n",
-                .sheet = (char *) "[Sheet]\n",
-                .files = (char *) "" };
+        LedgerJob job = ledger_row_running();
 
+        job.text = (char *) "[Job]\nEnvironment=CartPole-v1\n";
+        job.file_name = (char *) "a.conf";
+        job.overrides = (char *) "Job.Seed=3\n";
+        job.sheet = (char *) "[Sheet]\n";
         assert_ok(ledger_job_add(ledger, &job));
         return job.id;
 }
@@ -60,7 +53,7 @@ static int record_collect(const Record *record, void *userdata) {
 static GArray *records_read(Ledger *ledger, uint64_t job) {
         GArray *records = g_array_new(FALSE, FALSE, sizeof(Record));
 
-        assert_ok(ledger_records_foreach(ledger, job, record_collect, records));
+        assert_ok(ledger_records_some(ledger, job, &(LedgerPosition){}, 10000, record_collect, records));
         return records;
 }
 
@@ -89,6 +82,7 @@ static void test_job(void) {
         job.distribution = g_strdup("multi-learner");
         job.distribution_reason = g_strdup("learner-bound");
         job.distribution_life = 3, job.n_learners = 4, job.n_preempted = 2, job.paused_usec = 5;
+        job.frozen_usec = 8;
         assert_ok(ledger_job_update(ledger, &job));
         ledger_job_done(&job);
         ledger = ledger_close(ledger);
@@ -102,7 +96,7 @@ static void test_job(void) {
         g_assert_cmpstr(job.distribution, ==, "multi-learner");
         g_assert_cmpstr(job.distribution_reason, ==, "learner-bound");
         g_assert_true(job.distribution_life == 3 && job.n_learners == 4 && job.n_preempted == 2);
-        g_assert_cmpuint(job.paused_usec, ==, 5);
+        g_assert_true(job.paused_usec == 5 && job.frozen_usec == 8);
         ledger_job_done(&job);
         ledger_close(ledger);
 }

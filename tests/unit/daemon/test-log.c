@@ -80,7 +80,7 @@ static void test_fields(void) {
                 g_autofree char *pattern = g_strdup_printf("\\b%s\\b", names[i]);
 
                 if (!g_regex_match_simple(pattern, sources, 0, 0))
-                        g_error("%s stands in the catalog, but nobody sends it", names[i]);
+                        g_error("%s stands in the catalog, but no code sends it", names[i]);
         }
         g_assert_true(g_file_get_contents("units/actord.catalog", &catalog, NULL, NULL));
         for (gboolean more = g_regex_match(field, catalog, 0, &match); more;

@@ -54,7 +54,7 @@ static void test_difference(void) {
         JobSettings settings = settings_new("metered");
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                LifeBooks books = { .life = 3,
+                LifeUsage life = { .life = 3,
                         .seq = 41,
                         .round = 7,
                         .metered = rows[i].metered,
@@ -63,7 +63,7 @@ static void test_difference(void) {
                         .claimed_nsec = rows[i].claimed };
                 Record record;
 
-                lost_make(&books, &settings, &record);
+                lost_make(&life, &settings, &record);
                 g_assert_cmpuint(record.kind, ==, RECORD_LOST);
                 g_assert_cmpuint(record.life, ==, 3);
                 g_assert_cmpuint(record.seq, ==, 42);
@@ -75,11 +75,11 @@ static void test_difference(void) {
 }
 
 static void test_error(void) {
-        LifeBooks books = { .life = 3, .error = ENOMEM };
+        LifeUsage life = { .life = 3, .error = ENOMEM };
         JobSettings settings = settings_new("metered");
         Record record;
 
-        lost_make(&books, &settings, &record);
+        lost_make(&life, &settings, &record);
         g_assert_cmpuint(record.fault, ==, FAULT_INTERNAL);
         g_assert_cmpint(record.detail, ==, ENOMEM);
 }
@@ -92,12 +92,12 @@ static void test_price(void) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(clocks); i++) {
                 JobSettings settings = settings_new(clocks[i]);
-                LifeBooks books = { .life = 1, .metered = true, .over_nsec = 4 * SEC, .claimed_nsec = SEC };
+                LifeUsage life = { .life = 1, .metered = true, .over_nsec = 4 * SEC, .claimed_nsec = SEC };
                 Usage usage = {};
                 Record record;
                 Bill bill;
 
-                lost_make(&books, &settings, &record);
+                lost_make(&life, &settings, &record);
                 g_assert_cmpuint(record.metered.emulated_nsec, ==, 6 * SEC);
                 usage_add(&usage, sheet, &settings, &record);
                 bill_make(&usage, sheet, &settings, &bill);
@@ -113,14 +113,14 @@ static void test_price(void) {
 static void test_decisions(void) {
         g_autoptr(PriceSheet) sheet = sheet_new();
         JobSettings settings = settings_new("model");
-        LifeBooks books = { .life = 1, .metered = true, .over_nsec = 4 * SEC, .claimed_nsec = SEC };
+        LifeUsage life = { .life = 1, .metered = true, .over_nsec = 4 * SEC, .claimed_nsec = SEC };
         Record started = { .life = 2, .kind = RECORD_STARTED },
                round = { .life = 2, .kind = RECORD_ROUND, .round = 1 };
         Progress progress;
         Record record;
 
         progress_init(&progress);
-        lost_make(&books, &settings, &record);
+        lost_make(&life, &settings, &record);
         progress_add(&progress, sheet, &settings, &record);
         progress_add(&progress, sheet, &settings, &started);
         g_assert_cmpuint(progress.usage.round_start_nano, ==, 12 * SEC);

@@ -202,7 +202,7 @@ static void test_survives_invoker(Fixture *f, const void *userdata) {
         g_assert_cmpint(f->closed, ==, 0);
 
         g_assert_cmpint(plan_link_next(f->link, &record), ==, 1);
-        g_assert_cmpint(plan_link_send(f->link, &(Plan){}), ==, 0); /* to nobody */
+        g_assert_cmpint(plan_link_send(f->link, &(Plan){}), ==, 0); /* the other end is closed */
 }
 
 static void test_plans(Fixture *f, const void *userdata) {

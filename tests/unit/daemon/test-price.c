@@ -148,7 +148,7 @@ static void test_lambda_rules(void) {
         record = record_new(RECORD_EVALUATION, 300 * 1000000 + 4200001, 1024 * MIB);
         record.cold = 1;
         usage_add(&usage, sheet, &settings, &record);
-        record = record_new(RECORD_POOL, 2 * SEC, 1024 * MIB); /* of a fleet's time, whatever it took here */
+        record = record_new(RECORD_POOL, 2 * SEC, 1024 * MIB); /* of the fleet's time */
         usage_add(&usage, sheet, &settings, &record);
         record = record_new(RECORD_FAULT, 7 * SEC, 1024 * MIB);
         usage_add(&usage, sheet, &settings, &record);

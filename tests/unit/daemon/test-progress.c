@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/progress.h"
+#include "daemon/summary.h"
 #include "include/plan.h"
 #include "lib/limits.h"
 #include "lib/settings/settings.h"
@@ -160,6 +161,45 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.n_evaluations, ==, 1);
         g_assert_cmpfloat(f->progress.evaluation_mean, ==, 7);
         g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
+}
+
+/* Metrics have the names that their life says, and means over the episodes that have them. */
+static void test_metrics(Fixture *f, const void *userdata) {
+        const char *const names[] = { "p99", "dropped", "No name" };
+        const double values[][2] = { { 2, 5 }, { NAN, 0 }, { 4, 1 } };
+        g_autofree char *summary = NULL;
+        Progress again;
+
+        for (uint32_t i = 0; i < 3; i++) {
+                Record name = { .life = 1, .kind = RECORD_METRIC, .ordinal = i };
+
+                memcpy(name.sha256, names[i], strlen(names[i]));
+                add(f, name);
+        }
+        g_assert_cmpuint(f->progress.n_metrics, ==, 2);
+        for (uint32_t i = 0; i < 3; i++)
+                add(f, (Record){ .life = 1,
+                                       .kind = RECORD_EVALUATION,
+                                       .statistics = { .evaluation_mean = 1,
+                                                       .evaluation_metric_0 = values[i][0],
+                                                       .evaluation_metric_1 = values[i][1] } });
+        g_assert_cmpfloat(f->progress.evaluation_metrics[0], ==, 3);
+        g_assert_cmpfloat_with_epsilon(f->progress.evaluation_metrics[1], 2, 1e-12);
+
+        /* A round in which no episode ended keeps the means of the one before. */
+        add(f, (Record){ .life = 1, .round = 1, .kind = RECORD_ROUND, .statistics.metric_0 = 7 });
+        add(f, (Record){ .life = 1, .round = 2, .kind = RECORD_ROUND, .statistics.metric_0 = NAN });
+        g_assert_cmpfloat(f->progress.metrics[0], ==, 7);
+
+        summary = summary_write(&f->progress);
+        progress_init(&again);
+        g_assert_cmpint(summary_read(summary, &again), ==, 0);
+        g_assert_cmpuint(again.n_metrics, ==, 2);
+        g_assert_cmpstr(again.metric_names[1], ==, "dropped");
+        g_assert_cmpfloat(again.metrics[0], ==, 7);
+        g_assert_cmpfloat(again.evaluation_metrics[0], ==, f->progress.evaluation_metrics[0]);
+        g_assert_cmpint(summary_read("metric.0.name=No name\n", &again), ==, -EBADMSG);
+        progress_done(&again);
 }
 
 /* An evaluation that ends after its round has closed: it completes the newest round too, unless the next
@@ -321,6 +361,7 @@ int main(int argc, char **argv) {
         g_test_add("/progress/faults", Fixture, NULL, set_up, test_faults, tear_down);
         g_test_add("/progress/repeated", Fixture, NULL, set_up, test_repeated, tear_down);
         g_test_add("/progress/evaluation", Fixture, NULL, set_up, test_evaluation, tear_down);
+        g_test_add("/progress/metrics", Fixture, NULL, set_up, test_metrics, tear_down);
         g_test_add("/progress/evaluated", Fixture, NULL, set_up, test_evaluated, tear_down);
         g_test_add("/progress/ends", Fixture, NULL, set_up, test_ends, tear_down);
         g_test_add("/progress/lacks", Fixture, NULL, set_up, test_lacks, tear_down);

@@ -14,7 +14,7 @@ static void test_queue(void) {
 
         g_assert_cmpint(queue_pick(entries, 0, 4), ==, -1);
         g_assert_cmpint(queue_pick(entries, 4, 1), ==, -1); /* no place */
-        g_assert_cmpint(queue_pick(entries, 4, 2), ==, 3);  /* who has nothing running goes first */
+        g_assert_cmpint(queue_pick(entries, 4, 2), ==, 3);  /* a user with no running job goes first */
         entries[3].queued = false;
         entries[3].running = true;
         g_assert_cmpint(queue_pick(entries, 4, 3), ==, 1); /* of one user's, the oldest */
@@ -46,7 +46,7 @@ static void test_preemption(void) {
         g_assert_cmpint(queue_preempt(entries, 3, 2, UINT64_MAX, 100, &wait), ==, -1); /* as good as never */
         entries[1].movable = false;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, 0);
-        /* One that leaves already makes the room. */
+        /* A job that is leaving already makes the room. */
         entries[1].leaving = true;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
         /* A share that an administrator gave. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an actor's second costs by any sheet, as the price code says. */
+/* The price of a second of an actor by each sheet equals the price code's. */
 #include <glib.h>
 #include <string.h>
 

@@ -174,8 +174,8 @@ static void test_constants(void) {
         }
 }
 
-/* How far a round of A actors gets is measured: A / (A + truth) of some unit. NaN: it is not. */
-static double truth = NAN;
+/* How far a round of A actors gets is measured: A / (A + truth) of `furthest`. NaN: it is not. */
+static double truth = NAN, furthest = 0.01;
 
 /* Tells a scheduler the same round again and again, with the number that it decides, until it settles.
  * Times in seconds. */
@@ -199,7 +199,7 @@ static uint32_t settle_priced(
                         g_assert_cmpuint(4 * state.n_actors, >=, before);
                 }
                 before = state.n_actors;
-                statistics.loss_policy = -0.01 * before / (before + truth);
+                statistics.loss_policy = -furthest * before / (before + truth);
                 statistics.n_env_steps += before * ROWS;
                 facts = (RoundFacts){
                         .n_actors = before,
@@ -362,7 +362,9 @@ static void test_measured(void) {
         truth = 0.01;
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), <=, 2);
         settings.updates = UPDATES_PER_DATA;
+        furthest = 0.002;
         n = settle(settings, 0, 1, 0.25);
+        furthest = 0.01;
         truth = NAN;
         by_theory = settle(settings, 0, 1, 0.25);
         g_test_message("sharp, truth 0.01: %u, by theory %u", n, by_theory);
@@ -373,6 +375,38 @@ static void test_measured(void) {
         truth = 0.01;
         assert_good(settle(settings, 100 * ROWS, 1, 0.25), 100, 1, 2 * 0.25 + 1);
         truth = NAN;
+}
+
+/* The first rounds tell which law holds: of those that get further than the sharp law allows of so few rows,
+ * more rows only make the gradient less noisy. */
+static void test_far(void) {
+        JobSettings settings = settings_new(1, MOST, 1), four = settings_new(4, MOST, 0);
+        double usual = 5632.0 / ROWS, limit = 0.028 / sqrt(usual);
+
+        settings.updates = four.updates = UPDATES_PER_DATA;
+        settings.normalize_advantages = four.normalize_advantages = 1;
+        truth = 0.001;
+        furthest = 1.1 * limit;
+        assert_good(settle(settings, 0, 1, 0.25), usual, 1, 2 * 0.25 + 1);
+        assert_good(settle(settings, 30 * ROWS, 1, 0.25), hypot(usual, 30), 1, 2 * 0.25 + 1);
+        settings.time_price = 0;
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
+        /* Four actors may get twice as far. */
+        furthest = 2.1 * limit;
+        g_assert_cmpuint(settle(four, 0, 1, 0.25), ==, 4);
+        truth = usual;
+        furthest = 0.9 * limit * (1 + usual);
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
+        furthest = 1.9 * limit * (4 + usual) / 4;
+        g_assert_cmpuint(settle(four, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
+        /* Without more steps the law is that of noise, and progress counts however far rounds get. */
+        settings.updates = UPDATES_PER_ROUND;
+        settings.time_price = 1;
+        truth = 256;
+        furthest = 100;
+        g_assert_cmpfloat(loss(settle(settings, 16 * ROWS, 1, 0.25), 256), <, 1.1);
+        truth = NAN;
+        furthest = 0.01;
 }
 
 /* Ten thousand rows at 128 an actor and round, of which each takes a second and a quarter. */
@@ -415,11 +449,11 @@ static void test_objectives(void) {
         (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
         g_assert_cmpuint(relaxed, <, pressed);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 10, &pressed).reason, !=, REASON_LATE);
-        /* One that cannot be met, though it has not passed in these three rounds of a second. */
+        /* A deadline that cannot be met, though it has not passed in these three rounds of a second. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).expected_nsec, >, 4000000000);
         g_assert_cmpuint(late, >=, pressed);
-        /* One that has passed: the fastest number, too, and when it will be done. */
+        /* A deadline that has passed: again the fastest number, and when the job will be done. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
         g_assert_cmpuint(late, >=, pressed);
@@ -477,6 +511,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/auto/charges", test_charges);
         g_test_add_func("/scheduler/auto/settled", test_settled);
         g_test_add_func("/scheduler/auto/measured", test_measured);
+        g_test_add_func("/scheduler/auto/far", test_far);
         g_test_add_func("/scheduler/auto/objectives", test_objectives);
         g_test_add_func("/scheduler/auto/usual", test_usual);
         g_test_add_func("/scheduler/auto/cold", test_cold);

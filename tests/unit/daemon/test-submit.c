@@ -13,6 +13,7 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
+#include "daemon/ledger/ledger.h"
 #include "include/bus.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
@@ -34,6 +35,15 @@ static char *daemon_program(void) {
         return g_build_filename(build, "actord", NULL);
 }
 
+/* A daemon that only shows records needs some. */
+static void make_ledger(const char *state) {
+        g_autofree char *path = g_build_filename(state, "ledger.sqlite", NULL);
+        Ledger *ledger = NULL;
+
+        g_assert_cmpint(ledger_open(path, &ledger), ==, 0);
+        (void) ledger_close(ledger);
+}
+
 static void set_up(Fixture *f, const void *userdata) {
         g_autofree char *program = daemon_program(), *state = NULL;
         posix_spawn_file_actions_t actions;
@@ -43,6 +53,7 @@ static void set_up(Fixture *f, const void *userdata) {
                 return;
         f->state = g_dir_make_tmp("actord-test-XXXXXX", NULL);
         state = g_strconcat("--state=", f->state, NULL);
+        make_ledger(f->state);
         char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, (char *) userdata, NULL };
 
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), ==, 0);

@@ -140,8 +140,8 @@ static void test_large(void) {
         g_assert_cmpuint(reader.n_turns, >, 0);
 }
 
-/* A caller that kills the reading process has not shown that the file is damaged; and the daemon does not
- * read so much itself. */
+/* A caller that kills the process that reads has not shown that the file is damaged. The daemon does not
+ * read files of that size itself. */
 static void test_killed(void) {
         _cleanup_close_ int fd = file_of("weights", LARGE);
         Reader reader = { .kills = true };
@@ -230,7 +230,7 @@ static void test_queue(void) {
         if (n > 0)
                 g_assert_cmpuint(n, ==, VERIFY_RUNNING_MAX);
         g_assert_cmpint(sd_event_loop(crowd.event), ==, 0);
-        /* One that was fast has said its word before it was stopped. */
+        /* A process that was fast has reported its result before it was stopped. */
         for (unsigned i = 0; i < FILES; i++)
                 g_assert_true(crowd.members[i].result == 0 ||
                                 (i < VERIFY_RUNNING_MAX && crowd.members[i].result == -ETIMEDOUT));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which widths of vectors CPUs have that this one is not, and what a job that asks for another one hears.
- * The sources are included, since what tells of the CPU is the compiler's. */
+/* The widths of vectors of other CPUs than this one, and the message for a job that asks for a width that
+ * the CPU lacks. The sources are included, since the test puts its own facts in place of the compiler's. */
 #include <glib.h>
 #include <stdbool.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /* Evaluations of a job that trains: the rules, and the real invoker with real actors that follow them. The
  * policy is the same with and without evaluations, and an evaluation's result depends on the policy alone.
  */
+#include <fcntl.h>
+
 #include "invoker/evaluation.h"
 #include "lib/boottime.h"
 #include "lib/slot.h"
@@ -80,6 +82,18 @@ static void test_summary(void) {
         g_assert_true(isnan(sd));
         evaluation_summarise(returns, 0, &mean, &sd);
         g_assert_true(isnan(mean) && isnan(sd));
+}
+
+static void test_metrics(void) {
+        const double some[] = { 10, NAN, 50 }, none[] = { NAN, NAN };
+        Answer answer = { .metrics = { 1, NAN, INFINITY } };
+
+        g_assert_cmpfloat(evaluation_metric_mean(some, 3), ==, 30);
+        g_assert_true(isnan(evaluation_metric_mean(none, 2)));
+        g_assert_cmpuint(evaluation_impossible_metric(&answer, 2), ==, 0);
+        g_assert_cmpuint(evaluation_impossible_metric(&answer, 3), ==, 3);
+        answer.metrics[0] = -INFINITY;
+        g_assert_cmpuint(evaluation_impossible_metric(&answer, 3), ==, 1);
 }
 
 /* Checks an episode of the round, by an actor numbered beyond those that train. Returns the episode's
@@ -162,7 +176,7 @@ static const Record *run_with(Job *job, const char *more, bool kills) {
         for (uint64_t round = 1; kills && round < 10; round++) {
                 job->plan.through_round = round;
                 job_send_plan(job);
-                while (job_read(job), count(job, RECORD_ROUND, false) < round)
+                while (job_read(job), job_count(job, RECORD_ROUND, false) < round)
                         g_assert_true(job_wait(job));
                 g_assert_true(kill_the_last(job->pid));
         }
@@ -194,7 +208,7 @@ static void test_train(void) {
         Job job;
 
         memcpy(policy, run_with(&job, "", false)->sha256, sizeof(policy));
-        g_assert_cmpuint(count(&job, RECORD_EVALUATION, false), ==, 0);
+        g_assert_cmpuint(job_count(&job, RECORD_EVALUATION, false), ==, 0);
         job_done(&job);
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
                 const Record *ended = run_with(&job, rows[i].text, rows[i].kills);
@@ -206,7 +220,7 @@ static void test_train(void) {
                         g_assert_cmpmem(again + 1, 10 * sizeof(double), means + 1, 10 * sizeof(double));
                 else if (i > 0)
                         g_assert_cmpfloat(again[8], ==, means[8]);
-                g_assert_cmpint(count(&job, RECORD_POOL, false) > 0, ==, rows[i].every == 1);
+                g_assert_cmpint(job_count(&job, RECORD_POOL, false) > 0, ==, rows[i].every == 1);
                 job_done(&job);
         }
 }
@@ -231,17 +245,17 @@ static bool hostile_init(Job *job, const char *how, bool beside) {
 
 /* Checks the rounds that closed: the one of the evaluation, and the one beside it if that came to an end. */
 static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
-        uint64_t n = count(job, RECORD_ROUND, false);
+        uint64_t n = job_count(job, RECORD_ROUND, false);
 
         g_assert_cmpuint(n, >=, n_least);
         g_assert_cmpuint(n, <=, n_most);
         for (size_t i = 0; i < job->n_records; i++)
                 if (job->records[i].kind == RECORD_ROUND)
                         g_assert_true(isnan(job->records[i].statistics.evaluation_mean));
-        g_assert_cmpuint(count(job, RECORD_CHECKPOINT, false), ==, 1);
-        g_assert_cmpuint(find(job, RECORD_CHECKPOINT)->round, ==, n);
-        g_assert_cmpuint(count(job, RECORD_EVALUATION, false), ==, 0);
-        g_assert_cmpuint(count(job, RECORD_EVALUATED, false), ==, 0);
+        g_assert_cmpuint(job_count(job, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(job_find(job, RECORD_CHECKPOINT)->round, ==, n);
+        g_assert_cmpuint(job_count(job, RECORD_EVALUATION, false), ==, 0);
+        g_assert_cmpuint(job_count(job, RECORD_EVALUATED, false), ==, 0);
 }
 
 static void test_hostile(void) {
@@ -261,7 +275,7 @@ static void test_hostile(void) {
                 g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
                 g_assert_cmpuint(ended->fault, ==, rows[i / 2].fault);
                 g_assert_cmpuint(ended->actor, ==, 1);
-                g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 2);
+                g_assert_cmpuint(job_count(&job, RECORD_EVALUATION, true), ==, 2);
                 check_closed(&job, 1, beside ? 2 : 1);
                 job_done(&job);
         }
@@ -278,20 +292,20 @@ static void cut_short(bool beside) {
                 return;
         (void) job_connect(&job);
         job_send_plan(&job);
-        while (job_read(&job), count(&job, RECORD_UPDATE, false) < n_open)
+        while (job_read(&job), job_count(&job, RECORD_UPDATE, false) < n_open)
                 g_assert_true(job_wait(&job));
         g_usleep(50000);
         (void) job_read(&job);
-        g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, n_open - 1);
+        g_assert_cmpuint(job_count(&job, RECORD_ROUND, false), ==, n_open - 1);
 
         job.plan.end = PLAN_END_INTERRUPTED;
         job.plan.stop_deadline_nsec = clock_boottime();
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(find(&job, RECORD_ROUND)->end, ==,
+        g_assert_cmpuint(job_find(&job, RECORD_ROUND)->end, ==,
                         beside ? (unsigned) PLAN_END_NOT : (unsigned) PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);
-        g_assert_cmpuint(find(&job, RECORD_EVALUATION)->round, ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_EVALUATION, true), ==, 1);
+        g_assert_cmpuint(job_find(&job, RECORD_EVALUATION)->round, ==, 1);
         check_closed(&job, n_open, n_open);
         job_done(&job);
 }
@@ -312,12 +326,12 @@ static void test_cut_idle(void) {
         job.plan.through_round = 1;
         job.plan.checkpoint = 1;
         job_send_plan(&job);
-        while (job_read(&job), count(&job, RECORD_ROUND, false) < 1)
+        while (job_read(&job), job_count(&job, RECORD_ROUND, false) < 1)
                 g_assert_true(job_wait(&job));
         for (unsigned i = 0; i < 2; i++) {
                 g_usleep(100000);
                 g_assert_false(job_read(&job));
-                g_assert_cmpuint(count(&job, RECORD_CHECKPOINT, false), ==, 0);
+                g_assert_cmpuint(job_count(&job, RECORD_CHECKPOINT, false), ==, 0);
                 job.plan.checkpoint = 0;
                 job.plan.end = PLAN_END_INTERRUPTED;
                 job_send_plan(&job);
@@ -326,7 +340,7 @@ static void test_cut_idle(void) {
         job.plan.stop_deadline_nsec = clock_boottime();
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_EVALUATION, true), ==, 1);
         check_closed(&job, 1, 1);
         job_done(&job);
 }
@@ -362,14 +376,14 @@ static void test_leaf(void) {
         (void) job_connect(&job);
         job.plan.through_round = 1;
         job_send_plan(&job);
-        while (job_read(&job), count(&job, RECORD_EVALUATED, false) < 1)
+        while (job_read(&job), job_count(&job, RECORD_EVALUATED, false) < 1)
                 g_assert_true(job_wait(&job));
         g_assert_true(leaf_is_frozen(&job));
         job.plan.through_round = 1000;
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
-        g_assert_cmpuint(count(&job, RECORD_POOL, false), >=, 10);
-        g_assert_cmpuint(find(&job, RECORD_POOL)->actor, ==, 4);
+        g_assert_cmpuint(job_count(&job, RECORD_POOL, false), >=, 10);
+        g_assert_cmpuint(job_find(&job, RECORD_POOL)->actor, ==, 4);
         job_done(&job);
 }
 
@@ -407,9 +421,9 @@ static void test_target(void) {
         g_assert_true(job_start(&second));
         ended = job_run(&second);
         g_assert_cmpuint(ended->end, ==, PLAN_END_TARGET);
-        g_assert_cmpuint(count(&second, RECORD_ROUND, false), ==, 0);
-        g_assert_cmpuint(count(&second, RECORD_EVALUATION, false), ==, 6);
-        g_assert_cmpuint(find(&second, RECORD_EVALUATION)->round, ==, round);
+        g_assert_cmpuint(job_count(&second, RECORD_ROUND, false), ==, 0);
+        g_assert_cmpuint(job_count(&second, RECORD_EVALUATION, false), ==, 6);
+        g_assert_cmpuint(job_find(&second, RECORD_EVALUATION)->round, ==, round);
         g_assert_cmpmem(ended->sha256, 32, first.records[first.n_records - 1].sha256, 32);
         job_done(&first);
         job_done(&second);
@@ -421,8 +435,10 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/evaluate/beside", test_beside);
         g_test_add_func("/evaluate/possible", test_possible);
         g_test_add_func("/evaluate/summary", test_summary);
+        g_test_add_func("/evaluate/metrics", test_metrics);
 #ifndef __SANITIZE_THREAD__
-        /* Its thread of its own makes each fork one of several threads, which no sandbox of ours has. */
+        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
+         * threads, which our sandboxes refuse. */
         if (programs_are_built()) {
                 compile_hostile();
                 g_test_add_func("/evaluate/train", test_train);

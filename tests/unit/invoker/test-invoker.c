@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The invoker among its neighbours: the test plays spawner and daemon, the learner and the actors are the
  * real ones. Each story runs a small CartPole job, or a plugin that misbehaves, and reads its records. */
+#include <fcntl.h>
+
 #include "lib/boottime.h"
+#include "lib/cleanup.h"
 #include "tests/unit/invoker-fixture.h"
 
 #define CARTPOLE                                                                                 \
@@ -17,10 +20,10 @@ static void check_training(const Job *job, const Record *ended) {
         g_assert_cmpuint(ended->fault, ==, FAULT_NONE);
         g_assert_cmpuint(ended->round, ==, 10);
         g_assert_cmpuint(ended->statistics.n_env_steps, ==, 2560);
-        g_assert_cmpuint(count(job, RECORD_ROUND, false), ==, 10);
-        g_assert_cmpuint(count(job, RECORD_UPDATE, false), ==, 10);
-        g_assert_cmpuint(count(job, RECORD_ROLLOUT, false), ==, 40);
-        g_assert_cmpuint(count(job, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(job_count(job, RECORD_ROUND, false), ==, 10);
+        g_assert_cmpuint(job_count(job, RECORD_UPDATE, false), ==, 10);
+        g_assert_cmpuint(job_count(job, RECORD_ROLLOUT, false), ==, 40);
+        g_assert_cmpuint(job_count(job, RECORD_CHECKPOINT, false), ==, 1);
         g_assert_cmpint(job->status, ==, 0);
 
         for (size_t i = 0; i < job->n_records; i++) {
@@ -75,7 +78,7 @@ static void test_train(gconstpointer data) {
                 ended = job_run(&job);
                 check_training(&job, ended);
                 check_policy(ended);
-                g_assert_cmpuint(find(&job, RECORD_STARTED)->level, ==, level);
+                g_assert_cmpuint(job_find(&job, RECORD_STARTED)->level, ==, level);
                 job_done(&job);
         }
 }
@@ -113,7 +116,7 @@ static void test_killed(gconstpointer data) {
         for (uint64_t round = 1; round < 10; round++) {
                 job.plan.through_round = round;
                 job_send_plan(&job);
-                while (job_read(&job), count(&job, RECORD_ROUND, false) < round)
+                while (job_read(&job), job_count(&job, RECORD_ROUND, false) < round)
                         g_assert_true(job_wait(&job));
                 n_kills += kill_an_actor(job.pid);
         }
@@ -121,7 +124,7 @@ static void test_killed(gconstpointer data) {
         ended = job_finish(&job);
         job_print_log(&job);
         g_assert_cmpuint(n_kills, >, 0);
-        g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, n_kills);
+        g_assert_cmpuint(job_count(&job, RECORD_FAULT, false), ==, n_kills);
         check_training(&job, ended);
         check_policy(ended);
         job_done(&job);
@@ -138,12 +141,12 @@ static void test_next_life(void) {
         (void) job_connect(&first);
         first.plan.through_round = 4;
         job_send_plan(&first);
-        while (job_read(&first), count(&first, RECORD_ROUND, false) < 4)
+        while (job_read(&first), job_count(&first, RECORD_ROUND, false) < 4)
                 g_assert_true(job_wait(&first));
         first.plan.end = PLAN_END_INTERRUPTED;
         ended = job_finish(&first);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(count(&first, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(job_count(&first, RECORD_CHECKPOINT, false), ==, 1);
 
         job_init(&second, SANDBOX_LEVEL_PROCESS, CARTPOLE);
         path = g_strdup_printf("%s/" CHECKPOINT_NAME, first.directory, (uint64_t) 4);
@@ -156,7 +159,7 @@ static void test_next_life(void) {
         ended = job_run(&second);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
         g_assert_cmpuint(ended->life, ==, 2);
-        g_assert_cmpuint(count(&second, RECORD_ROUND, false), ==, 6);
+        g_assert_cmpuint(job_count(&second, RECORD_ROUND, false), ==, 6);
         check_policy(ended);
         job_done(&first);
         job_done(&second);
@@ -182,7 +185,7 @@ static void test_evaluate(void) {
         g_assert_true(job_start(&evaluate));
         ended = job_run(&evaluate);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
-        g_assert_cmpuint(count(&evaluate, RECORD_EVALUATION, false), ==, 6);
+        g_assert_cmpuint(job_count(&evaluate, RECORD_EVALUATION, false), ==, 6);
         for (size_t i = 0; i < evaluate.n_records; i++)
                 if (evaluate.records[i].kind == RECORD_EVALUATION) {
                         seen |= 1u << evaluate.records[i].ordinal;
@@ -203,14 +206,14 @@ static void test_verify(void) {
         g_assert_true(job_start(&job));
         ended = job_run(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
-        g_assert_cmpuint(count(&job, RECORD_STARTED, false), ==, 1);
-        g_assert_cmpuint(count(&job, RECORD_WORKER, false), ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_STARTED, false), ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_WORKER, false), ==, 1);
         job_done(&job);
 }
 
 /* Waits until n rounds have their record, which is the last one of a round. */
 static void wait_for_rounds(Job *job, uint64_t n) {
-        for (unsigned i = 0; i < WAIT_MSEC && (job_read(job), count(job, RECORD_ROUND, false) < n); i++)
+        for (unsigned i = 0; i < WAIT_MSEC && (job_read(job), job_count(job, RECORD_ROUND, false) < n); i++)
                 g_usleep(1000);
 }
 
@@ -290,7 +293,7 @@ static void test_full_spool(void) {
         job.plan.acknowledged = job.position;
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
-        g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, 1600);
+        g_assert_cmpuint(job_count(&job, RECORD_ROUND, false), ==, 1600);
         job_done(&job);
 }
 
@@ -364,7 +367,7 @@ static void test_pool(gconstpointer data) {
                 g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
                 g_assert_cmpuint(ended->statistics.n_env_steps, ==, 12 * 16);
                 g_assert_cmpuint(count_cold(&job), ==, cases[i].n_cold);
-                g_assert_cmpuint(count(&job, RECORD_POOL, false), ==, cases[i].n_pool);
+                g_assert_cmpuint(job_count(&job, RECORD_POOL, false), ==, cases[i].n_pool);
                 g_assert_cmpuint(idle_nsec(&job), ==,
                                 cases[i].n_idle[0] * round_nsec(&job, 2) +
                                                 cases[i].n_idle[1] * round_nsec(&job, 3));
@@ -397,9 +400,9 @@ static void test_deadline(void) {
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
         g_assert_cmpuint(ended->round, ==, 1);
-        g_assert_cmpuint(count(&job, RECORD_ROLLOUT, true), ==, 1);
-        g_assert_cmpuint(count(&job, RECORD_CHECKPOINT, false), ==, 1);
-        g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 0);
+        g_assert_cmpuint(job_count(&job, RECORD_ROLLOUT, true), ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(job_count(&job, RECORD_FAULT, false), ==, 0);
         job_done(&job);
 }
 
@@ -428,8 +431,8 @@ static void test_stalled(void) {
                         job.plan.end = PLAN_END_INTERRUPTED;
                         ended = job_finish(&job);
                         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-                        g_assert_cmpuint(count(&job, RECORD_WORKER, false), ==, 1);
-                        g_assert_cmpuint(find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
+                        g_assert_cmpuint(job_count(&job, RECORD_WORKER, false), ==, 1);
+                        g_assert_cmpuint(job_find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
                 } else {
                         if (way == DAEMON_GOES)
                                 job.link = close_fd(job.link);
@@ -510,11 +513,11 @@ static void test_hostile(gconstpointer data) {
                 g_assert_cmpuint(ended->fault, ==, wrongs[i].fault);
                 g_assert_cmpuint(ended->actor, ==, 0);
                 if (strcmp(wrongs[i].how, "stall") == 0) {
-                        g_assert_cmpuint(count(&job, RECORD_WORKER, true), ==, 1);
-                        g_assert_cmpuint(find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
+                        g_assert_cmpuint(job_count(&job, RECORD_WORKER, true), ==, 1);
+                        g_assert_cmpuint(job_find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
                 } else if (wrongs[i].fault != FAULT_SPEC && wrongs[i].fault != FAULT_LOAD) {
-                        g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 2);
-                        g_assert_cmpuint(count(&job, RECORD_ROLLOUT, true), ==, 2);
+                        g_assert_cmpuint(job_count(&job, RECORD_FAULT, false), ==, 2);
+                        g_assert_cmpuint(job_count(&job, RECORD_ROLLOUT, true), ==, 2);
                 }
                 job_done(&job);
         }

@@ -105,7 +105,7 @@ static void test_peak(void) {
                 g_test_skip("/proc is not writable for us here");
                 return;
         }
-        g_assert_cmpuint(meter_peak(&meter), ==, 0); /* so soon again */
+        g_assert_cmpuint(meter_peak(&meter), ==, 0); /* read again too soon */
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         g_assert_true(p != MAP_FAILED);
         (void) munmap(p, bytes);
@@ -194,7 +194,7 @@ static void test_claims(void) {
         for (uint32_t fault = 0; fault <= _FAULT_MAX; fault++) {
                 const Answer answer = { .fault = fault };
                 bool own = fault == FAULT_NONE || fault == FAULT_LOAD || fault == FAULT_SPEC ||
-                           fault == FAULT_ENVIRONMENT || fault == FAULT_INTERNAL;
+                           fault == FAULT_ENVIRONMENT || fault == FAULT_DATASET || fault == FAULT_INTERNAL;
 
                 g_assert_cmpuint(answer_claim(&answer), ==, own ? fault : FAULT_ANSWER);
         }

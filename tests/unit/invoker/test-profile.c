@@ -92,7 +92,7 @@ static void test_off(void) {
         g_rmdir(directory);
 }
 
-/* What comes after the last round's end is no round's. */
+/* Time after the end of the last round belongs to no round. */
 static void test_write(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-XXXXXX", NULL);
         g_autofree char *path = g_build_filename(directory, PROFILE_NAME, NULL);

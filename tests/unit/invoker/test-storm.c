@@ -60,8 +60,8 @@ static void test_storm(gconstpointer data) {
         job.plan.end = PLAN_END_INTERRUPTED;
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(count(&job, RECORD_ROLLOUT, false), ==, 2 * N_ACTORS);
-        g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 0);
+        g_assert_cmpuint(job_count(&job, RECORD_ROLLOUT, false), ==, 2 * N_ACTORS);
+        g_assert_cmpuint(job_count(&job, RECORD_FAULT, false), ==, 0);
         job_done(&job);
 }
 

@@ -16,6 +16,12 @@ enum { ACTORS = 3, ROUNDS = 6 };
 /* With a round of the end, each takes some steps. */
 #define CRITICS "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nTrainRatio=0.02\n"
 
+/* Of five observations and two actions. */
+#define MATRICES                                                                                         \
+        "ModelA=.5 0 0 0 0 0 .5 0 0 0 0 0 .5 0 0 0 0 0 .5 0 0 0 0 0 .5\nModelB=0 0 0 0 0 0 0 0 0 0\n"    \
+        "ControllerF=0 0 0 0 0 0 0 0 0 0\nEnvelopeP=1 0 0 0 0 0 1 0 0 0 0 0 1 0 0 0 0 0 1 0 0 0 0 0 1\n" \
+        "Alpha=0.5\n"
+
 typedef struct Case {
         const char *name, *learner;
         const char *bandit; /* what it learns the bandit with */
@@ -53,10 +59,7 @@ static Answer play(Bed *bed, uint32_t first, uint32_t end, uint32_t even) {
         Answer learned = {};
 
         for (uint32_t round = first; round < end; round++) {
-                for (uint32_t a = 0; a < ACTORS; a++) {
-                        bed_fill(bed, a, (round - even) & 1, round);
-                        bed_take(bed, a, (round - even) & 1);
-                }
+                bed_take_all(bed, ACTORS, (round - even) & 1, round);
                 learned = bed_learn(bed, round, ACTORS);
         }
         return learned;
@@ -114,7 +117,7 @@ static void test_checkpoint(gconstpointer data) {
                 bed_close(&after);
                 (void) close(fd);
                 g_assert_cmpint(unlinkat(state_fd, "checkpoint-3.safetensors", 0), ==, 0);
-                /* Where the file system reserves space. */
+                /* The file is there only where the file system can reserve space. */
                 (void) unlinkat(state_fd, CHECKPOINT_RESERVE, 0);
                 (void) close(state_fd);
                 g_assert_cmpint(g_rmdir(directory), ==, 0);
@@ -134,9 +137,7 @@ static void test_bandit(gconstpointer data) {
                 Answer learned = {};
                 Bed bed = {};
 
-                bed_settings("CartPole-v1", sections, &bed.settings);
-                bed_open(&bed, &spec, -1, -1);
-                bed_restore(&bed);
+                bed_start(&bed, sections, &spec);
                 g_assert_cmpint(forward_new(&bed.page.network, &spec, &forward), ==, 0);
                 for (uint32_t update = 0; update < c->n_updates; update++) {
                         play_bandit(&bed, forward, update);
@@ -210,6 +211,20 @@ int main(int argc, char *argv[]) {
                                 "ReplayMin=256\nMinibatchSize=64\nTau=0.05", 60, true, true },
                 { "sac", CRITICS "CriticLearningRate=0.001", "ReplayMin=256\nMinibatchSize=64\nTau=0.05", 60,
                                 true, true },
+                { "rebel", "Epochs=3\nEta=0.5\nNormalizeObservations=yes\n[Actor]\nPairSteps=7", "Epochs=5",
+                                80, true },
+                /* Clones learn from recorded actions, not from their own, so that they cannot learn a
+                 * bandit. */
+                { "bc",
+                                "Dataset=a.hdf5\nMinibatchSize=96\nReplaySize=1200\nReplayMin=500\n"
+                                "TrainRatio=0.02\nNormalizeObservations=yes",
+                                .continuous = true },
+                { "td3-bc", CRITICS "Dataset=a.hdf5\nPolicyDelay=3\nNormalizeObservations=yes",
+                                .continuous = true, .no_choices = true },
+                { "phydrl", CRITICS MATRICES "TargetNoise=0.3\nPolicyDelay=1", .continuous = true,
+                                .no_choices = true },
+                { "simppo", "Epochs=2\nMinibatchSize=96\nNormalizeObservations=yes",
+                                "Epochs=4\nMinibatchSize=64", 80, true },
         };
 
         /* One of each store. */
@@ -230,7 +245,8 @@ int main(int argc, char *argv[]) {
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 add("threads", &cases[i], test_threads);
                 add("checkpoint", &cases[i], test_checkpoint);
-                add("bandit", &cases[i], test_bandit);
+                if (cases[i].bandit)
+                        add("bandit", &cases[i], test_bandit);
         }
         for (size_t i = 0; i < G_N_ELEMENTS(images); i++) {
                 add(images[i].stack > 0 ? "stacks/threads" : "images/threads", &images[i], test_threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A learner's convolutions, forwards and back, against plain sums in double precision; and each set of
- * kernels that this host has against the others. The source is included, as the kernels have no other
- * door. */
+ * kernels that this host has against the others. The source is included, since the kernels are not
+ * exported. */
 #include "learner/kernel/convolution.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>

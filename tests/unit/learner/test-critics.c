@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DDPG, TD3 and SAC: targets and gradients against the same in double precision and plain loops; how often
- * the policy moves, how its targets follow, what is refused. */
+/* DDPG, TD3, SAC and TD3+BC: targets and gradients against the same in double precision and plain loops; how
+ * often the policy moves, how its targets follow, what is refused. */
 #include "learner/algorithm/critics.h"
 #include "lib/rng.h"
 #include "tests/unit/gradient-reference.h"
@@ -17,26 +17,21 @@ static void open_bed(Bed *bed, const char *algorithm, const char *learner) {
         ActordEnvSpec spec = bed_spec_box(OBSERVATIONS, ACTIONS, 0);
 
         spec.horizon_steps = 9;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
+        bed_start(bed, sections, &spec);
 }
 
 static void play(Bed *bed, uint32_t round) {
-        for (uint32_t a = 0; a < 2; a++) {
-                bed_fill(bed, a, round & 1, round);
-                bed_take(bed, a, round & 1);
-        }
+        bed_take_all(bed, 2, round & 1, round);
         bed_learn(bed, round, 2);
 }
 
 /* The parameters of all nets as a round began. */
 typedef struct Nets {
-        double parameters[_NET_MAX][256];
+        double parameters[NETS_MAX][256];
 } Nets;
 
 static void nets_read(const Bed *bed, Nets *ret) {
-        for (Net net = 0; net < _NET_MAX; net++) {
+        for (Net net = 0; net < NETS_MAX; net++) {
                 const Adam *adam = bed->learner->runtime->nets[net];
 
                 for (size_t i = 0; adam && i < adam->n; i++)
@@ -83,6 +78,7 @@ typedef struct Given {
         const Nets *nets; /* as they were when the gradient was taken */
         Net critic;
         double temperature;
+        double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -99,7 +95,7 @@ static double reference_critic_loss(const void *arg, const double *parameters) {
 
                 for (unsigned k = 0; k < ACTIONS; k++)
                         action[k] = (double) b->actions[i * ACTIONS + k];
-                sum += pow(critic_of(g->bed->learner->runtime->critic, parameters,
+                sum += pow(critic_of(g->bed->learner->runtime->networks[NET_CRITIC], parameters,
                                            b->observations + (size_t) i * OBSERVATIONS, action) -
                                                 (double) b->target[i],
                                 2);
@@ -138,8 +134,8 @@ static double least_of(const Given *g, bool target, const float *observation, co
         const Runtime *rt = g->bed->learner->runtime;
         double least = INFINITY;
 
-        for (uint32_t k = 0; k < rt->n_critics; k++)
-                least = fmin(least, critic_of(rt->critic, g->nets->parameters[NET_CRITIC + 2 * k + target],
+        for (Net net = NET_CRITIC + target; net < NETS_MAX && rt->nets[net]; net += 2)
+                least = fmin(least, critic_of(rt->networks[NET_CRITIC], g->nets->parameters[net],
                                                     observation, action));
         return least;
 }
@@ -155,8 +151,12 @@ static double reference_policy_loss(const void *arg, const double *parameters) {
                 if (g->bed->page.network.act == ACT_DETERMINISTIC) {
                         outputs_of(&g->bed->page.network, parameters, observation, NULL, OUTPUT_ACTION,
                                         action);
-                        sum -= critic_of(g->bed->learner->runtime->critic, g->nets->parameters[NET_CRITIC],
-                                        observation, action);
+                        sum -= (g->q_weight > 0 ? g->lambda : 1) *
+                               critic_of(g->bed->learner->runtime->networks[NET_CRITIC],
+                                               g->nets->parameters[NET_CRITIC], observation, action);
+                        for (unsigned k = 0; g->q_weight > 0 && k < ACTIONS; k++)
+                                sum += pow(action[k] - (double) batch_of(g)->actions[i * ACTIONS + k], 2) /
+                                       ACTIONS;
                         continue;
                 }
                 stream_of(g, RANDOM_POLICY, i, normal);
@@ -164,6 +164,22 @@ static double reference_policy_loss(const void *arg, const double *parameters) {
                 sum -= least_of(g, false, observation, action);
         }
         return sum / ROWS;
+}
+
+/* (5) of Fujimoto & Gu: the weight over the mean size of what the first critic says of the policy. */
+static double lambda_of(const Given *g) {
+        const Network *critic = g->bed->learner->runtime->networks[NET_CRITIC];
+        double sum = 0;
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+                const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
+                double action[ACTIONS];
+
+                outputs_of(&g->bed->page.network, g->nets->parameters[NET_POLICY], observation, NULL,
+                                OUTPUT_ACTION, action);
+                sum += fabs(critic_of(critic, g->nets->parameters[NET_CRITIC], observation, action));
+        }
+        return g->q_weight / (sum / ROWS);
 }
 
 /* Targets are of the nets as they were before the step. */
@@ -192,9 +208,10 @@ static void check_targets(const Given *g, double noise, double noise_clip) {
         }
 }
 
-static void check_algorithm(const char *algorithm, const char *learner, double noise, double temperature) {
+static void check_algorithm(const char *algorithm, const char *learner, double noise, double temperature,
+                double q_weight) {
         Nets before = {}, after = {};
-        Given g = { .nets = &before, .temperature = temperature };
+        Given g = { .nets = &before, .temperature = temperature, .q_weight = q_weight };
         double parameters[256];
         Bed bed = {};
 
@@ -208,39 +225,47 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
 
         /* The policy's gradient was the last; its critics had moved before. */
         nets_read(&bed, &after);
-        for (Net net = NET_CRITIC; net < _NET_MAX; net += 2)
+        for (Net net = NET_CRITIC; net < NETS_MAX; net += 2)
                 memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));
         memcpy(parameters, before.parameters[NET_POLICY], sizeof(parameters));
+        g.lambda = lambda_of(&g);
         differences_check(bed.learner->runtime->gradients[0], parameters, bed.page.network.n_parameters,
                         reference_policy_loss, &g);
 
         /* Now the critics', at where they are. */
-        for (uint32_t k = 0; k < bed.learner->runtime->n_critics; k++) {
+        for (Net net = NET_CRITIC; net < NETS_MAX && bed.learner->runtime->nets[net]; net += 2) {
                 Rows rows = runtime_rows(bed.learner->runtime);
                 double loss;
 
-                g.critic = NET_CRITIC + 2 * k;
+                g.critic = net;
                 g_assert_cmpint(runtime_gradient(bed.learner->runtime, g.critic, rows, critics_loss,
                                                 &g.critic, &loss, 1),
                                 ==, 0);
                 memcpy(parameters, after.parameters[g.critic], sizeof(parameters));
                 g_assert_cmpfloat_with_epsilon(loss, reference_critic_loss(&g, parameters), 1e-4);
                 differences_check(bed.learner->runtime->gradients[0], parameters,
-                                bed.learner->runtime->critic->n_parameters, reference_critic_loss, &g);
+                                bed.learner->runtime->networks[NET_CRITIC]->n_parameters,
+                                reference_critic_loss, &g);
         }
         bed_close(&bed);
 }
 
 static void test_ddpg(void) {
-        check_algorithm("ddpg", "PolicyDelay=1", 0, 0);
+        check_algorithm("ddpg", "PolicyDelay=1", 0, 0, 0);
 }
 
 static void test_td3(void) {
-        check_algorithm("td3", "PolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0);
+        check_algorithm("td3", "PolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0, 0);
 }
 
 static void test_sac(void) {
-        check_algorithm("sac", "Temperature=0.3", 0, 0.3);
+        check_algorithm("sac", "Temperature=0.3", 0, 0.3, 0);
+}
+
+static void test_td3_bc(void) {
+        check_algorithm("td3-bc",
+                        "Dataset=a.hdf5\nQWeight=1.5\nPolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0,
+                        1.5);
 }
 
 /* The policy moves once for two moves of the critics, and targets with it, a quarter of the way. */
@@ -258,7 +283,7 @@ static void test_delay(void) {
                 g_assert_cmpuint(rt->nets[NET_CRITIC]->step, ==, round + 1);
                 g_assert_cmpuint(rt->nets[NET_CRITIC_2]->step, ==, round + 1);
                 g_assert_cmpuint(rt->nets[NET_POLICY]->step, ==, (round + 1) / 2);
-                for (Net net = NET_TARGET; net < _NET_MAX; net += 2)
+                for (Net net = NET_TARGET; net < NETS_MAX && rt->nets[net]; net += 2)
                         for (size_t i = 0; i < rt->nets[net]->n; i++) {
                                 double share = round & 1 ? 0.25 : 0;
 
@@ -303,16 +328,18 @@ static void test_temperature_high(void) {
         bed_close(&bed);
 }
 
-/* Any action until ReplayMin=; then the policy's. */
+/* Any action until learning begins; then the policy's. The third round begins with 96 steps, and 78 windows
+ * of 4 steps in 6 slots. */
 static void test_epsilon(void) {
         Bed bed = {};
 
-        open_bed(&bed, "ddpg", "ReplayMin=90\nActionNoise=0.25");
+        open_bed(&bed, "ddpg", "ReplayMin=90\nNSteps=4\nActionNoise=0.25");
         g_assert_cmpfloat(bed.page.network.action_noise, ==, 0.25);
-        for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t round = 0; round < 4; round++) {
                 const PolicyHead *head = policy_bank(bed.policy, &bed.page.policy, round);
 
-                g_assert_cmpfloat(head->epsilon, ==, round * 48 < 90 ? 1 : 0);
+                g_assert_cmpfloat(head->epsilon, ==, round < 3 ? 1 : 0);
+                g_assert_cmpuint(bed.learner->runtime->nets[NET_CRITIC]->step, ==, round < 3 ? 0 : 1);
                 play(&bed, round);
         }
         bed_close(&bed);
@@ -366,6 +393,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/ddpg", test_ddpg);
         g_test_add_func("/critics/td3", test_td3);
         g_test_add_func("/critics/sac", test_sac);
+        g_test_add_func("/critics/td3-bc", test_td3_bc);
         g_test_add_func("/critics/delay", test_delay);
         g_test_add_func("/critics/temperature", test_temperature);
         g_test_add_func("/critics/temperature-high", test_temperature_high);

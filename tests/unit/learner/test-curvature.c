@@ -8,7 +8,7 @@
 
 enum { ACTORS = 3, ROUNDS = 3 };
 
-static void bed_start(Bed *bed, const char *learner, uint32_t n_choices) {
+static void start(Bed *bed, const char *learner, uint32_t n_choices) {
         g_autofree char *sections =
                         g_strdup_printf("[Scaling]\nActors=%d\n[Actor]\nEnvsPerActor=4\nRolloutSteps=50\n"
                                         "[Learner]\nHiddenLayers=16 16\nMinibatchSize=100\nEpochs=2\n%s\n",
@@ -16,21 +16,16 @@ static void bed_start(Bed *bed, const char *learner, uint32_t n_choices) {
         ActordEnvSpec spec = bed_spec_box(5, 2, n_choices);
 
         spec.horizon_steps = 25;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
+        bed_start(bed, sections, &spec);
 }
 
 /* Learns from ROUNDS rounds. Returns the answer of the last one. */
 static Answer learn(Bed *bed, const char *learner, uint32_t n_choices) {
         Answer learned = {};
 
-        bed_start(bed, learner, n_choices);
+        start(bed, learner, n_choices);
         for (uint32_t round = 0; round < ROUNDS; round++) {
-                for (uint32_t a = 0; a < ACTORS; a++) {
-                        bed_fill(bed, a, round & 1, round);
-                        bed_take(bed, a, round & 1);
-                }
+                bed_take_all(bed, ACTORS, round & 1, round);
                 learned = bed_learn(bed, round, ACTORS);
         }
         return learned;
@@ -142,7 +137,7 @@ static void test_flat(void) {
         Bed bed = {};
         Answer learned;
 
-        bed_start(&bed, "Curvature=both\nGamma=0\nValueWeight=0\nLearningRate=0.01", 3);
+        start(&bed, "Curvature=both\nGamma=0\nValueWeight=0\nLearningRate=0.01", 3);
         for (uint32_t a = 0; a < ACTORS; a++) {
                 double *rewards = segment_rewards(bed.segments[a], &bed.page.segment);
 
@@ -158,7 +153,7 @@ static void test_flat(void) {
         g_assert_cmpfloat(learned.statistics.curvature_max, ==, 0);
         g_assert_true(isnan(learned.statistics.curvature_ratio));
         g_assert_cmpfloat(learned.statistics.curvature_loss, ==, 1);
-        /* One product with each says so. */
+        /* One product with each shows it. */
         g_assert_cmpfloat(learned.statistics.curvature_products, ==, 2 * 512);
         bed_close(&bed);
 }
@@ -264,7 +259,7 @@ static void test_alone(void) {
         double expected;
         uint32_t k = 0;
 
-        bed_start(&bed, "NoiseScale=yes\nLearningRate=0", 3);
+        start(&bed, "NoiseScale=yes\nLearningRate=0", 3);
         batch = bed.learner->batch;
         bed_fill(&bed, 0, 0, 1);
         bed_take(&bed, 0, 0);
@@ -285,7 +280,7 @@ static void test_equal(void) {
         Bed bed = {};
         Answer learned;
 
-        bed_start(&bed, "NoiseScale=yes", 3);
+        start(&bed, "NoiseScale=yes", 3);
         bed_fill(&bed, 0, 0, 1);
         for (uint32_t a = 1; a < ACTORS; a++)
                 memcpy(bed.segments[a], bed.segments[0], bed.page.segment.segment_bytes);

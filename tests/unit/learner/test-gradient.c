@@ -49,22 +49,6 @@ static double reference_loss(const Bed *bed, const double *parameters, const dou
         return loss / n;
 }
 
-static void advantages_read(const Bed *bed, double *ret) {
-        const Batch *b = bed->learner->batch;
-        uint32_t n = bed->settings.n_actors * b->step_rows;
-        double mean = 0, m2 = 0;
-
-        for (uint32_t i = 0; i < n; i++) {
-                ret[i] = (double) b->advantage[batch_block(b, i / b->step_rows) + i % b->step_rows];
-                mean += ret[i] / n;
-        }
-        for (uint32_t i = 0; i < n; i++)
-                m2 += (ret[i] - mean) * (ret[i] - mean);
-        if (bed->settings.normalize_advantages)
-                for (uint32_t i = 0; i < n; i++)
-                        ret[i] = (ret[i] - mean) / (sqrt(m2 / (n - 1)) + 1e-8);
-}
-
 typedef struct Case {
         const char *name, *settings;
         uint32_t n_choices;
@@ -86,13 +70,8 @@ static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
                 spec.observation.n_dims = c->shape[2] > 0 ? 3 : 2;
                 memcpy(spec.observation.shape, c->shape, sizeof(c->shape));
         }
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
-        for (uint32_t a = 0; a < 2; a++) {
-                bed_fill(bed, a, 0, 7);
-                bed_take(bed, a, 0);
-        }
+        bed_start(bed, sections, &spec);
+        bed_take_all(bed, 2, 0, 7);
         bed_learn(bed, 0, 2);
 }
 
@@ -109,7 +88,7 @@ static void test_case(gconstpointer data) {
         gradient = after.learner->runtime->gradients[0];
         n = at.page.network.n_parameters;
         g_assert_cmpuint(n, <=, G_N_ELEMENTS(parameters));
-        advantages_read(&after, advantages);
+        bed_advantages(&after, advantages);
         g_assert_cmpfloat(after.learner->statistics.clip_fraction, >, 0.1);
 
         for (size_t i = 0; i < n; i++) {
@@ -140,6 +119,8 @@ int main(int argc, char *argv[]) {
                 { "discrete", "", 3 },
                 { "discrete-shared", "SharedNetwork=yes", 3 },
                 { "discrete-relu", "Activation=relu", 3 },
+                { "discrete-silu", "Activation=silu", 3 },
+                { "gaussian-mish-shared", "Activation=mish\nSharedNetwork=yes", 0 },
                 { "discrete-entropy", "EntropyWeight=0.3\nValueWeight=0", 3 },
                 { "discrete-value-clip", "ValueClip=0.05\nValueWeight=2", 3 },
                 { "discrete-kl", "KLWeight=0.7", 3 },
@@ -162,6 +143,10 @@ int main(int argc, char *argv[]) {
                 { "convolution-relu",
                                 "Convolutions=4x3/1\nHiddenLayers=5\nSharedNetwork=yes\nActivation=relu", 0,
                                 { 4, 4, 0 }, ACTORD_F32 },
+                { "convolution-mish",
+                                "Convolutions=3x3/2+1 4x2\nHiddenLayers=4\nSharedNetwork=yes\nClip=0.05\n"
+                                "Activation=mish",
+                                3, { 2, 5, 5 }, ACTORD_F32 },
         };
 
         g_test_init(&argc, &argv, NULL);

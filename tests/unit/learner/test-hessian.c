@@ -174,23 +174,6 @@ static double reference_entry(const Bed *bed, Dual *parameters, uint32_t i, uint
         return sum / n;
 }
 
-static void advantages_read(const Bed *bed, double *ret_mean, double *ret_scale, double *ret) {
-        const Batch *b = bed->learner->runtime->batch;
-        uint32_t n = bed->settings.n_actors * b->step_rows;
-        double mean = 0, m2 = 0;
-
-        for (uint32_t i = 0; i < n; i++) {
-                ret[i] = (double) b->advantage[batch_block(b, i / b->step_rows) + i % b->step_rows];
-                mean += ret[i] / n;
-        }
-        for (uint32_t i = 0; i < n; i++)
-                m2 += (ret[i] - mean) * (ret[i] - mean);
-        *ret_mean = bed->settings.normalize_advantages ? mean : 0;
-        *ret_scale = bed->settings.normalize_advantages ? 1 / (sqrt(m2 / (n - 1)) + 1e-8) : 1;
-        for (uint32_t i = 0; i < n; i++)
-                ret[i] = (ret[i] - *ret_mean) * *ret_scale;
-}
-
 /* "Über ein leichtes Verfahren ..." (Jacobi 1846): turns planes until nothing is left beside the
  * diagonal. */
 static void jacobi_extremes(double *m, uint32_t n, double *ret_min, double *ret_max) {
@@ -242,13 +225,8 @@ static Answer learn(Bed *bed, const Case *c) {
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
-        for (uint32_t a = 0; a < 2; a++) {
-                bed_fill(bed, a, 0, 7);
-                bed_take(bed, a, 0);
-        }
+        bed_start(bed, sections, &spec);
+        bed_take_all(bed, 2, 0, 7);
         return bed_learn(bed, 0, 2);
 }
 
@@ -264,6 +242,7 @@ static double *check_products(const Bed *bed, bool objective) {
         g_autofree Dual *parameters = g_new0(Dual, n);
         g_autofree double *v = g_new0(double, n), *product = g_new0(double, n);
         double advantages[42], *h = g_new0(double, (size_t) n *n);
+        AdvantageScale scale = bed_advantages(bed, advantages);
         Tape tape;
         HessianOf what = {
                 .loss = &tape,
@@ -271,12 +250,13 @@ static double *check_products(const Bed *bed, bool objective) {
                 .parameters = rt->nets[NET_POLICY]->parameters,
                 .batch = rt->batch,
                 .rows = runtime_rows(rt),
+                .mean = scale.mean,
+                .scale = scale.scale,
         };
         Hessian *hessian;
 
         tape_begin(&tape);
         (objective ? objective_record : bed->learner->algorithm->loss)(rt, &tape);
-        advantages_read(bed, &what.mean, &what.scale, advantages);
         for (uint32_t i = 0; i < n; i++)
                 parameters[i].f = (double) what.parameters[i];
         for (uint32_t i = 0; i < n; i++)

@@ -19,16 +19,11 @@ static void open_bed(Bed *bed, const Case *c, unsigned n_passes) {
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
+        bed_start(bed, sections, &spec);
 }
 
 static void learn(Bed *bed, uint32_t round) {
-        for (uint32_t a = 0; a < 2; a++) {
-                bed_fill(bed, a, round & 1, round);
-                bed_take(bed, a, round & 1);
-        }
+        bed_take_all(bed, 2, round & 1, round);
         bed_learn(bed, round, 2);
 }
 

@@ -88,7 +88,7 @@ static void test_products(void) {
 
 /* Everything else that there is for each width, on the same numbers: the bits of plain C. */
 typedef struct Outcome {
-        float y[3][7 * 64], d[3][7 * 64], dbias[3][7];
+        float y[5][7 * 64], d[5][7 * 64], dbias[5][7], slopes[2][7 * 64];
         float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];
         float rows[4][64], parameters[500], m[500], v[500], exp[512], sum[500];
         double squares, group[7 * KERNEL_GROUP], row[45];
@@ -104,9 +104,11 @@ static void compute(Outcome *o) {
         int32_t choice[ROWS];
 
         memset(o, 0, sizeof(*o));
-        for (uint32_t activation = LAYER_NONE; activation <= LAYER_RELU; activation++) {
+        for (uint32_t activation = LAYER_NONE; activation <= LAYER_MISH; activation++) {
                 memcpy(o->y[activation], x, sizeof(o->y[0]));
                 memcpy(o->d[activation], action, sizeof(o->d[0]));
+                if (activation >= LAYER_SILU)
+                        kernel_slopes(x, N * ROWS, activation, o->slopes[activation - LAYER_SILU]);
                 kernel_bias_activate(o->y[activation], bias, N, ROWS, activation);
                 kernel_activation_backward(o->d[activation], o->y[activation], o->dbias[activation], N, ROWS,
                                 activation, false);
@@ -248,7 +250,7 @@ static void test_pixels(void) {
 static void test_activations(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(2);
 
-        for (uint32_t activation = LAYER_NONE; activation <= LAYER_RELU; activation++)
+        for (uint32_t activation = LAYER_NONE; activation <= LAYER_MISH; activation++)
                 for (uint32_t stride = 16; stride <= 64; stride += 16) {
                         enum { N = 7 };
                         g_autofree float *y = random_floats(rand, N * stride, 4),
@@ -270,6 +272,28 @@ static void test_activations(void) {
                         naive_activation_backward(d2, y2, db2, N, stride, LAYER_NONE, false);
                         assert_near(db, db2, N, 1e-5);
                 }
+}
+
+/* Close to those of the C library in double precision, also far from 0; finite everywhere. */
+static void test_slopes(void) {
+        enum { N = 1 << 12 };
+        g_autofree float *x = g_new(float, N), *got = g_new(float, N), *expected = g_new(float, N);
+        g_autofree float *y = g_new(float, N), *none = g_new0(float, N);
+        float *bias = none;
+
+        for (int i = 0; i < N; i++)
+                x[i] = (float) (i - N / 2) / 16;
+        for (uint32_t activation = LAYER_SILU; activation <= LAYER_MISH; activation++) {
+                kernel_slopes(x, N, activation, got);
+                naive_slopes(x, N, activation, expected);
+                assert_near(got, expected, N, 1e-6);
+
+                memcpy(got, x, N * sizeof(float));
+                memcpy(y, x, N * sizeof(float));
+                kernel_activate(got, N, activation);
+                naive_bias_activate(y, bias, 1, N, activation);
+                assert_near(got, y, N, 1e-6);
+        }
 }
 
 /* The tanh of vectors is the plain one, bit for bit: over all magnitudes, and for NaN. */
@@ -373,6 +397,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/kernels/doubles", test_doubles);
         g_test_add_func("/kernels/pixels", test_pixels);
         g_test_add_func("/kernels/activations", test_activations);
+        g_test_add_func("/kernels/slopes", test_slopes);
         g_test_add_func("/kernels/tanh", test_tanh);
         g_test_add_func("/kernels/elementary", test_elementary);
         g_test_add_func("/kernels/distributions", test_distributions);

@@ -65,9 +65,7 @@ static void test_observations(void) {
         Bed bed = {};
         uint32_t n = 0;
 
-        bed_settings("CartPole-v1", SECTIONS, &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, SECTIONS, &spec);
         for (uint32_t round = 0; round < 2; round++) {
                 const PolicyHead *bank = policy_bank(bed.policy, &bed.page.policy, round);
                 float before = policy_numbers(bank, bed.page.policy.mean_at)[1],
@@ -166,12 +164,10 @@ static void test_return_mean(void) {
         double next = 0;
 
         spec.horizon_steps = 1;
-        bed_settings("CartPole-v1",
+        bed_start(&bed,
                         "[Actor]\nEnvsPerActor=2\nRolloutSteps=30\n[Learner]\nHiddenLayers=2\nEpochs=1\n"
                         "MinibatchSize=60\n",
-                        &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+                        &spec);
         for (uint32_t round = 0; round < 4; round++) {
                 Answer learned;
 

@@ -39,21 +39,6 @@ static double reference_loss(const void *arg, const double *parameters) {
         return loss / ROWS;
 }
 
-static void advantages_read(const Bed *bed, double ret[ROWS]) {
-        const Batch *b = bed->learner->batch;
-        double mean = 0, m2 = 0;
-
-        for (uint32_t i = 0; i < ROWS; i++) {
-                ret[i] = (double) b->advantage[batch_block(b, i / b->step_rows) + i % b->step_rows];
-                mean += ret[i] / ROWS;
-        }
-        for (uint32_t i = 0; i < ROWS; i++)
-                m2 += (ret[i] - mean) * (ret[i] - mean);
-        if (bed->settings.normalize_advantages)
-                for (uint32_t i = 0; i < ROWS; i++)
-                        ret[i] = (ret[i] - mean) / (sqrt(m2 / (ROWS - 1)) + 1e-8);
-}
-
 static void learn_once(Bed *bed, const Case *c, double rate) {
         g_autofree char *sections =
                         g_strdup_printf("[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=15\n"
@@ -62,13 +47,8 @@ static void learn_once(Bed *bed, const Case *c, double rate) {
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
-        for (uint32_t a = 0; a < 2; a++) {
-                bed_fill(bed, a, 0, 7);
-                bed_take(bed, a, 0);
-        }
+        bed_start(bed, sections, &spec);
+        bed_take_all(bed, 2, 0, 7);
         bed_learn(bed, 0, 2);
 }
 
@@ -80,7 +60,7 @@ static void test_case(gconstpointer data) {
         learn_once(&bed, data, 0); /* the parameters stay where the gradient was taken */
         n = bed.page.network.n_parameters;
         g_assert_cmpuint(n, <=, G_N_ELEMENTS(parameters));
-        advantages_read(&bed, advantages);
+        bed_advantages(&bed, advantages);
         for (size_t i = 0; i < n; i++)
                 parameters[i] = (double) bed.learner->runtime->nets[NET_POLICY]->parameters[i];
         differences_check(bed.learner->runtime->gradients[0], parameters, n, reference_loss,

@@ -13,13 +13,8 @@ static Answer learn_filled(Bed *bed, const char *learner, uint32_t n_choices, ui
         ActordEnvSpec spec = bed_spec_box(3, 2, n_choices);
 
         spec.horizon_steps = 25;
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, -1, -1);
-        bed_restore(bed);
-        for (uint32_t a = 0; a < n_actors; a++) {
-                bed_fill(bed, a, 0, 1);
-                bed_take(bed, a, 0);
-        }
+        bed_start(bed, sections, &spec);
+        bed_take_all(bed, n_actors, 0, 1);
         return bed_learn(bed, 0, n_actors);
 }
 
@@ -110,7 +105,7 @@ static void test_kl_stop_weight(void) {
                 uint64_t n_steps; /* at most */
                 double weight;
         } cases[] = {
-                /* In the first epoch, which never came to a mean. */
+                /* Stops in the first epoch, before there is a mean. */
                 { "32", "0.005", 3, 2 },
                 { "32", "10", 3, 0.5 },
                 /* In the second, after one of a single step and so with a mean of 0. */
@@ -170,9 +165,7 @@ static void test_numeric(void) {
         Bed bed = {};
         Answer learned;
 
-        bed_settings("CartPole-v1", sections, &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, sections, &spec);
         bed_fill(&bed, 0, 0, 1);
         segment_rewards(bed.segments[0], &bed.page.segment)[7] = 3e38;
         bed_take(&bed, 0, 0);
@@ -222,13 +215,11 @@ static void test_forward_images(void) {
         spec.observation = (ActordSpace){
                 .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 3, .shape = { 20, 17, 3 }, .high = 255
         };
-        bed_settings("CartPole-v1",
+        bed_start(&bed,
                         "[Actor]\nEnvsPerActor=4\nRolloutSteps=30\n[Learner]\nConvolutions=16x5/2+1 20x3/2\n"
                         "HiddenLayers=30\n"
                         "Activation=relu\nEpochs=1\nMinibatchSize=120\nLearningRate=0\nSharedNetwork=yes\n",
-                        &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+                        &spec);
         bed_fill(&bed, 0, 0, 1);
         bed_take(&bed, 0, 0);
         bed_learn(&bed, 0, 1);
@@ -260,12 +251,10 @@ static void test_bandit(void) {
                 double first = NAN;
                 Bed bed = {};
 
-                bed_settings("CartPole-v1",
+                bed_start(&bed,
                                 "[Actor]\nEnvsPerActor=8\nRolloutSteps=16\n[Learner]\nHiddenLayers=16\n"
                                 "Epochs=4\nMinibatchSize=64\nLearningRate=0.01\n",
-                                &bed.settings);
-                bed_open(&bed, &spec, -1, -1);
-                bed_restore(&bed);
+                                &spec);
                 g_assert_cmpint(forward_new(&bed.page.network, &spec, &forward), ==, 0);
                 for (uint32_t update = 0; update < 80; update++) {
                         play_bandit(&bed, forward, update);

@@ -24,7 +24,7 @@ static Batch *batch_make(uint32_t act) {
         return batch;
 }
 
-/* What number k of the action in `step` of a slot is. */
+/* The value of number k of the action in `step` of a slot. */
 static float number_of(uint32_t slot, uint64_t step, uint32_t k) {
         return (float) (1000 * slot + 10 * step + k) / 8192;
 }

@@ -373,6 +373,7 @@ static void plain_forward(
         }
 }
 
+/* The actor has two places, as a loss may apply it twice. */
 typedef struct NetworksBed {
         Network actor, critic;
         Tape tape;
@@ -383,7 +384,9 @@ typedef struct NetworksBed {
         float d_input[(OBSERVATIONS + ACTIONS) * ROWS] __attribute__((aligned(64)));
         float gradient[64] __attribute__((aligned(64)));
         float values[64 * ROWS] __attribute__((aligned(64))), d[64 * ROWS] __attribute__((aligned(64)));
-        Pass *passes[2];
+        Pass *passes[3];
+        uint32_t trained;
+        double (*plain)(const struct NetworksBed *bed, double parameters[2][64], unsigned i);
 } NetworksBed;
 
 /* The same in double precision, with the C library. */
@@ -416,8 +419,7 @@ static void networks_execute(NetworksBed *bed, bool evaluate, bool accumulate) {
                 .accumulate = accumulate,
         };
 
-        place.passes[ACTOR] = bed->passes[0];
-        place.passes[CRITIC] = bed->passes[1];
+        memcpy(place.passes, bed->passes, sizeof(bed->passes));
         place.parameters[ACTOR] = bed->parameters[0];
         place.parameters[CRITIC] = bed->parameters[1];
         g_assert_cmpuint(bed->tape.n_columns, <=, 64);
@@ -428,61 +430,134 @@ static void networks_execute(NetworksBed *bed, bool evaluate, bool accumulate) {
         memcpy(bed->bench.d_terms[0], tape_evaluate(&bed->tape, &place), ROWS * sizeof(float));
 }
 
-/* The gradient for the actor goes through the critic; that for the critic ends there. */
-static void test_networks(const void *arg) {
-        bool actor = arg != NULL;
-        g_autofree NetworksBed *bed = aligned_alloc(64, (sizeof(NetworksBed) + 63) / 64 * 64);
+static void networks_open(NetworksBed *bed) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(2);
-        double parameters[2][64] = {}, loss = 0;
-        size_t n;
 
-        memset(bed, 0, sizeof(*bed));
-        networks_make(&bed->actor, &bed->critic);
-        n = actor ? bed->actor.n_parameters : bed->critic.n_parameters;
         bench_fill(&bed->bench);
         for (unsigned net = 0; net < 2; net++)
-                for (unsigned i = 0; i < 64; i++) {
+                for (unsigned i = 0; i < 64; i++)
                         bed->parameters[net][i] = (float) g_rand_double_range(rand, -0.7, 0.7);
-                        parameters[net][i] = (double) bed->parameters[net][i];
-                }
         for (unsigned k = 0; k < _INPUT_MAX; k++)
                 for (unsigned i = 0; i < OBSERVATIONS * ROWS; i++)
                         bed->inputs[k][i] = i % ROWS < REAL ? (float) g_rand_double_range(rand, -1, 1) : 0;
-        g_assert_cmpint(pass_new(&bed->actor, &bed->passes[0]), ==, 0);
-        g_assert_cmpint(pass_new(&bed->critic, &bed->passes[1]), ==, 0);
+        for (unsigned k = 0; k < 3; k++)
+                g_assert_cmpint(pass_new(k < 2 ? &bed->actor : &bed->critic, &bed->passes[k]), ==, 0);
 
-        bed->shape = (TapeShape){ .n_inputs = { OBSERVATIONS, ACTIONS, ACTIONS },
-                .trained = actor ? ACTOR : CRITIC };
+        bed->shape = (TapeShape){ .n_inputs = { OBSERVATIONS, ACTIONS, ACTIONS }, .trained = bed->trained };
         bed->shape.networks[ACTOR] = &bed->actor;
         bed->shape.networks[CRITIC] = &bed->critic;
+        bed->shape.n_passes[ACTOR] = bed->shape.first_pass[CRITIC] = 2;
+        bed->shape.n_passes[CRITIC] = 1;
         tape_begin_with(&bed->tape, &bed->shape);
-        networks_record(&bed->tape);
+}
+
+static double networks_mean(const NetworksBed *bed, double parameters[2][64]) {
+        double sum = 0;
+
+        for (unsigned i = 0; i < REAL; i++)
+                sum += bed->plain(bed, parameters, i) / REAL;
+        return sum;
+}
+
+/* The gradient, the sum and the result of each row, against the same in double precision. */
+static void networks_check(NetworksBed *bed) {
+        double parameters[2][64] = {};
+        unsigned which = bed->trained == ACTOR ? 0 : 1;
+        size_t n = which == 0 ? bed->actor.n_parameters : bed->critic.n_parameters;
+
+        for (unsigned net = 0; net < 2; net++)
+                for (unsigned i = 0; i < 64; i++)
+                        parameters[net][i] = (double) bed->parameters[net][i];
         networks_execute(bed, false, false);
         networks_execute(bed, false, true);
-
         for (size_t p = 0; p < n; p++) {
-                double *at = &parameters[actor ? 0 : 1][p], kept = *at, up = 0, down = 0;
+                double *at = &parameters[which][p], kept = *at, up, down;
 
-                for (unsigned i = 0; i < REAL; i++) {
-                        *at = kept + 1e-5;
-                        up += plain_row(bed, parameters, i) / REAL;
-                        *at = kept - 1e-5;
-                        down += plain_row(bed, parameters, i) / REAL;
-                        *at = kept;
-                }
+                *at = kept + 1e-5;
+                up = networks_mean(bed, parameters);
+                *at = kept - 1e-5;
+                down = networks_mean(bed, parameters);
+                *at = kept;
                 /* twice: the second time it was added */
                 g_assert_cmpfloat_with_epsilon((double) bed->gradient[p], 2 * (up - down) / 2e-5, 2e-6);
         }
-        for (unsigned i = 0; i < REAL; i++)
-                loss += 2 * plain_row(bed, parameters, i) / REAL;
-        g_assert_cmpfloat_with_epsilon(bed->bench.sums[1], loss, 1e-5);
+        g_assert_cmpfloat_with_epsilon(bed->bench.sums[1], 2 * networks_mean(bed, parameters), 1e-5);
 
         networks_execute(bed, true, false);
         for (unsigned i = 0; i < REAL; i++)
                 g_assert_cmpfloat_with_epsilon(
-                                (double) bed->bench.d_terms[0][i], plain_row(bed, parameters, i), 1e-5);
-        pass_free(bed->passes[0]);
-        pass_free(bed->passes[1]);
+                                (double) bed->bench.d_terms[0][i], bed->plain(bed, parameters, i), 1e-5);
+        for (unsigned k = 0; k < 3; k++)
+                pass_free(bed->passes[k]);
+}
+
+static NetworksBed *networks_bed_new(void) {
+        size_t bytes = (sizeof(NetworksBed) + 63) / 64 * 64;
+
+        return memset(aligned_alloc(64, bytes), 0, bytes);
+}
+
+/* The gradient for the actor goes through the critic; that for the critic ends there. */
+static void test_networks(const void *arg) {
+        g_autofree NetworksBed *bed = networks_bed_new();
+
+        bed->trained = arg ? ACTOR : CRITIC;
+        bed->plain = plain_row;
+        networks_make(&bed->actor, &bed->critic);
+        networks_open(bed);
+        networks_record(&bed->tape);
+        networks_check(bed);
+}
+
+/* A policy that refines an action, as samplers of several passes do: it reads what it said before. */
+static void refined_record(Tape *t) {
+        Node observation = tape_input(t, INPUT_OBSERVATION), normal = tape_input(t, INPUT_NORMAL);
+        Node first = tape_output(
+                        t, tape_network(t, ACTOR, tape_join(t, observation, normal)), OUTPUT_ACTION);
+        Node noisy = tape_add(t, first, tape_scale(t, normal, 0.5));
+        Node second = tape_output(
+                        t, tape_network(t, ACTOR, tape_join(t, observation, noisy)), OUTPUT_ACTION);
+        Node value = tape_output(
+                        t, tape_network(t, CRITIC, tape_join(t, observation, second)), OUTPUT_VALUE);
+        Node loss = tape_subtract(t, tape_total(t, tape_half_square(t, first)), value);
+
+        tape_loss(t, loss, 1);
+        tape_sum(t, 1, loss, 1);
+        tape_result(t, loss);
+}
+
+static double refined_row(const NetworksBed *bed, double parameters[2][64], unsigned i) {
+        double input[OBSERVATIONS + ACTIONS], normal[ACTIONS], first[2][UNITS], second[2][UNITS];
+        double critic[2][UNITS], squares = 0;
+
+        for (unsigned k = 0; k < OBSERVATIONS; k++)
+                input[k] = (double) bed->inputs[INPUT_OBSERVATION][k * ROWS + i];
+        for (unsigned k = 0; k < ACTIONS; k++)
+                input[OBSERVATIONS + k] = normal[k] = (double) bed->inputs[INPUT_NORMAL][k * ROWS + i];
+        plain_forward(&bed->actor, parameters[0], input, first);
+        for (unsigned k = 0; k < ACTIONS; k++) {
+                input[OBSERVATIONS + k] = first[1][k] + 0.5 * normal[k];
+                squares += first[1][k] * first[1][k] / 2;
+        }
+        plain_forward(&bed->actor, parameters[0], input, second);
+        memcpy(input + OBSERVATIONS, second[1], ACTIONS * sizeof(double));
+        plain_forward(&bed->critic, parameters[1], input, critic);
+        return squares - critic[1][0];
+}
+
+/* What the trained network is due to each of its passes adds up, and goes from one through the other. */
+static void test_passes(const void *arg) {
+        g_autofree NetworksBed *bed = networks_bed_new();
+
+        bed->trained = arg ? ACTOR : CRITIC;
+        bed->plain = refined_row;
+        networks_make(&bed->actor, &bed->critic);
+        bed->actor = (Network){ .n_observation = OBSERVATIONS + ACTIONS, .n_action = ACTIONS };
+        layer_add(&bed->actor, 0, OBSERVATIONS + ACTIONS, UNITS, LAYER_TANH, OUTPUT_HIDDEN);
+        layer_add(&bed->actor, 0, UNITS, ACTIONS, LAYER_NONE, OUTPUT_ACTION);
+        networks_open(bed);
+        refined_record(&bed->tape);
+        networks_check(bed);
 }
 
 int main(int argc, char **argv) {
@@ -499,6 +574,8 @@ int main(int argc, char **argv) {
         }
         g_test_add_data_func("/tape/networks/actor", "", test_networks);
         g_test_add_data_func("/tape/networks/critic", NULL, test_networks);
+        g_test_add_data_func("/tape/passes/actor", "", test_passes);
+        g_test_add_data_func("/tape/passes/critic", NULL, test_passes);
         g_test_add_func("/tape/overflow", test_overflow);
         g_test_add_func("/tape/ties", test_ties);
         g_test_add_func("/tape/small-divergence", test_small_divergence);

@@ -14,14 +14,9 @@ static void learn_rounds(
         Bed bed = {};
 
         spec.horizon_steps = 30;
-        bed_settings("CartPole-v1", sections, &bed.settings);
-        bed_open(&bed, &spec, -1, -1);
-        bed_restore(&bed);
+        bed_start(&bed, sections, &spec);
         for (uint32_t round = 0; round < n_rounds; round++) {
-                for (uint32_t a = 0; a < 3; a++) {
-                        bed_fill(&bed, a, round & 1, round);
-                        bed_take(&bed, a, round & 1);
-                }
+                bed_take_all(&bed, 3, round & 1, round);
                 learned = bed_learn(&bed, round, 3);
                 g_assert_cmpuint(learned.slowest_thread_nsec, >, 0);
         }

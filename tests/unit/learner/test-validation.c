@@ -24,9 +24,7 @@ static ActordEnvSpec strict_spec(uint32_t n_choices) {
 static void open_filled(Bed *bed, const ActordEnvSpec *spec, const char *more) {
         g_autofree char *sections = g_strconcat(SECTIONS, more, NULL);
 
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, spec, -1, -1);
-        bed_restore(bed);
+        bed_start(bed, sections, spec);
         for (uint32_t a = 0; a < 2; a++)
                 bed_fill(bed, a, 0, 3);
 }
@@ -193,6 +191,35 @@ static void test_reward_float(void) {
         bed_close(&bed);
 }
 
+/* An actor that does not begin a pair where the learner does. */
+static void test_pairs(void) {
+        ActordEnvSpec spec = strict_spec(3);
+        Bed bed = {};
+        Answer verdict;
+        float *seen;
+
+        bed_start(&bed, "Algorithm=rebel\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\nPairSteps=4\n", &spec);
+        bed_fill(&bed, 0, 0, 3);
+        bed_take(&bed, 0, 0);
+
+        /* No end lies before step 4, where the second pair begins. */
+        for (uint32_t row = 0; row < 8; row++)
+                g_assert_cmpuint(segment_ends(bed.segments[0], &bed.page.segment)[row], ==, END_NOT);
+        seen = segment_observation(bed.segments[0], &bed.page.segment, 9);
+        seen[2] = -seen[2];
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE });
+        g_assert_cmpuint(verdict.fault, ==, FAULT_OBSERVATION);
+        g_assert_cmpint(verdict.detail, ==, 9);
+        seen[2] = -seen[2];
+        bed_take(&bed, 0, 0);
+
+        segment_snapshot(bed.segments[0], &bed.page.segment, 1, 1)->elapsed_steps++;
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE });
+        g_assert_cmpuint(verdict.fault, ==, FAULT_LENGTHS);
+        g_assert_cmpint(verdict.detail, ==, 41);
+        bed_close(&bed);
+}
+
 /* The episode that was carried into the second round counts towards the horizon. */
 static void test_carried(void) {
         ActordEnvSpec spec = strict_spec(3);
@@ -324,6 +351,7 @@ int main(int argc, char *argv[]) {
         }
         g_test_add_func("/validation/reward-float", test_reward_float);
         g_test_add_func("/validation/carried", test_carried);
+        g_test_add_func("/validation/pairs", test_pairs);
         g_test_add_data_func("/validation/restarted/sticky", "sticky", test_sticky);
         g_test_add_data_func("/validation/restarted/other", NULL, test_sticky);
         g_test_add_func("/validation/truncates", test_truncates);

@@ -109,6 +109,10 @@ static void reference_row(
                                 y = tanh(y);
                         if (layer->activation == LAYER_RELU)
                                 y = MAX(y, 0);
+                        if (layer->activation == LAYER_SILU)
+                                y /= 1 + exp(-y);
+                        if (layer->activation == LAYER_MISH)
+                                y *= tanh(log1p(exp(y)));
                         outputs[i][o] = y;
                 }
                 if (layer->output == OUTPUT_ACTION)
@@ -161,13 +165,13 @@ static void test_reference(void) {
         static const uint32_t sizes[] = { 1, 3, 4, 11, 15, 16, 17, 31, 33, 64 };
 
         for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
-                for (int kind = 0; kind < 8; kind++) {
+                for (int kind = 0; kind < 4 * _ACTIVATION_MAX; kind++) {
                         setting_u32list hidden = { 2,
                                 { sizes[(i + 3) % G_N_ELEMENTS(sizes)], sizes[(i + 5) % 10] } };
                         Fixture f;
 
                         fixture_make(&f, sizes[i], sizes[(i + kind) % 10], kind & 1, kind & 2,
-                                        kind & 4 ? ACTIVATION_RELU : ACTIVATION_TANH, &hidden);
+                                        (uint32_t) kind / 4, &hidden);
                         check_reference(&f);
                         fixture_done(&f);
                 }
@@ -198,6 +202,10 @@ static void check_layers(const Fixture *f, const Forward *forward, size_t n_rows
                                         y = elementary_tanh(y);
                                 else if (l->activation == LAYER_RELU)
                                         y = y < 0 ? 0 : y;
+                                else if (l->activation == LAYER_SILU)
+                                        y = elementary_silu(y);
+                                else if (l->activation == LAYER_MISH)
+                                        y = elementary_mish(y);
                                 g_assert_cmpmem(&forward->outputs[i][r * padded(l->n_out) + o],
                                                 sizeof(float), &y, sizeof(float));
                         }
@@ -213,8 +221,7 @@ static void check_order(uint32_t n_observation, uint32_t n_action, uint32_t firs
         Forward *forward;
         Fixture f;
 
-        fixture_make(&f, n_observation, n_action, false, false,
-                        first % 2 ? ACTIVATION_RELU : ACTIVATION_TANH, &hidden);
+        fixture_make(&f, n_observation, n_action, false, false, first % _ACTIVATION_MAX, &hidden);
         random_begin(&random, 3, RANDOM_INIT, 0, 0, 0);
         for (size_t i = 0; i < FORWARD_ROWS_MAX * n_observation; i++)
                 observations[i] = draw(&random);
@@ -386,8 +393,8 @@ static void test_categorical(void) {
         g_assert_true(action_log_probability(&network, (float[]){ 3e38f, -3e38f, 0, 0 }, &choice) == 0);
 }
 
-/* What each choice is worth, then the chance of a random one: the best is taken, and by chance any of
- * them, the best too. */
+/* The values of the choices, then the probability of a random choice: the best is taken, or by chance any
+ * of them, the best included. */
 static void test_epsilon_greedy(void) {
         enum { N = 100000 };
         static const float values[5] = { 1, 3, 3, -2, 0.2f };

@@ -162,7 +162,7 @@ static void test_hostile(void) {
         TRY(memset(file->model.start, 'x', sizeof(file->model.start)), "no end");
         TRY(memset(file->model.price_sheet, 'x', sizeof(file->model.price_sheet)), "no end");
         for (size_t i = 0; i < G_N_ELEMENTS(no_text); i++)
-                TRY(strcpy(file->model.job, no_text[i]), "no text");
+                TRY(strcpy(file->model.job, no_text[i]), "not text");
         for (size_t i = 0; i < G_N_ELEMENTS(text); i++) {
                 *file = good;
                 strcpy(file->model.job, text[i]);

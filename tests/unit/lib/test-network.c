@@ -243,7 +243,7 @@ static void test_limits(void) {
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
 }
 
-/* What each choice is worth, named as CleanRL's QNetwork; continuous actions are not counted. */
+/* The value of each choice, named as in CleanRL's QNetwork; continuous actions are not counted. */
 static void test_values(void) {
         ActordEnvSpec spec = spec_make(false), continuous = spec_make(true);
         JobSettings settings = settings_make();
@@ -259,6 +259,36 @@ static void test_values(void) {
         g_assert_cmpint(network_derive(&settings, &continuous, &network), ==, -EOPNOTSUPP);
 }
 
+/* Networks beside the policy read what their row says, and tell it. */
+static void test_beside(void) {
+        static const NetworkRow rows[] = {
+                { .layers = "q", .reads = READS_OBSERVATION | READS_ACTION, .tells = OUTPUT_VALUE },
+                { .layers = "v", .reads = READS_OBSERVATION, .tells = OUTPUT_VALUE },
+                { .layers = "clone", .reads = READS_OBSERVATION, .tells = OUTPUT_ACTION },
+        };
+        static const char *const expected[] = {
+                "q.0 9>64 ^ q.2 64>32 0 q.4 32>1 1 ",
+                "v.0 6>64 ^ v.2 64>32 0 v.4 32>1 1 ",
+                "clone.0 6>64 ^ clone.2 64>32 0 clone.4 32>3 1 ",
+        };
+        const Network policy = { .n_observation = 6, .n_action = 3 };
+        JobSettings settings = settings_make();
+        Network network, wide = { .n_observation = FORWARD_SCRATCH_MAX - 98, .n_action = 1 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *got = NULL;
+
+                g_assert_cmpint(network_derive_beside(&settings, &policy, &rows[i], &network), ==, 0);
+                got = network_to_string(&network);
+                g_assert_cmpstr(got, ==, expected[i]);
+        }
+
+        /* One number is too many: 96 hidden units, the action that is read and the value. */
+        g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, 0);
+        wide.n_observation++;
+        g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, -E2BIG);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -271,5 +301,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/network/values", test_values);
         g_test_add_func("/network/limits", test_limits);
 
+        g_test_add_func("/network/beside", test_beside);
         return g_test_run();
 }

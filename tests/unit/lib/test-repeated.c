@@ -2,6 +2,7 @@
 /* A key that stands twice is refused in a text that a user wrote, and taken in one that was stored. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/settings/settings.h"
 
@@ -77,6 +78,23 @@ static void test_stored_fractions(void) {
         g_assert_cmpint(settings_parse(text, "x.conf", NULL, 0, NULL, &settings, &message), ==, -EINVAL);
 }
 
+/* Any user may send such a text to the daemon, which does nothing else meanwhile. */
+static void test_many_mistakes(void) {
+        g_autoptr(GString) text = g_string_new(CARTPOLE "[Learner]\n");
+        g_autofree char *message = NULL;
+        clock_t begun = clock();
+        JobSettings settings;
+
+        for (unsigned i = 0; text->len < 250u * 1024; i++)
+                g_string_append_printf(text, "k%u=\nk%u=\n", i, i);
+        g_assert_cmpint(settings_parse(text->str, "x.conf", NULL, 0, NULL, &settings, &message), ==,
+                        -EINVAL);
+        g_assert_true(g_str_has_prefix(message, "x.conf:5: [Learner] k0=: unknown key\n"));
+        g_assert_true(g_str_has_suffix(message, " more"));
+        g_assert_cmpuint(g_ascii_strtoull(strrchr(message, '\n') + strlen("\nand "), NULL, 10), >, 30000);
+        g_assert_cmpfloat((double) (clock() - begun) / CLOCKS_PER_SEC, <, 3);
+}
+
 static void test_locate(void) {
         const char *text = "# c\n[Job]\nSeed=1\n [Learner] \n Gamma = 1\n[Job]\nSeed = 2";
 
@@ -91,6 +109,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/repeated/refused", test_repeated);
         g_test_add_func("/repeated/stored", test_stored);
         g_test_add_func("/repeated/stored-fractions", test_stored_fractions);
+        g_test_add_func("/repeated/many-mistakes", test_many_mistakes);
         g_test_add_func("/repeated/locate", test_locate);
         return g_test_run();
 }

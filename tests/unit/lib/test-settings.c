@@ -242,7 +242,9 @@ static void test_sentences(void) {
         refuse(CARTPOLE "[Scaling]\nMaxActors=-3\n", NULL, "x.conf:4: [Scaling] MaxActors=-3",
                         "from 1 to 10000", NULL);
         refuse(CARTPOLE "[Learner]\nLearningRate=fast\n", NULL, "LearningRate=fast: not a number", NULL);
-        refuse(CARTPOLE "[Learner]\nActivation=tahn\n", NULL, "one of tanh, relu; did you mean tanh?", NULL);
+        refuse(CARTPOLE "[Learner]\nActivation=mish\nCurvature=loss\n", NULL, "needs tanh or relu", NULL);
+        refuse(CARTPOLE "[Learner]\nActivation=tahn\n", NULL,
+                        "one of tanh, relu, silu, mish; did you mean tanh?", NULL);
         refuse("[Job]\nEnvironment=CartPol-v1\n", NULL, "x.conf:2: [Job] Environment=CartPol-v1",
                         "did you mean CartPole-v1?", NULL);
         refuse("[Job]\nEnvironment=mine.so\n", NULL, "did you mean ./mine.so?", NULL);
@@ -473,6 +475,10 @@ static void random_setting(JobSettings *s, Setting i) {
         m = (setting_u32list){ (uint32_t) g_test_rand_int_range(1, 9), {} }; \
         for (uint32_t k = 0; k < m.n; k++)                                   \
         RANDOM_u32(&m.values[k], low, high)
+#define CASE_matrix(m, low, high)                                                           \
+        m = (setting_matrix){ (uint32_t) g_test_rand_int_range(1, MATRIX_MAX + 1), 0, {} }; \
+        for (uint32_t k = 0; k < m.n; k++)                                                  \
+        RANDOM_f64(&m.values[k], low, high)
 #define CASE_counts(m, low, high)                                                                  \
         m = (setting_counts){ (uint32_t) g_test_rand_int_range(1, SCHEDULE_RUNS_MAX + 1), 0, {} }; \
         for (uint32_t k = 0; k < m.n; k++) {                                                       \

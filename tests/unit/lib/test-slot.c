@@ -81,13 +81,25 @@ static void test_spec(void) {
         REFUSED(ACTION_CHOICES, spec.action.n_choices = UINT32_MAX);
         REFUSED(ACTION_BOUNDS, (spec.action = box_make(ACTORD_F32, 1, 3, 0), spec.action.high = NAN));
         REFUSED(HORIZON, spec.horizon_steps = UINT32_MAX);
-        REFUSED(AGENTS, spec.n_agents = 2);
+        REFUSED(AGENTS, spec.n_agents = 0);
+        REFUSED(AGENTS, spec.n_agents = ACTORD_AGENTS_MAX + 1);
         REFUSED(REWARD, spec.reward_low = NAN);
         REFUSED(INSTANCE, spec.instance_bytes = INSTANCE_BYTES_MAX + 1);
         REFUSED(SNAPSHOT, spec.snapshot_bytes = SNAPSHOT_BYTES_MAX + 1);
         REFUSED(SNAPSHOT, spec.flags = ACTORD_ENV_STICKY);
         REFUSED(FLAGS, spec.flags = 1u << 2);
         REFUSED(STACK, spec.stack = 1);
+        REFUSED(METRICS, spec.n_metrics = 1);
+        REFUSED(METRICS, spec.n_metrics = ACTORD_METRICS_MAX + 1);
+        REFUSED(METRICS, (spec.n_metrics = 1, strcpy(spec.metrics[0], "Latency")));
+        REFUSED(METRICS, (spec.n_metrics = 1, strcpy(spec.metrics[0], "p99 s")));
+        REFUSED(METRICS, (spec.n_metrics = 1, memset(spec.metrics[0], 'x', sizeof(spec.metrics[0]))));
+        REFUSED(METRICS, (spec.n_metrics = 2, strcpy(spec.metrics[0], "p99"),
+                                         strcpy(spec.metrics[1], "p99")));
+        possible.n_metrics = 2;
+        strcpy(possible.metrics[0], "latency_p99");
+        strcpy(possible.metrics[1], "dropped");
+        g_assert_cmpint(spec_check(&possible, &field), ==, 0);
         REFUSED(STACK, spec.stack = 2);
         REFUSED(STACK, (spec.stack = 3, spec.observation = box_make(ACTORD_U8, 3, 2, 4)));
         REFUSED(STACK, (spec.stack = 17, spec.observation = box_make(ACTORD_U8, 3, 17, 4)));
@@ -113,8 +125,8 @@ static void test_spec_noise(void) {
                         g_assert_cmpint(field, >, 0);
                         continue;
                 }
-                r = segment_layout(&spec, 16, 128, &layout);
-                g_assert_true(r == 0 || r == -E2BIG);
+                r = segment_layout(&spec, 16, 128, false, &layout);
+                g_assert_true(r == 0 || r == -E2BIG || r == -EUSERS);
                 if (r == 0)
                         g_assert_cmpuint(layout.segment_bytes, <=, SEGMENT_BYTES_MAX);
         }
@@ -138,7 +150,7 @@ static void check_columns(const ActordEnvSpec *spec, uint32_t envs, uint32_t ste
         uint64_t rows = (uint64_t) envs * steps;
         SegmentLayout l;
 
-        g_assert_cmpint(segment_layout(spec, envs, steps, &l), ==, 0);
+        g_assert_cmpint(segment_layout(spec, envs, steps, false, &l), ==, 0);
         uint64_t ends[][2] = {
                 { l.observations_at, (rows + envs) * l.observation_bytes },
                 { l.actions_at, rows * l.action_bytes },
@@ -192,7 +204,7 @@ static uint64_t finals_max(uint32_t horizon, uint32_t flags, uint32_t envs, uint
 
         spec.horizon_steps = horizon;
         spec.flags = flags;
-        g_assert_cmpint(segment_layout(&spec, envs, steps, &l), ==, 0);
+        g_assert_cmpint(segment_layout(&spec, envs, steps, false, &l), ==, 0);
         return l.finals_max;
 }
 
@@ -216,21 +228,45 @@ static void test_finals(void) {
                 }
 }
 
+/* Agents of one environment have states and observations of their own, and its bytes lie behind them. */
+static void test_agents(void) {
+        ActordEnvSpec spec = spec_make();
+        const uint8_t *base = NULL, *end;
+        SegmentLayout l;
+
+        spec.n_agents = 3;
+        g_assert_cmpint(segment_layout(&spec, 7, 5, false, &l), ==, -EUSERS);
+        g_assert_cmpint(segment_layout(&spec, 6, 5, false, &l), ==, 0);
+        end = base + l.snapshots_at[1];
+        for (uint32_t e = 0; e < 6; e++) {
+                g_assert_true((const uint8_t *) segment_snapshot((void *) base, &l, 1, e) >= end);
+                end = (const uint8_t *) segment_snapshot_observation((void *) base, &l, 1, e) +
+                      l.observation_bytes;
+                if (e % 3 == 2) {
+                        g_assert_true((const uint8_t *) segment_snapshot_bytes(
+                                                      (void *) base, &l, 1, e - 2) >= end);
+                        end = (const uint8_t *) segment_snapshot_bytes((void *) base, &l, 1, e - 2) +
+                              l.snapshot_bytes;
+                }
+        }
+        g_assert_true(end <= base + l.snapshots_at[1] + 2 * l.snapshot_stride);
+}
+
 static void test_too_big(void) {
         ActordEnvSpec spec = spec_make();
         SegmentLayout l = { .envs = 77 };
 
         spec.observation = box_make(ACTORD_F64, 1, SPACE_NUMBERS_MAX, 0);
-        g_assert_cmpint(segment_layout(&spec, ENVS_PER_ACTOR_MAX, 1048576, &l), ==, -E2BIG);
-        g_assert_cmpint(segment_layout(&spec, UINT32_MAX, UINT32_MAX, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, ENVS_PER_ACTOR_MAX, 1048576, false, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, UINT32_MAX, UINT32_MAX, false, &l), ==, -E2BIG);
         spec = spec_make();
         spec.snapshot_bytes = SNAPSHOT_BYTES_MAX;
-        g_assert_cmpint(segment_layout(&spec, 4096, 1, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, 4096, 1, false, &l), ==, -E2BIG);
         spec.n_agents = 0;
-        g_assert_cmpint(segment_layout(&spec, 1, 1, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 1, 1, false, &l), ==, -EINVAL);
         spec.n_agents = 1;
-        g_assert_cmpint(segment_layout(&spec, 0, 1, &l), ==, -EINVAL);
-        g_assert_cmpint(segment_layout(&spec, 1, 0, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 0, 1, false, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 1, 0, false, &l), ==, -EINVAL);
         /* Outputs are untouched on failure. */
         g_assert_cmpuint(l.envs, ==, 77);
 }
@@ -277,6 +313,29 @@ static void test_page(void) {
         g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -EINVAL);
 }
 
+/* Pairs need snapshots that are all of what a slot sees. */
+static void test_pairs(void) {
+        JobSettings settings = { .algorithm = ALGORITHM_REBEL,
+                .envs_per_actor = 8,
+                .rollout_steps = 32,
+                .hidden_layers = { 1, { 8 } } };
+        ActordEnvSpec spec = spec_make();
+        JobPage page;
+
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+        g_assert_null(network_output(&page.network, OUTPUT_VALUE));
+        spec.flags |= ACTORD_ENV_STICKY;
+        spec.snapshot_bytes = 0;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -ESPIPE);
+        spec = spec_make();
+        spec.stack = 2;
+        spec.observation.n_dims = 2;
+        spec.observation.shape[0] = spec.observation.shape[1] = 2;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -ENOSTR);
+        settings.algorithm = ALGORITHM_PPO;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -286,8 +345,10 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/slot/columns", test_columns);
         g_test_add_func("/slot/finals", test_finals);
         g_test_add_func("/slot/too-big", test_too_big);
+        g_test_add_func("/slot/agents", test_agents);
         g_test_add_func("/slot/policy", test_policy);
         g_test_add_func("/slot/page", test_page);
+        g_test_add_func("/slot/pairs", test_pairs);
 
         return g_test_run();
 }

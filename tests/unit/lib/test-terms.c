@@ -91,7 +91,7 @@ static void test_complaints(void) {
                         g_error("%s: %s", cases[i].text, message);
         }
         g_assert_cmpint(terms_parse(text, TERMS_REWARD, &untouched, message, sizeof(message)), ==, -EINVAL);
-        g_assert_nonnull(strstr(message, "a word of 64 characters, of at most 63"));
+        g_assert_nonnull(strstr(message, "a word of 64 characters; the limit is 63"));
         g_assert_cmpuint(untouched.n, ==, 7);
 }
 

@@ -124,7 +124,8 @@ static void test_landlock(void) {
 
 int main(int argc, char **argv) {
 #ifdef __SANITIZE_THREAD__
-        /* Its thread of its own makes each fork one of several threads, which no sandbox of ours has. */
+        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
+         * threads, which our sandboxes refuse. */
         printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
         return 0;
 #endif

@@ -139,8 +139,8 @@ int main(int argc, char **argv) {
         return 0;
 #endif
         g_test_init(&argc, &argv, NULL);
-        settings.memory_max_bytes = 1ull << 30;
-        settings.n_actors = settings.n_threads = 1;
+        case_settings.memory_max_bytes = 1ull << 30;
+        case_settings.n_actors = case_settings.n_threads = 1;
 
         g_test_add_data_func("/sandbox/process/words", GUINT_TO_POINTER(SANDBOX_LEVEL_PROCESS), test_words);
         g_test_add_data_func("/sandbox/process/wait", GUINT_TO_POINTER(SANDBOX_LEVEL_PROCESS), test_wait);

@@ -339,7 +339,7 @@ static bool is_left_open(const Case *c, const char *name) {
         return c->level == SANDBOX_LEVEL_PROCESS && !landlock_is_there() && g_strv_contains(files, name);
 }
 
-/* With an interpreter nothing more works; the process hears of it. */
+/* With an interpreter the same calls fail, but with an error instead of a signal. */
 static void test_interpreter_forbidden(gconstpointer data) {
         Case c = { .level = GPOINTER_TO_UINT(data),
                 .libraries = true,
@@ -473,13 +473,14 @@ int main(int argc, char **argv) {
         };
 
 #ifdef __SANITIZE_THREAD__
-        /* Its thread of its own makes each fork one of several threads, which no sandbox of ours has. */
+        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
+         * threads, which our sandboxes refuse. */
         printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
         return 0;
 #endif
         g_test_init(&argc, &argv, NULL);
-        settings.memory_max_bytes = settings.learner_memory_max_bytes = 1ull << 30;
-        settings.n_actors = settings.n_threads = 1;
+        case_settings.memory_max_bytes = case_settings.learner_memory_max_bytes = 1ull << 30;
+        case_settings.n_actors = case_settings.n_threads = 1;
 
         for (size_t i = 0; i < G_N_ELEMENTS(levels); i++) {
                 gpointer level = GUINT_TO_POINTER(levels[i]);

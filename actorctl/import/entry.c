@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The file is a stranger's: its nesting, its aliases and its size have limits. */
+#include "actorctl/import/entry.h"
+
+#include <string.h>
+#include <yaml.h>
+
+#define MERGES_MAX  100
+#define TEXT_MAX    1000u
+#define ENTRIES_MAX 10000
+
+typedef struct Reader {
+        const char *name; /* of the entry; NULL: the only one */
+        GHashTable *entry;
+        yaml_document_t document;
+        bool has_document;
+        unsigned n_merged; /* mappings whose keys were taken */
+        char *reason;
+} Reader;
+
+__attribute__((format(printf, 2, 3))) static bool refuse(Reader *reader, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (!reader->reason)
+                reader->reason = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        return false;
+}
+
+static bool load(Reader *reader, const char *text, size_t n) {
+        yaml_parser_t parser;
+        bool ok;
+
+        if (!yaml_parser_initialize(&parser))
+                return refuse(reader, "there is no memory for it");
+        yaml_parser_set_input_string(&parser, (const unsigned char *) text, n);
+        ok = yaml_parser_load(&parser, &reader->document);
+        if (!ok)
+                (void) refuse(reader, "line %zu: it is not YAML: %s", parser.problem_mark.line + 1,
+                                parser.problem ? parser.problem : "no reason is given");
+        reader->has_document = ok;
+        yaml_parser_delete(&parser);
+        return ok;
+}
+
+static const char *scalar(const yaml_node_t *node) {
+        return node && node->type == YAML_SCALAR_NODE ? (const char *) node->data.scalar.value : NULL;
+}
+
+/* A scalar as it stands, a list in brackets; NULL: anything deeper or longer, such as a list of aliases. */
+static char *text_of(Reader *reader, const yaml_node_t *node) {
+        g_autoptr(GString) text = g_string_new("[");
+
+        if (scalar(node))
+                return strlen(scalar(node)) > TEXT_MAX ? NULL : g_strdup(scalar(node));
+        if (!node || node->type != YAML_SEQUENCE_NODE)
+                return NULL;
+        for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+                        item++) {
+                const char *part = scalar(yaml_document_get_node(&reader->document, *item));
+
+                if (!part || strlen(part) > TEXT_MAX || text->len > TEXT_MAX)
+                        return NULL;
+                g_string_append_printf(text, "%s%s", text->len > 1 ? ", " : "", part);
+        }
+        g_string_append_c(text, ']');
+        return g_strdup(text->str);
+}
+
+/* `<<: *name` takes another entry's keys, where the entry has none of its own. A key may stand again
+ * and lead back to the entry itself, so mappings are counted. */
+static bool take_mapping(Reader *reader, const yaml_node_t *node) {
+        if (++reader->n_merged > MERGES_MAX)
+                return refuse(reader, "entries take each other's keys (<<) more than %d times", MERGES_MAX);
+
+        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+                        pair++) {
+                const char *key = scalar(yaml_document_get_node(&reader->document, pair->key));
+                yaml_node_t *value = yaml_document_get_node(&reader->document, pair->value);
+                char *text;
+
+                if (!key || (strcmp(key, "<<") == 0) || g_hash_table_contains(reader->entry, key))
+                        continue;
+                text = text_of(reader, value);
+                g_hash_table_insert(reader->entry, g_strdup(key), text ? text : g_strdup("{...}"));
+        }
+        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+                        pair++) {
+                const char *key = scalar(yaml_document_get_node(&reader->document, pair->key));
+                yaml_node_t *value = yaml_document_get_node(&reader->document, pair->value);
+
+                if (!key || strcmp(key, "<<") != 0)
+                        continue;
+                if (!value || value->type != YAML_MAPPING_NODE)
+                        return refuse(reader, "what follows << is no entry");
+                if (!take_mapping(reader, value))
+                        return false;
+        }
+        return true;
+}
+
+/* The entry that was asked for. */
+static const yaml_node_t *find_entry(Reader *reader, const char **ret_name) {
+        g_autoptr(GString) names = g_string_new(NULL);
+        yaml_node_t *root = yaml_document_get_root_node(&reader->document), *found = NULL;
+        size_t n = 0;
+
+        if (!root || root->type != YAML_MAPPING_NODE) {
+                (void) refuse(reader, "it has no entries, which map names of environments to settings");
+                return NULL;
+        }
+        for (yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top;
+                        pair++) {
+                const char *key = scalar(yaml_document_get_node(&reader->document, pair->key));
+                yaml_node_t *value = yaml_document_get_node(&reader->document, pair->value);
+
+                if (!key || !value || value->type != YAML_MAPPING_NODE || n == ENTRIES_MAX)
+                        continue;
+                if (reader->name && strcmp(key, reader->name) != 0) {
+                        g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", key);
+                        continue;
+                }
+                found = value;
+                *ret_name = key;
+                n++;
+                if (!reader->name)
+                        g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", key);
+        }
+        if (names->len > 400) {
+                g_string_truncate(names, 400);
+                g_string_append(names, ", ...");
+        }
+        if (n == 0 && reader->name)
+                (void) refuse(reader, "there is no entry %s; there are: %s", reader->name, names->str);
+        else if (n == 0)
+                (void) refuse(reader, "it has no entries");
+        else if (n > 1 && !reader->name)
+                (void) refuse(reader, "name one of its entries behind the file: %s", names->str);
+        return reader->reason ? NULL : found;
+}
+
+bool entry_read(const char *text, size_t n, const char *name, GHashTable *entry, char **ret_name,
+                char **ret_reason) {
+        Reader reader = { .name = name, .entry = entry };
+        const yaml_node_t *node = NULL;
+        const char *found = NULL;
+        bool ok;
+
+        if (load(&reader, text, n))
+                node = find_entry(&reader, &found);
+        ok = node && take_mapping(&reader, node);
+        *ret_name = ok ? g_strdup(found) : NULL;
+        *ret_reason = reader.reason;
+        if (reader.has_document)
+                yaml_document_delete(&reader.document);
+        return ok;
+}

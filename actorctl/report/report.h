@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A report about a job, for people: how far it came, its curves, why the number of actors changed, what it
+ * cost, and with which settings. */
+#pragma once
+
+#include "actorctl/job-rounds.h"
+#include "actorctl/job-status.h"
+#include "actorctl/report/page.h"
+
+typedef struct ReportJob {
+        char *name; /* as messages call it: "run r7" */
+        JobStatus status;
+        JobBill *bill;
+        JobRounds rounds;
+        GPtrArray *decisions; /* of char *: "round 4: ..."; why the number of actors changed */
+        char *settings;       /* as a job file */
+} ReportJob;
+
+/* 0; or a negative errno, with a message. */
+int report_job_fetch(Connection *connection, const char *path, const char *word, ReportJob **ret);
+ReportJob *report_job_free(ReportJob *job);
+
+/* Adds a chapter to the page. */
+void report_job(Page *page, const ReportJob *job);
+/* Adds the curves of several jobs in one picture, and a line of a table for each. */
+void report_together(Page *page, const GPtrArray *jobs);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/look.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "daemon/wire.h"
+
+/* A look goes on through what was sent, piece by piece, up to and with the first piece that has descriptors
+ * (unix_stream_read_generic() in the kernel's net/unix/af_unix.c), even where there is no room for another
+ * byte. A bus sends descriptors with the first piece of their message, and no piece holds parts of two
+ * messages. So, if bytes of a second message were seen, the descriptors are not the first one's. */
+int look_at_message(int fd, uint8_t *bytes, size_t size, size_t *ret_n) {
+        struct iovec iov = { bytes, size };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+        ssize_t n;
+
+        assert(bytes && size >= WIRE_START_BYTES);
+        assert(ret_n);
+
+        n = recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0)
+                return -errno;
+        if (n == 0)
+                return -EPIPE;
+        *ret_n = (size_t) n;
+        if (!(msg.msg_flags & MSG_CTRUNC))
+                return 0;
+        return *ret_n < WIRE_START_BYTES || *ret_n <= wire_head_bytes(bytes) + wire_body_bytes(bytes);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The mean of the others is the sum over all agents without one's own number, so that a decision costs the
+ * same among any number of agents. */
+#include "lib/company.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/algorithm-traits.h"
+#include "lib/slot.h"
+
+/* Numbers that an action adds. */
+static uint64_t action_numbers(const ActordSpace *action) {
+        return action->kind == ACTORD_DISCRETE ? action->n_choices : space_numbers(action);
+}
+
+int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret) {
+        const ActordSpace *own = &spec->observation, *action = &spec->action;
+        ActordEnvSpec joined = *spec;
+        uint64_t n;
+
+        assert(settings);
+        assert(ret);
+
+        if (!algorithm_row(settings->algorithm)->company) {
+                *ret = joined;
+                return 0;
+        }
+        if (own->kind != ACTORD_BOX || own->element != ACTORD_F32 || spec->stack > 0)
+                return -ECHRNG;
+        n = 2 * space_numbers(own) + action_numbers(action);
+        if (n > UINT32_MAX)
+                return -E2BIG;
+
+        joined.observation = (ActordSpace){
+                .kind = ACTORD_BOX,
+                .element = ACTORD_F32,
+                .n_dims = 1,
+                .shape = { (uint32_t) n },
+                .low = fmin(own->low, action->kind == ACTORD_BOX ? fmin(action->low, 0) : 0),
+                .high = fmax(own->high, action->kind == ACTORD_BOX ? fmax(action->high, 0) : 1),
+        };
+        *ret = joined;
+        return 0;
+}
+
+/* Number k of the observation and the action of an agent. */
+static double number_of(const JobPage *page, const float *own, const void *actions, uint32_t a, uint64_t k) {
+        const ActordSpace *action = &page->spec.action;
+
+        if (k < page->n_own)
+                return own[a * page->n_own + k];
+        if (!actions)
+                return 0;
+        k -= page->n_own;
+        if (action->kind == ACTORD_DISCRETE)
+                return (uint64_t) ((const int32_t *) actions)[a] == k ? 1 : 0;
+        return ((const float *) actions)[a * space_numbers(action) + k];
+}
+
+void company_join(const JobPage *page, const float *own, const void *actions, float *ret) {
+        const ActordSpace *space = &page->spec.observation;
+        uint64_t n = space_numbers(space), n_others = page->spec.n_agents - 1;
+
+        assert(own);
+        assert(n >= page->n_own);
+
+        for (uint32_t a = 0; a < page->spec.n_agents; a++)
+                memcpy(ret + a * n, own + a * page->n_own, page->n_own * sizeof(float));
+        for (uint64_t k = 0; k < n - page->n_own; k++) {
+                double sum = 0;
+
+                for (uint32_t a = 0; a <= n_others; a++)
+                        sum += number_of(page, own, actions, a, k);
+                for (uint32_t a = 0; a <= n_others; a++) {
+                        double rest = sum - number_of(page, own, actions, a, k);
+                        double mean = n_others > 0 ? rest / (double) n_others : 0;
+
+                        /* What the subtraction rounds must not leave the bounds. */
+                        ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
+                }
+        }
+}

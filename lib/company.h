@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an agent sees of the other agents, where an algorithm asks for it: behind its own observation lie the
+ * mean of the others' observations, and the mean of their newest actions. Its length is the same for any
+ * number of agents, so that a policy trained with some acts among more ("SIMPPO: A Scalable and Incremental
+ * Online Learning Framework for Serverless Resource Management", Qiu et al., SoCC 2022). Where actions are
+ * choices, the mean has a number for each choice: the share of the others that took it. An agent without
+ * others sees zeros there, as each agent does for actions in the first step of an episode.
+ *
+ * Everything but the environment itself works on the joined observation, as if the environment had written
+ * it. */
+#pragma once
+
+#include "include/settings.h"
+#include "include/slot.h"
+
+/* The spec of the joined observation, whose bounds hold the means too; or the same spec, where the algorithm
+ * asks for nothing. 0; -ECHRNG: the observation is not of floats, or a stack of frames; -E2BIG. */
+int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret);
+
+/* own: float [n_agents][page->n_own]; actions: [n_agents] as the environment gets them, or NULL before the
+ * first step; ret: float [n_agents][joined]. */
+void company_join(const JobPage *page, const float *own, const void *actions, float *ret);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Recorded episodes in files: HDF5, in the layout of Minari (https://minari.farama.org), version 0.5. A file
+ * has a group episode_0, episode_1, ... for each episode of T steps, with the attributes id and total_steps,
+ * and in it
+ *
+ *   observations  [T + 1][shape of an observation]: what each step acted on, and what the last one led to
+ *   actions       [T][shape of an action]
+ *   rewards       [T]
+ *   terminations, truncations  [T]: whether the episode ended with that step
+ *
+ * The HDF5 library is large, and no program links it: it comes with a module, dataset.so, which is loaded
+ * where such a file is read or written, and which a build without the library does not have. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "include/actord/env.h"
+
+#define DATASET_ABI      2u
+#define DATASET_MODULE   "dataset.so"
+#define DATASET_ENTRANCE "actord_dataset"
+
+/* Of one episode; no environment of ours has longer ones. */
+#define DATASET_EPISODE_STEPS_MAX (UINT64_C(1) << 20)
+
+/* Numbers are doubles, whatever the element of the space. */
+typedef struct DatasetEpisode {
+        uint64_t number, n_steps;
+        const double *observations, *actions, *rewards;
+        const uint8_t *terminations, *truncations;
+} DatasetEpisode;
+
+#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* of a file that is read */
+
+/* Episodes one after another, with one observation more for each than it has steps: the observation of step
+ * i of episode k is row i + k. All numbers are of the environment's spaces. */
+typedef struct Dataset {
+        uint64_t n_episodes, n_steps;
+        uint64_t *first;     /* [n_episodes + 1]: steps before */
+        float *observations; /* [n_steps + n_episodes][numbers of one] */
+        float *actions;      /* [n_steps][numbers of one] */
+        double *rewards;     /* [n_steps] */
+        uint8_t *ends;       /* [n_steps]: EndKind; an episode's last step has one */
+} Dataset;
+
+/* X(name, words): why a file cannot be used. Those from LACKS on are of an episode. */
+#define DATASET_PROBLEMS(X)                                                                               \
+        X(NONE, "")                                                                                       \
+        X(NO_MODULE, "dataset.so does not load: built without libhdf5-dev, or libhdf5 is not there")      \
+        X(NO_FILE, "it is not a whole HDF5 file")                                                         \
+        X(EMPTY, "it has no group episode_0: is it main_data.hdf5 of Minari's layout?")                   \
+        X(EPISODES, "it has more than 16,777,215 episodes")                                               \
+        X(MEMORY, "it needs more memory than [Actor] MemoryMax= gives")                                   \
+        X(SLOTS, "it has fewer steps than the job has slots (MaxActors= times EnvsPerActor=)")            \
+        X(STACKS, "the environment's observations are stacks of frames, which data sets do not have")     \
+        X(LACKS, "it lacks observations, actions, rewards, terminations or truncations, as numbers")      \
+        X(LENGTH, "it has no step, more than the environment's episodes have, or parts of other lengths") \
+        X(SPACE, "its observations or actions are of another shape than the environment's")               \
+        X(OBSERVATION, "an observation is not finite, or not one of the environment's")                   \
+        X(ACTION, "an action is not finite, or not one of the environment's")                             \
+        X(REWARD, "a reward is not finite, or out of the environment's range")                            \
+        X(END, "it goes on after its end")
+
+typedef enum DatasetProblem {
+#define X(name, words) DATASET_##name,
+        DATASET_PROBLEMS(X)
+#undef X
+                        _DATASET_PROBLEM_MAX,
+} DatasetProblem;
+
+/* Both in one number, as a fault's detail has them. */
+static inline int32_t dataset_detail(DatasetProblem problem, uint64_t episode) {
+        return (int32_t) ((uint32_t) problem << 24 | (uint32_t) (episode & DATASET_EPISODES_MAX));
+}
+
+typedef struct DatasetModule {
+        uint32_t abi, struct_bytes;
+        /* Writes into an existing file, which is emptied; then its episodes, in order; and its end, after
+         * which the writer is freed, whatever the result. 0, -ENOMEM, -EIO. */
+        int (*create)(const char *path, const ActordEnvSpec *spec, void **ret);
+        int (*add)(void *writer, const DatasetEpisode *episode);
+        int (*close)(void *writer);
+        /* Reads a file that lies in memory, for an environment of this spec, and checks all of it. 0; or a
+         * detail, as above. *ret: under dataset_free(). */
+        int32_t (*read)(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
+} DatasetModule;
+
+/* Programs and the module need it. */
+static inline Dataset *dataset_free(Dataset *dataset) {
+        if (!dataset)
+                return NULL;
+
+        free(dataset->first);
+        free(dataset->observations);
+        free(dataset->actions);
+        free(dataset->rewards);
+        free(dataset->ends);
+        free(dataset);
+        return NULL;
+}
+
+/* The episode of a step. */
+uint64_t dataset_episode(const Dataset *dataset, uint64_t step);
+/* What a detail means, in words, and of which episode: *ret_episode, or -1. NULL: nothing. */
+const char *dataset_problem(int32_t detail, int64_t *ret_episode);
+
+/* path: of the module. 0; -ENOENT: it is not there, or does not load; -EPROTO: it is of another build. */
+int dataset_load(const char *path, const DatasetModule **ret);

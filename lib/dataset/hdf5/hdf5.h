@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to the module: each function is one of DatasetModule. */
+#pragma once
+
+#include <hdf5.h>
+
+#include "lib/dataset/dataset.h"
+
+int dataset_create(const char *path, const ActordEnvSpec *spec, void **ret);
+int dataset_add(void *writer, const DatasetEpisode *episode);
+int dataset_close(void *writer);
+int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
+
+/* Takes a handle out of its scope. */
+static inline hid_t handle_take(hid_t *handle) {
+        hid_t taken = *handle;
+
+        *handle = -1;
+        return taken;
+}
+
+/* Each handle of the library is closed where its scope ends; below 0: there is none. */
+#define DEFINE_HANDLE(name, function)                           \
+        static inline void name##_closep(const hid_t *handle) { \
+                if (*handle >= 0)                               \
+                        (void) function(*handle);               \
+        }

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Jobs in the foreground (Run) and of the daemon (Job). Both are followed alike: actorctl writes each round as a line of JSON into a
+file of ours, and iterating reads that file as it grows. A slow reader thus delays nothing, and all rounds stay readable."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .client import ActordError, Sections, Settings, as_job_file, as_options, ask, call, complaint, program
+from .notebook import as_html
+from .policy import Policy
+
+if TYPE_CHECKING:
+    import pandas
+
+LOOK_SEC = 0.1  # between two looks at a file that has not grown
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended. `figures` has everything that `actorctl run --json` prints."""
+
+    state: str
+    result: str  # such as target-reached, finished, budget-exhausted, interrupted
+    environment: str
+    algorithm: str
+    rounds: int
+    env_steps: int
+    episodes: int
+    return_mean: float | None
+    wall_s: float
+    emulated_s: float
+    policy_sha256: str
+    cost_paper: float
+    cost_full: float
+    currency: str
+    directory: str
+    figures: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, figures: dict[str, Any]) -> "Result":
+        cost = figures["cost"]
+        own = {name: figures[name] for name in ("state", "result", "environment", "algorithm", "rounds", "env_steps", "episodes",
+                                                "return_mean", "wall_s", "emulated_s", "policy_sha256")}
+        return cls(**own, cost_paper=cost["paper"], cost_full=cost["full"], currency=cost["currency"],
+                   directory=figures["state_directory"], figures=figures)
+
+
+class _Followed:
+    """A process of actorctl that writes rounds as they come."""
+
+    _process: subprocess.Popen[str] | None = None
+    _directory: tempfile.TemporaryDirectory[str] | None = None
+
+    def _follow(self, words: list[str], argument: str) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="actord-")
+        self._rounds_path = os.path.join(self._directory.name, "rounds.jsonl")
+        self._out = open(os.path.join(self._directory.name, "out"), "w+", encoding="utf-8", errors="replace")
+        self._err = open(os.path.join(self._directory.name, "err"), "w+", encoding="utf-8", errors="replace")
+        # A group of its own: Ctrl-C in a notebook or a terminal interrupts Python, which decides what becomes of the job.
+        self._process = subprocess.Popen([program(), *words, f"--metrics=jsonl:{self._rounds_path}", "--", argument], stdin=subprocess.DEVNULL,
+                                         stdout=self._out, stderr=self._err, text=True, start_new_session=True)
+
+    def _is_over(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def _printed(self) -> tuple[str, str]:
+        texts = []
+        for file in (self._out, self._err):
+            file.seek(0)
+            texts.append(file.read())
+        return texts[0], texts[1]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each round from the first on, as it comes; ends with the job. Rows are those of `actorctl rounds --json`."""
+        file = None
+        try:
+            rest = ""
+            while True:
+                over = self._is_over()  # looked at before the file, so that its last lines are not missed
+                if file is None:
+                    with contextlib.suppress(FileNotFoundError):
+                        file = open(self._rounds_path, encoding="utf-8")
+                more = file.read() if file else ""
+                *lines, rest = (rest + more).split("\n")
+                yield from map(json.loads, lines)
+                if not more:
+                    if over:
+                        return
+                    time.sleep(LOOK_SEC)
+        finally:
+            if file:
+                file.close()
+
+    def _rows_so_far(self) -> list[dict[str, Any]]:
+        try:
+            with open(self._rounds_path, encoding="utf-8") as file:
+                return [json.loads(line) for line in file if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+
+
+class Run(_Followed):
+    """A job in the foreground, which ends with this process or before. Use it as a context (`with actord.run(…) as run:`) to have it
+    stopped when the block is left."""
+
+    def __init__(self, job: str | os.PathLike[str] | Sections, settings: Settings | None = None, *, seed: int | None = None,
+                 resume: str | None = None, directory: str | os.PathLike[str] = "."):
+        self._result: Result | None = None
+        words = ["run", *as_options(settings, seed), *([f"--from={resume}"] if resume else []), "--json=short"]
+        with _job_file(job, directory) as path:
+            self._follow(words, path)
+            if not isinstance(job, (str, os.PathLike)):
+                self._wait_for_read()
+
+    def _wait_for_read(self) -> None:
+        """A file that we wrote for a dictionary is removed when actorctl has read it: it has when it says a word, or is over."""
+        while not self._is_over() and os.fstat(self._err.fileno()).st_size == 0:
+            time.sleep(LOOK_SEC)
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """TimeoutError: it still runs. ActordError: it was refused or failed, with the reason."""
+        assert self._process
+        if self._result is None:
+            try:
+                status = self._process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                raise TimeoutError(f"the run goes on after {timeout:g} s") from None
+            out, err = self._printed()
+            try:
+                figures = json.loads(out)
+                self._result = Result.of(figures)
+            except (ValueError, KeyError):
+                raise complaint(err, status) from None
+            if self._result.result in ("failed", "refused"):
+                raise ActordError(figures.get("fault") or str(complaint(err, status)), status)
+        return self._result
+
+    @property
+    def result(self) -> Result:
+        return self.wait()
+
+    @property
+    def name(self) -> str:
+        """As actorctl's verbs take it: r7."""
+        return "r" + os.path.basename(self.result.directory)
+
+    def stop(self) -> None:
+        """Ends it after the round in flight, with ledger and checkpoint written."""
+        if not self._is_over():
+            assert self._process
+            self._process.send_signal(signal.SIGINT)
+
+    def policy(self) -> Policy:
+        return Policy.of(self.name)
+
+    def rounds(self) -> list[dict[str, Any]]:
+        """Those so far."""
+        return self._rows_so_far()
+
+    def frame(self) -> "pandas.DataFrame":
+        """The rounds so far as a table of pandas."""
+        return _frame(self.rounds())
+
+    def bill(self) -> Any:
+        return ask("bill", self.name)
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        assert self._process
+        self._process.wait()
+
+    def __repr__(self) -> str:
+        rows = self.rounds()
+        return f"<actord.Run: {'ended' if self._is_over() else 'running'}, {len(rows)} rounds>"
+
+    def _repr_html_(self) -> str:
+        return as_html("run", "ended" if self._is_over() else "running", self.rounds())
+
+
+class Job(_Followed):
+    """A job of the daemon. It goes on when this process ends."""
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if self._process is None:
+            self._follow(["watch"], str(self.number))
+        return super().__iter__()
+
+    def wait(self, timeout: float | None = None) -> dict[str, Any]:
+        """Its status when it has ended. TimeoutError: it goes on."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            status = self.status()
+            if status["state"] == "ended":
+                return status
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError(f"job {self.number} goes on after {timeout:g} s")
+            time.sleep(LOOK_SEC * 5)
+
+    def status(self) -> dict[str, Any]:
+        """What `actorctl status --json` says of it."""
+        status: dict[str, Any] = ask("status", str(self.number))
+        return status
+
+    def stop(self) -> None:
+        call("stop", str(self.number))
+
+    def policy(self) -> Policy:
+        return Policy.of(self.number)
+
+    def rounds(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = ask("rounds", str(self.number))
+        return rows
+
+    def frame(self) -> "pandas.DataFrame":
+        return _frame(self.rounds())
+
+    def bill(self) -> Any:
+        return ask("bill", str(self.number))
+
+    def __repr__(self) -> str:
+        return f"<actord.Job {self.number}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(f"job {self.number}", self.status()["state"], self.rounds())
+
+
+def _frame(rows: list[dict[str, Any]]) -> "pandas.DataFrame":
+    import pandas
+
+    return pandas.DataFrame(rows)
+
+
+@contextlib.contextmanager
+def _job_file(job: str | os.PathLike[str] | Sections, directory: str | os.PathLike[str]) -> Iterator[str]:
+    """A path of the job file. A dictionary is written into `directory`, from which its own paths count."""
+    if isinstance(job, (str, os.PathLike)):
+        yield os.fspath(job)
+        return
+    text = as_job_file(job)
+    with tempfile.NamedTemporaryFile("w", suffix=".conf", prefix=".actord-", dir=directory, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        yield file.name
+
+
+def run(job: str | os.PathLike[str] | Sections, settings: Settings | None = None, *, seed: int | None = None, resume: str | None = None,
+        directory: str | os.PathLike[str] = ".") -> Run:
+    """Starts a job in the foreground and returns at once; iterate over it, or wait().
+
+    job: a job file's path, or its sections as a dictionary. settings: changes, as {"Learner.LearningRate": 1e-3}.
+    resume: a run ("r7"), a job's number or a checkpoint to go on from."""
+    return Run(job, settings, seed=seed, resume=resume, directory=directory)
+
+
+def submit(job: str | os.PathLike[str] | Sections, settings: Settings | None = None, *, seed: int | None = None, resume: str | None = None,
+           directory: str | os.PathLike[str] = ".") -> Job:
+    """Gives a job to the daemon; the arguments are those of run()."""
+    with _job_file(job, directory) as path:
+        words = [*as_options(settings, seed), *([f"--from={resume}"] if resume else [])]
+        return Job(int(call("submit", "--quiet", *words, "--", path, timeout=None)))
+
+
+def job(number: int) -> Job:  # noqa: F811: the name that a reader expects
+    return Job(number)
+
+
+def jobs(**filters: object) -> list[dict[str, Any]]:
+    """What `actorctl list --json` says; filters are its options, as owner="alice", tag="thesis", since="3d"."""
+    rows: list[dict[str, Any]] = ask("list", *(f"--{name.replace('_', '-')}={value}" for name, value in filters.items()))
+    return rows
+
+
+def runs() -> list[dict[str, Any]]:
+    """The runs that are kept."""
+    rows: list[dict[str, Any]] = ask("runs")
+    return rows

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The environment ABI: the one header that authors of environments compile against. It knows nothing else
+ * of actord.
+ *
+ * An environment is a table of functions named `actord_env` in a shared object (`Environment=./mine.so`),
+ * or a row of the built-in table; both are called in exactly the same way. All memory is the caller's: an
+ * instance is `instance_bytes` bytes, zeroed and aligned to 64, an observation and a snapshot lie in
+ * shared memory. An environment keeps no other state: no statics that change, no threads, no files. That
+ * is what lets an invocation be repeated, moved and replayed bit for bit.
+ *
+ * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each
+ * function that returns int returns 0, or a negative errno, which fails the invocation with that reason.
+ * Built with -ffp-contract=off and without -ffast-math an environment steps alike on each machine of a
+ * kind. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <assert.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACTORD_ENV_ABI 1u
+
+typedef enum ActordSpaceKind { ACTORD_DISCRETE = 1, ACTORD_MULTI_DISCRETE, ACTORD_BOX } ActordSpaceKind;
+typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 } ActordElement;
+
+#define ACTORD_STACK_MAX 16u
+
+enum {
+        /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
+        ACTORD_ENV_STICKY = 1u << 0,
+        ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
+};
+
+/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices).
+ * BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds are allowed). A
+ * policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete action as I32. */
+typedef struct ActordSpace {
+        uint32_t kind, element;
+        uint32_t n_dims, n_choices;
+        uint32_t shape[4];
+        double low, high;
+} ActordSpace;
+
+typedef struct ActordEnvSpec {
+        char name[64];
+        ActordSpace observation, action;
+        uint32_t horizon_steps;         /* the caller truncates an episode at this length; 0: never */
+        uint32_t n_agents;              /* 1 */
+        double reward_low, reward_high; /* of one step; infinite where unknown */
+        double solved_return;           /* registered threshold; NaN where there is none */
+        uint64_t instance_bytes;        /* at most 1 GiB */
+        uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
+        uint32_t flags;
+        /* K, 2 to ACTORD_STACK_MAX: an observation is a stack of the last K frames along its first
+         * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame
+         * is then stored once. 0: observations are no stacks. */
+        uint32_t stack;
+} ActordEnvSpec;
+
+/* a row of the job file's [Environment] */
+typedef struct ActordOption { char key[32]; char value[224]; } ActordOption;
+
+/* a counter-based stream, the caller's; never kept between calls */
+typedef struct ActordRandom ActordRandom;
+
+typedef struct ActordStep {
+        double reward;
+        uint8_t terminated, truncated;
+        uint8_t reserved[6];
+} ActordStep;
+
+#define ACTORD_STATE_PARTS 8u
+#define ACTORD_STATE_NUMBERS_MAX 65536u         /* of all parts together */
+
+typedef struct ActordStatePart {
+        char name[24];                  /* as "qpos" */
+        uint32_t n_numbers, reserved;
+} ActordStatePart;
+
+#define ACTORD_SHAPES_MAX 1024u                 /* in one picture */
+#define ACTORD_SHAPE_POINTS 8u
+
+/* What a picture shows: this rectangle of the plane, x to the right and y up, in whatever unit suits the
+ * task. */
+typedef struct ActordView {
+        double left, bottom, right, top;
+        double step_seconds;            /* how long a step takes there; 0: the task has no time */
+        uint32_t background;            /* 0xRRGGBB */
+        uint32_t n_shapes;
+} ActordView;
+
+/* All that is within `radius` of a point, of a line between two, or of a filled polygon of more: a disc,
+ * a stroke with round ends, a body. */
+typedef struct ActordShape {
+        uint32_t colour, n_points;      /* 0xRRGGBB; 1 to ACTORD_SHAPE_POINTS */
+        double radius;
+        double points[ACTORD_SHAPE_POINTS][2];
+} ActordShape;
+
+#define ACTORD_FRAME_SIDE_MAX 1600u
+
+/* A painted picture: height rows from the top of width pixels, each a byte of red, green and blue. */
+typedef struct ActordFrame {
+        uint32_t width, height;         /* each 1 to ACTORD_FRAME_SIDE_MAX */
+        double step_seconds;            /* as in ActordView */
+} ActordFrame;
+
+typedef struct ActordEnv {
+        uint32_t abi;                   /* ACTORD_ENV_ABI */
+        /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, up to and with close() */
+        uint32_t struct_bytes;
+        /* The spec under these options. -EINVAL: an option is unknown or its value is out of range. */
+        int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
+        int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
+        /* A new episode and its first observation. */
+        int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
+        /* One step. After terminated or truncated the caller resets before it steps again. */
+        int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                        ActordStep *ret);
+        /* All that the next step and its reward depend on, in snapshot_bytes bytes without pointers. */
+        int (*snapshot)(const void *instance, void *ret_snapshot);
+        int (*restore)(void *instance, const void *snapshot);
+        void (*close)(void *instance);
+
+        /* Optional, all three or none: NULL, or cut off by struct_bytes. The physical state as doubles,
+         * for `actorctl env rollout` and for a person who compares two implementations: what that person
+         * would write down to begin from there, not all that a snapshot needs. Its parts in order, the
+         * same for each instance with these options; returns how many, at most ACTORD_STATE_PARTS. */
+        int (*state_parts)(const void *instance, ActordStatePart *ret);
+        int (*get_state)(const void *instance, double *ret);
+        /* An episode goes on from this state, as new as one that reset() began. -EINVAL: no state of this
+         * environment. */
+        int (*set_state)(void *instance, const double *state, void *ret_observation);
+
+        /* Optional: NULL, or cut off by struct_bytes. What a person should see of the present state, for
+         * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over those before it. It changes
+         * nothing that a step depends on. A recording paints its pictures from these shapes, outside of
+         * the sandbox. */
+        int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
+
+        /* Optional: NULL, or cut off by struct_bytes. The same as pixels, of an environment that paints
+         * by itself: draw() is asked before it. There is room for ACTORD_FRAME_SIDE_MAX rows and columns;
+         * all pictures of an episode have one size. */
+        int (*paint)(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels);
+} ActordEnv;
+
+static_assert(sizeof(ActordSpace) == 48, "ABI");
+static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8, "ABI");
+static_assert(sizeof(ActordOption) == 256, "ABI");
+static_assert(sizeof(ActordStep) == 16, "ABI");
+static_assert(sizeof(ActordStatePart) == 32, "ABI");
+static_assert(sizeof(ActordView) == 48, "ABI");
+static_assert(sizeof(ActordShape) == 144, "ABI");
+static_assert(sizeof(ActordFrame) == 16, "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 12 * sizeof(void *), "ABI");
+
+/* newer functions are optional: a plugin that lacks them still runs */
+#define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))
+
+/* Defined by a plugin: extern const ActordEnv actord_env; */
+
+/* Provided to plugins by the program that loads them. */
+uint32_t actord_random_u32(ActordRandom *random);
+/* in [low, high), 53 random bits */
+double actord_random_uniform(ActordRandom *random, double low, double high);
+double actord_random_normal(ActordRandom *random);                              /* mean 0, variance 1 */
+
+#ifdef __cplusplus
+}
+#endif

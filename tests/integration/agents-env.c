@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An environment of several agents ([Environment] Agents=N): each is shown a sign and is paid for naming it.
+ * Compiled by the tests with the installed header alone. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "actord/env.h"
+
+enum { HORIZON = 20 };
+
+typedef struct Agents {
+        double n, apart; /* apart: agents say different ends */
+        double others;   /* an agent is paid for naming the next agent's sign, which its observation lacks */
+        double sums[ACTORD_AGENTS_MAX];
+        float signs[ACTORD_AGENTS_MAX];
+} Agents;
+
+static int parse(const ActordOption *options, uint32_t n, Agents *ret) {
+        *ret = (Agents){ .n = 3 };
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(options[i].key, "Agents") == 0)
+                        ret->n = atof(options[i].value);
+                else if (strcmp(options[i].key, "Apart") == 0)
+                        ret->apart = atof(options[i].value);
+                else if (strcmp(options[i].key, "Others") == 0)
+                        ret->others = atof(options[i].value);
+                else
+                        return -EINVAL;
+        return 0;
+}
+
+static int agents_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Agents a;
+        int r;
+
+        r = parse(options, n_options, &a);
+        if (r < 0)
+                return r;
+        *ret = (ActordEnvSpec){
+                .name = "agents",
+                .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 2 }, -1, 1 },
+                .action = { ACTORD_DISCRETE, ACTORD_I32, 0, 2 },
+                .horizon_steps = HORIZON,
+                .n_agents = (uint32_t) a.n,
+                .reward_low = 0,
+                .reward_high = 1,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Agents),
+                .snapshot_bytes = sizeof(Agents),
+                .n_metrics = 2,
+                .metrics = { "mean", "spread" },
+        };
+        return 0;
+}
+
+static int agents_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        return parse(options, n_options, instance);
+}
+
+static void show(Agents *a, ActordRandom *random, float *ret_observation) {
+        for (int i = 0; i < (int) a->n; i++) {
+                a->signs[i] = actord_random_u32(random) & 1 ? 1 : -1;
+                ret_observation[2 * i] = a->signs[i];
+                ret_observation[2 * i + 1] = (float) i / ACTORD_AGENTS_MAX;
+        }
+}
+
+static int agents_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Agents *a = instance;
+
+        memset(a->sums, 0, sizeof(a->sums));
+        show(a, random, ret_observation);
+        return 0;
+}
+
+static int agents_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        int32_t choices[ACTORD_AGENTS_MAX];
+        Agents *a = instance;
+        uint8_t ends = actord_random_u32(random) % 50 == 0;
+
+        memcpy(choices, action, (size_t) a->n * sizeof(choices[0]));
+        for (int i = 0; i < (int) a->n; i++) {
+                int named = a->others > 0 ? (i + 1) % (int) a->n : i;
+
+                ret[i] = (ActordStep){ .reward = choices[i] == (a->signs[named] > 0), .terminated = ends };
+                if (a->apart > 0 && i > 0)
+                        ret[i].terminated = !ends;
+                a->sums[i] += ret[i].reward;
+        }
+        show(a, random, ret_observation);
+        return 0;
+}
+
+/* The mean of the agents' returns, and how far apart they are. */
+static int agents_metrics(const void *instance, double *ret) {
+        const Agents *a = instance;
+        double low = INFINITY, high = 0, sum = 0;
+
+        for (int i = 0; i < (int) a->n; i++) {
+                sum += a->sums[i];
+                low = fmin(low, a->sums[i]);
+                high = fmax(high, a->sums[i]);
+        }
+        ret[0] = sum / a->n;
+        ret[1] = high - low;
+        return 0;
+}
+
+static int agents_snapshot(const void *instance, void *ret_snapshot) {
+        memcpy(ret_snapshot, instance, sizeof(Agents));
+        return 0;
+}
+
+static int agents_restore(void *instance, const void *snapshot) {
+        memcpy(instance, snapshot, sizeof(Agents));
+        return 0;
+}
+
+static void agents_close(void *instance) {
+        (void) instance;
+}
+
+extern const ActordEnv actord_env;
+const ActordEnv actord_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = agents_spec,
+        .init = agents_init,
+        .reset = agents_reset,
+        .step = agents_step,
+        .snapshot = agents_snapshot,
+        .restore = agents_restore,
+        .close = agents_close,
+        .metrics = agents_metrics,
+};

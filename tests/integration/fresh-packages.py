@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The Debian packages: made of what is built here, checked by lintian, installed on a system that has never seen actord, tried by their own tests
+(packaging/debian/tests), upgraded under a running job, removed and purged. Runs as root inside `tests/lane/fast.sh --fresh`."""
+import glob, os, pwd, shutil, subprocess, sys
+from story import *
+
+OUT = os.path.join(STATE, "deb")
+TESTS = os.path.join(ROOT, "packaging", "debian", "tests")
+STATE_OF_DAEMON = "/var/lib/actord"
+
+
+def sh(line, timeout=300, check=True, env=None):
+    r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=env)
+    if check and r.returncode != 0:
+        raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-1500:]} {r.stderr[-1500:]}")
+    return r
+
+
+def packages():
+    return " ".join(sorted(p for p in glob.glob(OUT + "/*.deb")))
+
+
+def files_of(*names):
+    lines = sh("dpkg -L " + " ".join(names)).stdout.splitlines()
+    return [line for line in lines if os.path.isfile(line)]
+
+
+NAMES = ("actord", "actord-environments", "libactord-dev", "python3-actord")
+
+
+@story("the packages are made, and lintian finds nothing")
+def made():
+    sh(f"{ROOT}/packaging/deb.sh {OUT} {BUILD}", timeout=600)
+    equal(sorted(os.path.basename(p).split("_")[0] for p in packages().split()), sorted(NAMES), "packages")
+    # Objects that were built for tests have their symbols.
+    sh(f"lintian --allow-root --fail-on error,warning --suppress-tags unstripped-binary-or-object,unstripped-static-library {OUT}/*.changes")
+
+
+@story("they install on a system that has never seen actord, and their own tests pass")
+def installed():
+    assert not os.path.exists("/usr/bin/actorctl"), "actorctl is there already"
+    # Images of containers have this file, which forbids packages to start or stop a service.
+    if os.path.exists("/usr/sbin/policy-rc.d"):
+        os.unlink("/usr/sbin/policy-rc.d")
+    sh("dpkg --install " + packages())
+    pwd.getpwnam("_actord")
+    assert not os.path.lexists("/etc/systemd/user/default.target.wants/actord.service"), "each user's session starts a daemon"
+    for name in "run", "service", "plugin":
+        place = os.path.join(STATE, "try-" + name)
+        os.mkdir(place)
+        sh(os.path.join(TESTS, name), env=dict(os.environ, AUTOPKGTEST_TMP=place))
+    assert "Hopper" in sh("actorctl env list").stdout
+    sh("python3 -c 'import actord; print(actord.__version__)'")
+
+
+def invokers():
+    """Without their children, which have that name until they have one of their own."""
+    every = processes()
+    return {pid for pid, (parent, name) in every.items() if name == "actord-invoker" and every.get(parent, (0, ""))[1] != name}
+
+
+@story("an upgrade replaces the daemon, and a job goes on in its place")
+def upgraded():
+    sh("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
+    before = wait_for("the job's invoker", invokers, 30)
+    daemon = sh("systemctl show -P MainPID actord").stdout
+    sh("dpkg --install " + packages())
+    assert sh("systemctl show -P MainPID actord").stdout.strip() not in ("0", daemon.strip()), "the old daemon still runs, or none"
+    sh("actorctl --system list")
+    equal(invokers(), before, "invokers")
+
+
+@story("removed: no process and no file but what the daemon and its administrator wrote; purged: nothing but the user")
+def removed():
+    files = files_of(*NAMES)
+    assert len(files) > 60, files
+    os.makedirs("/etc/actord", exist_ok=True)
+    with open("/etc/actord/actord.conf", "w") as f:
+        f.write("[Daemon]\nMaxJobs=3\n")
+    sh("dpkg --remove " + " ".join(NAMES))
+    equal([f for f in files if os.path.exists(f)], [], "files that are left")
+    assert not any(name.startswith("actord") for _, name in processes().values()), processes()
+    assert os.path.exists(STATE_OF_DAEMON + "/ledger.sqlite") and os.path.exists("/etc/actord/actord.conf")
+    sh("dpkg --purge " + " ".join(NAMES))
+    equal([p for p in (STATE_OF_DAEMON, "/etc/actord", "/usr/lib/actord", "/usr/share/actord", "/usr/share/doc/actord") if os.path.exists(p)], [], "places")
+    assert not os.path.lexists("/etc/systemd/system/multi-user.target.wants/actord.service")
+    pwd.getpwnam("_actord")
+
+
+missing = [name for name in ("dpkg-buildpackage", "dh_python3", "lintian") if not shutil.which(name)]
+if missing:
+    print("1..0 # SKIP " + ", ".join(missing) + " missing: packaging/dependencies.sh test installs them")
+    sys.exit(0)
+tell()

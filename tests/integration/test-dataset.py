@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Data sets: episodes that a policy plays, read back by the package whose layout they have."""
+from tools import *
+
+MINARI = """
+import json, sys, minari, numpy
+data = minari.MinariDataset(sys.argv[1])
+episodes = list(data.iterate_episodes())
+assert [e.id for e in episodes] == list(range(data.total_episodes))
+assert sum(len(e.rewards) for e in episodes) == data.total_steps
+for e in episodes:
+    assert len(e.observations) == len(e.rewards) + 1 == len(e.actions) + 1, (e.observations.shape, e.rewards.shape)
+    assert all(data.observation_space.contains(o) for o in e.observations) and all(data.action_space.contains(a) for a in e.actions)
+    assert not (e.terminations | e.truncations)[:-1].any() and (e.terminations | e.truncations)[-1]
+print(json.dumps({"returns": [float(e.rewards.sum()) for e in episodes], "steps": [len(e.rewards) for e in episodes],
+                  "terminated": [bool(e.terminations[-1]) for e in episodes], "id": data.spec.dataset_id,
+                  "kinds": [str(episodes[0].observations.dtype), str(episodes[0].actions.dtype)]}))
+"""
+
+
+def path(name):
+    return os.path.join(STATE, name)
+
+
+def trained(example, *sets):
+    """The checkpoint of a short run."""
+    r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
+    assert r.status == 0, r.err
+    return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
+
+
+def rollouts(checkpoint, name, n, *words):
+    r = ctl("export", checkpoint, "--rollouts", f"--episodes={n}", f"--output={path(name)}", *words)
+    if r.status != 0 and "built without" in r.err:
+        raise Skip("dataset.so is not built: libhdf5-dev is missing")
+    assert r.status == 0, r.err
+    return path(name)
+
+
+def check_read(checkpoint, name, kinds):
+    """Minari's own package reads the episodes that `eval` plays."""
+    want = ctl("eval", checkpoint, "--episodes=5", "--json").json
+    got = foreign(MINARI, rollouts(checkpoint, name, 5))
+    equal(len(got["returns"]), 5, "episodes")
+    assert abs(sum(got["returns"]) / 5 - want["return_mean"]) < 1e-9 * abs(want["return_mean"]), (got, want)
+    equal(got["kinds"], kinds, "elements")
+    return got
+
+
+@story("episodes of a continuous policy are a data set that Minari reads, and those that `eval` plays")
+def continuous():
+    got = check_read(trained("pendulum-ddpg", "Job.StopSteps=2000"), "pendulum", ["float32", "float32"])
+    equal(got["id"], "actord/Pendulum-v1", "name")
+    equal((got["steps"], got["terminated"]), ([200] * 5, [False] * 5), "ends")
+
+
+@story("so are those of a discrete policy, whose episodes end by themselves")
+def discrete():
+    got = check_read(trained("cartpole", "Job.StopSteps=2000"), "cartpole", ["float32", "int64"])
+    assert any(got["terminated"]), got
+    equal(got["returns"], got["steps"], "a reward of 1 for each step")
+
+
+@story("actions are drawn if the job says so, and a data set is written anew over an old one")
+def drawn():
+    checkpoint = trained("pendulum-sac", "Job.StopSteps=1500")
+    sure = foreign(MINARI, rollouts(checkpoint, "sac", 2))
+    drawn = foreign(MINARI, rollouts(checkpoint, "sac", 2, "--set", "Evaluation.Stochastic=yes"))
+    assert sure["returns"] != drawn["returns"], sure
+    equal(foreign(MINARI, rollouts(checkpoint, "sac", 2))["returns"], sure["returns"], "the same once more")
+
+
+@story("what cannot be written is refused with what to do")
+def refused():
+    checkpoint = trained("cartpole", "Job.StopSteps=1000")
+    for words, sentence in ((["--rollouts", "--format=onnx"], "leave out --format"), (["--rollouts", "--output=-"], "name a directory"),
+                            (["--episodes=3", "--output=x"], "--episodes is for --rollouts")):
+        r = ctl("export", checkpoint, *words)
+        assert r.status == 2 and sentence in r.err, (words, r)
+    for name in ("main_data.hdf5", "metadata.json"):
+        os.makedirs(path(f"link-{name}"))
+        os.symlink("/dev/null", os.path.join(path(f"link-{name}"), name))
+        r = ctl("export", checkpoint, "--rollouts", f"--output={path(f'link-{name}')}")
+        if r.status != 1 or "built without" not in r.err:
+            assert r.status == 2 and f"{name} is not an ordinary file and is not replaced" in r.err, r
+            equal(os.listdir(path(f"link-{name}")), [name], "what lies there")
+
+
+
+WRONG = """
+import sys, h5py, numpy
+source, to, kind = sys.argv[1:4]
+with h5py.File(source) as f, h5py.File(to, "w") as g:
+    for k in f:
+        f.copy(k, g)
+    e = g["episode_1"]
+    if kind == "nan":
+        e["observations"][7, 1] = float("nan")
+    if kind == "action":
+        e["actions"][3] = 2.5
+    if kind == "reward":
+        e["rewards"][3] = float("inf")
+    if kind == "end":
+        e["terminations"][5] = True
+    if kind == "short":
+        actions = e["actions"][:-1]
+        del e["actions"]
+        e["actions"] = actions
+    if kind == "space":
+        del e["observations"]
+        e["observations"] = numpy.zeros((201, 4), dtype="f4")
+    if kind == "text":
+        del e["actions"]
+        e["actions"] = numpy.array([b"left"] * 200)
+    if kind == "endless":
+        del e["rewards"]
+        e.create_dataset("rewards", shape=(1 << 50,), dtype="f8", chunks=(1024,))
+    if kind == "lacks":
+        del e["truncations"]
+    if kind == "elsewhere":
+        del e["rewards"]
+        e["rewards"] = h5py.ExternalLink("/etc/passwd", "rewards")
+    if kind == "outside":
+        del e["rewards"]
+        e.create_dataset("rewards", shape=(200,), dtype="f8", external=[("/etc/passwd", 0, 1600)])
+    if kind == "virtual":
+        del e["rewards"]
+        layout = h5py.VirtualLayout(shape=(200,), dtype="f8")
+        layout[:] = h5py.VirtualSource("/etc/passwd", "rewards", shape=(200,))
+        e.create_virtual_dataset("rewards", layout)
+    if kind == "empty":
+        for k in list(g):
+            del g[k]
+print("{}")
+"""
+
+
+def offline(algorithm, data, *sets, verb="run"):
+    return ctl(verb, os.path.join(EXAMPLES, f"pendulum-{algorithm}.conf"),
+               *(w for s in (f"Learner.Dataset={data}/main_data.hdf5", *sets) for w in ("--set", s)))
+
+
+def recorded():
+    """Ten episodes of a policy that has learned little, in the layout that the others share."""
+    if not os.path.exists(path("recorded/main_data.hdf5")):
+        rollouts(trained("pendulum-sac", "Job.StopSteps=1500"), "recorded", 10)
+    return path("recorded")
+
+
+def policy(r):
+    assert r.status == 0, r.err
+    return re.search(r"policy sha256 ([0-9a-f]{64})", r.out)[1]
+
+
+SHORT = ("Learner.ReplaySize=2000", "Learner.ReplayMin=2000", "Learner.MinibatchSize=32", "Learner.HiddenLayers=16", "Actor.RolloutSteps=250",
+         "Evaluation.Episodes=0", "Learner.TrainRatio=0.1")
+
+
+@story("a data set that is wrong is refused by verify, which names the episode and what is wrong with it")
+def wrong():
+    data = recorded()
+    r = offline("bc", data, verb="verify")
+    assert r.status == 0, r.err
+    for kind, words in (("nan", "episode_1: an observation"), ("action", "episode_1: an action"), ("reward", "episode_1: a reward"),
+                        ("end", "episode_1: it goes on after its end"), ("short", "episode_1: it has no step, more than"),
+                        ("space", "episode_1: its observations or actions are of another shape"), ("text", "episode_1: it lacks"),
+                        ("endless", "episode_1: it has no step, more than"), ("lacks", "episode_1: it lacks"), ("elsewhere", "episode_1: it lacks"),
+                        ("outside", "episode_1: it lacks"), ("virtual", "episode_1: it lacks"),
+                        ("empty", "it has no group episode_0")):
+        os.makedirs(path(kind), exist_ok=True)
+        foreign(WRONG, data + "/main_data.hdf5", path(kind) + "/main_data.hdf5", kind)
+        r = offline("bc", path(kind), verb="verify")
+        assert r.status != 0 and words in r.err.replace("\n", " "), (kind, r.err)
+    whole = open(data + "/main_data.hdf5", "rb").read()
+    os.makedirs(path("cut"), exist_ok=True)
+    for text in (whole[:len(whole) // 2], b"not HDF5 at all", whole[:512]):
+        open(path("cut/main_data.hdf5"), "wb").write(text)
+        r = offline("bc", path("cut"), verb="verify")
+        assert r.status != 0 and ("it is not a whole HDF5 file" in r.err or "episode_" in r.err), r
+    r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.Algorithm=bc", "--set", f"Learner.Dataset={data}/main_data.hdf5")
+    assert r.status != 0, r
+
+
+@story("an offline job's keys are checked: it needs a file, a distribution whose actors ask for nothing, and an end that is not the data's")
+def keys():
+    data = recorded()
+    for sets, words in ((["Learner.Dataset="], "name a main_data.hdf5"), (["Learner.Dataset=nothing.hdf5"], "cannot be opened"),
+                        ([f"Learner.Dataset={data}"], "not a regular file"), (["Distribution.Policy=central", "Actor.Processes=1"], "ask for no actions"),
+                        (["Distribution.Policy=fused"], "ask for no actions"), (["Job.StopReturn=-200"], "those of the data set")):
+        r = offline("bc", data, *sets, verb="verify")
+        assert r.status == 2 and words in r.err, (sets, r)
+    r = ctl("verify", os.path.join(EXAMPLES, "pendulum-ddpg.conf"), "--set", f"Learner.Dataset={data}/main_data.hdf5")
+    assert r.status == 2 and "Dataset" in r.err, r
+
+
+@story("equal policies from a data set, whatever the threads, processes, widths and kills")
+def equal_policies():
+    data = recorded()
+    for algorithm in ("bc", "td3-bc"):
+        words = (*SHORT, "Job.StopSteps=4000", "Scaling.Actors=2")
+        first = policy(offline(algorithm, data, *words, "Learner.Threads=1"))
+        for sets in (["Learner.Threads=3"], ["Actor.Processes=1"], ["Learner.KernelClass=scalar"], ["Actor.Sandbox=process"]):
+            equal(policy(offline(algorithm, data, *words, *sets)), first, (algorithm, sets))
+        assert policy(offline(algorithm, data, *words, "Job.Seed=2")) != first
+
+
+@story("bc gets most of what the policy did that it clones, offline, and td3-bc too")
+def clones():
+    checkpoint = trained("pendulum-sac", "Job.StopSteps=6000")
+    source = ctl("eval", checkpoint, "--episodes=50", "--json").json["return_mean"]
+    data = rollouts(checkpoint, "good", 50)
+    assert source > -400, source
+    for algorithm in ("bc", "td3-bc"):
+        r = offline(algorithm, data)
+        assert r.status == 0, r.err
+        clone = ctl("eval", re.search(r"^checkpoint (.*)$", r.out, re.M)[1], "--episodes=50", "--json").json["return_mean"]
+        assert clone > source - 150, (algorithm, clone, source)
+
+
+tell()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Reports: one file that holds everything, in which no job's text becomes markup, with the figures that the other verbs print."""
+import html.parser, shutil
+
+from story import *
+
+HOSTILE = 'a <script>alert(1)</script> & | [x](http://x) "quoted"'
+VOID = {"meta", "link", "br", "path", "line", "rect", "circle", "polyline"}
+
+
+class Reader(html.parser.HTMLParser):
+    """Which elements there are, that each one is closed, and what a reader sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.addresses, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+_jobs = {}
+
+
+def elastic():
+    """A run whose number of actors changes, with a description that is not harmless."""
+    if not _jobs:
+        r = run("elastic", "Job.Description=" + HOSTILE, "Job.StopSteps=40000", "Scaling.Policy=auto", "Job.StopReturn=")
+        _jobs.update(r.json, run="r" + os.path.basename(r.state_directory))
+    return _jobs
+
+
+@story("a report in HTML is one sound file with curves, costs and settings")
+def in_html():
+    job = elastic()
+    path = os.path.join(STATE, "report.html")
+    r = ctl("report", job["run"], "--html", f"--output={path}")
+    equal(r.status, 0, r.err)
+    reader = Reader()
+    reader.feed(open(path, encoding="utf-8").read())
+    equal(reader.open, [], "elements left open")
+    assert reader.seen.count("svg") >= 2 and "script" not in reader.seen, reader.seen
+    equal(reader.addresses, [], "addresses")
+    text = "".join(reader.text)
+    assert HOSTILE in text and job["policy_sha256"] in text and "StopSteps=40000" in text
+    for line in job["cost"]["lines"]:
+        assert line["kind"] in text, line
+    assert "Why the number of actors changed" in text
+
+
+@story("a report in Markdown has the same figures, and no markup of the job's")
+def in_markdown():
+    job = elastic()
+    r = ctl("report", job["run"], "--md")
+    equal(r.status, 0, r.err)
+    assert job["policy_sha256"] in r.out and "<script>" not in r.out.split("## Settings")[0], r.out
+    assert f"| environment steps | {job['env_steps']:,} |" in r.out, r.out
+    tables = [line for line in r.out.splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in tables)
+
+
+@story("several jobs stand in one picture, and wrong ones are named")
+def together():
+    other = run("cartpole", "Job.StopSteps=4000", "Job.StopReturn=")
+    name = "r" + os.path.basename(other.state_directory)
+    r = ctl("report", elastic()["run"], name)
+    assert r.status == 0 and "Together" in r.out and f"run {name}" in r.out, r.err
+    for words, says in (([name, "r999"], "no run 999"), ([name, "--html", "--md"], "exclude"), ([name, "--output=/nowhere/x"], "/nowhere/x")):
+        r = ctl("report", *words)
+        assert r.status != 0 and says in r.err and r.out == "", (words, r.err)
+
+
+@story("a browser shows it")
+def in_browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        raise Skip("no chromium is installed here")
+    page, picture = os.path.join(STATE, "report.html"), os.path.join(STATE, "report.png")
+    ctl("report", elastic()["run"], f"--output={page}")
+    subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={STATE}/chromium", "--window-size=900,1400",
+                    f"--screenshot={picture}", "file://" + page], capture_output=True, timeout=60 * PATIENCE)
+    assert os.path.getsize(picture) > 20000, os.path.getsize(picture)
+
+
+tell()
