@@ -11,12 +11,15 @@ STOP_SEC = 15              # STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC of daemon/job
 
 @contextlib.contextmanager
 def small_disk(config=""):
-    """A daemon whose state is on a disk of 4 MB, and a way to fill that: fill() and unfill()."""
+    """A daemon whose state is on a disk of 16 MB, and a way to fill that: fill() and unfill().
+
+    What three jobs have in their spools and in the daemon's hands when the disk is full is some 4 MB: all of it must fit
+    after unfill()."""
     if os.geteuid() != 0:
         raise Skip("mounting a small disk needs root")
     bus = Bus(config)
     os.makedirs(bus.dir + "/state")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", bus.dir + "/state"], capture_output=True).returncode != 0:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", bus.dir + "/state"], capture_output=True).returncode != 0:
         raise Skip("a small disk cannot be mounted here")
 
     def fill():
