@@ -55,9 +55,14 @@ def installed():
 
 
 def invokers():
-    """Without their children, which have that name until they have one of their own."""
-    every = processes()
-    return {pid for pid, (parent, name) in every.items() if name == "actord-invoker" and every.get(parent, (0, ""))[1] != name}
+    """The processes that are PID 1 of a job. Their children have that name, too, until they have one of their own."""
+    def is_one(pid):
+        try:
+            status = open(f"/proc/{pid}/status").read()
+        except OSError:
+            return False
+        return status.split("NSpid:")[1].splitlines()[0].split()[-1] == "1"
+    return {pid for pid, (_, name) in processes().items() if name == "actord-invoker" and is_one(pid)}
 
 
 @story("an upgrade replaces the daemon, and a job goes on in its place")
