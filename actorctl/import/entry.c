@@ -5,6 +5,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#define DEPTH_MAX   32
 #define MERGES_MAX  100
 #define TEXT_MAX    1000u
 #define ENTRIES_MAX 10000
@@ -28,20 +29,61 @@ __attribute__((format(printf, 2, 3))) static bool refuse(Reader *reader, const c
         return false;
 }
 
-static bool load(Reader *reader, const char *text, size_t n) {
+static bool refuse_text(Reader *reader, const yaml_parser_t *parser) {
+        return refuse(reader, "line %zu: it is not YAML: %s", parser->problem_mark.line + 1,
+                        parser->problem ? parser->problem : "no reason is given");
+}
+
+static int change_of_depth(yaml_event_type_t type) {
+        switch (type) {
+        case YAML_SEQUENCE_START_EVENT:
+        case YAML_MAPPING_START_EVENT: return 1;
+        case YAML_SEQUENCE_END_EVENT:
+        case YAML_MAPPING_END_EVENT: return -1;
+        default: return 0;
+        }
+}
+
+/* Building a document takes libyaml a time that grows with the square of the nesting, so the events are
+ * counted before. */
+static bool check_depth(Reader *reader, yaml_parser_t *parser) {
+        bool ended = false;
+        yaml_event_t event;
+        int depth = 0;
+
+        while (!ended) {
+                if (!yaml_parser_parse(parser, &event))
+                        return refuse_text(reader, parser);
+                ended = event.type == YAML_STREAM_END_EVENT;
+                depth += change_of_depth(event.type);
+                yaml_event_delete(&event);
+                if (depth > DEPTH_MAX)
+                        return refuse(reader, "line %zu: lists and mappings are nested more than %d deep",
+                                        parser->mark.line + 1, DEPTH_MAX);
+        }
+        return true;
+}
+
+static bool build(Reader *reader, yaml_parser_t *parser) {
+        reader->has_document = yaml_parser_load(parser, &reader->document);
+        return reader->has_document || refuse_text(reader, parser);
+}
+
+static bool with_parser(Reader *reader, const char *text, size_t n,
+                bool (*read)(Reader *reader, yaml_parser_t *parser)) {
         yaml_parser_t parser;
         bool ok;
 
         if (!yaml_parser_initialize(&parser))
                 return refuse(reader, "there is no memory for it");
         yaml_parser_set_input_string(&parser, (const unsigned char *) text, n);
-        ok = yaml_parser_load(&parser, &reader->document);
-        if (!ok)
-                (void) refuse(reader, "line %zu: it is not YAML: %s", parser.problem_mark.line + 1,
-                                parser.problem ? parser.problem : "no reason is given");
-        reader->has_document = ok;
+        ok = read(reader, &parser);
         yaml_parser_delete(&parser);
         return ok;
+}
+
+static bool load(Reader *reader, const char *text, size_t n) {
+        return with_parser(reader, text, n, check_depth) && with_parser(reader, text, n, build);
 }
 
 static const char *scalar(const yaml_node_t *node) {

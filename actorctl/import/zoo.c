@@ -103,6 +103,9 @@ static const struct {
         { TD3, "target_noise_clip", "Learner", "NoiseClip" },
 };
 
+/* Where an entry has them, they are at least 1: others are computed by dividing by them. */
+static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
+
 #define N_SECTIONS 3
 static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
 
@@ -167,6 +170,13 @@ static double number(Zoo *zoo, const char *key) {
         return number_of(get(zoo, key));
 }
 
+static bool check_counts(Zoo *zoo) {
+        for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
+                if (number(zoo, counts[i]) < 1)
+                        return refuse(zoo, "%s must be at least 1", counts[i]);
+        return true;
+}
+
 /* A comment is one line of printable characters, whatever the file has. */
 static char *as_comment(const char *text) {
         char *line = g_strdup(text ? text : "");
@@ -197,7 +207,7 @@ static void put(Zoo *zoo, const char *section, const char *setting, const char *
 static void put_number(Zoo *zoo, const char *section, const char *setting, const char *key, double value) {
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
-        if (isnan(value))
+        if (!isfinite(value))
                 return; /* it stays among those that are told as not carried over */
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
@@ -482,7 +492,7 @@ static bool take(Zoo *zoo, char **ret_name) {
                 return refuse(zoo, "%s", reason);
         if (strspn(*ret_name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./:") != strlen(*ret_name))
                 return refuse(zoo, "the entry's name is not an environment's");
-        return true;
+        return check_counts(zoo);
 }
 
 char *zoo_to_job(const ZooRequest *request, char **ret_reason) {

@@ -40,6 +40,12 @@ class Policy:
         self.observation = self.settings.get("observation", "numbers")
         if self.observation not in ("numbers", "choice"):
             raise ValueError(f"{path}: reads {self.observation}, which this package does not know; use actorctl export --format=onnx")
+        normaliser = ["observation.inverse_sd"] if "observation.mean" in self.tensors else []
+        missing = [name for name in [layer + ".bias" for layer in self._layers] + normaliser if name not in self.tensors]
+        settings = (["Learner.Activation"] if len(self._layers) > 1 else []) + (["Learner.ObservationClip"] if normaliser else [])
+        missing += [name for name in settings if name not in self.settings]
+        if missing:
+            raise ValueError(f"{path}: it has no {missing[0]}; export the policy again")
         self.n_inputs: int = self.tensors[self._layers[0] + ".weight"].shape[1]
 
     @classmethod
@@ -47,7 +53,7 @@ class Policy:
         """Of a job's number, a run ("r7") or a checkpoint file."""
         with tempfile.TemporaryDirectory(prefix="actord-") as directory:
             path = os.path.join(directory, "policy.safetensors")
-            call("export", str(name), "--weights-only", f"--output={path}")
+            call("export", "--weights-only", f"--output={path}", "--", str(name))
             return cls(path)
 
     @property

@@ -125,6 +125,8 @@ static void test_refusals(void) {
                 { "a: &a\n  <<: *a\n", "ppo", "more than" },
                 { "a: &a\n  <<: *a\n  <<: *a\n", "ppo", "more than" },
                 { "a:\n  <<: 3\n", "ppo", "no entry" },
+                { "a:\n  n_envs: 0\n", "dqn", "n_envs must be at least 1" },
+                { "a:\n  n_timesteps: -3\n", "ppo", "n_timesteps must be at least 1" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -135,6 +137,24 @@ static void test_refusals(void) {
                 if (!strstr(reason, cases[i].says))
                         g_error("%s: %s", cases[i].says, reason);
         }
+}
+
+/* A megabyte of brackets is refused at once: libyaml alone would take minutes. */
+static void test_nested(void) {
+        enum { DEPTH = 1000000 };
+        g_autofree char *yaml = g_malloc(DEPTH + 4), *reason = NULL;
+
+        memset(memcpy(yaml, "a: ", 3) + 3, '[', DEPTH);
+        yaml[DEPTH + 3] = '\0';
+        g_assert_null(import(yaml, "ppo", NULL, &reason));
+        g_assert_cmpstr(reason, ==, "x.yml: line 1: lists and mappings are nested more than 32 deep");
+}
+
+/* What would be computed by a division by 0 is left out. */
+static void test_divided(void) {
+        g_autofree char *job = imported("a:\n  train_freq: 0\n  n_timesteps: 1000\n", "dqn", NULL);
+
+        g_assert_null(strstr(job, "=inf"));
 }
 
 /* What a stranger writes stays in its comment. */
@@ -156,6 +176,8 @@ int main(int argc, char **argv) {
         g_test_add_func("/zoo/off-policy", test_off_policy);
         g_test_add_func("/zoo/entries", test_entries);
         g_test_add_func("/zoo/refusals", test_refusals);
+        g_test_add_func("/zoo/nested", test_nested);
+        g_test_add_func("/zoo/divided", test_divided);
         g_test_add_func("/zoo/hostile-text", test_hostile_text);
         return g_test_run();
 }
