@@ -49,10 +49,10 @@
         X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")            \
         X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB "   \
                  "under [Distribution] Policy=async")                                                       \
-        X(CONTINUOUS, "action.kind: ddpg, td3 and sac need continuous actions; ppo, a2c, impala, impact "   \
-                      "or dqn would work")                                                                  \
-        X(BOUNDED, "action.low or high: ddpg, td3 and sac scale actions to these bounds, which must be "    \
-                   "finite and apart; ppo, a2c, impala or impact would work")                               \
+        X(CONTINUOUS, "action.kind: Algorithm= needs continuous actions; ppo, a2c, impala, impact or dqn "  \
+                      "would work")                                                                         \
+        X(BOUNDED, "action.low or high: Algorithm= scales actions to these bounds, which must be finite "   \
+                   "and apart; ppo, a2c, impala or impact would work")                                      \
         X(PAIRS, "flags: sticky, and rebel begins two rollouts in one snapshot; ppo would work")            \
         X(PAIRED_STACK, "stack: rebel moves environments to another's state, and a stack's older frames "   \
                         "are not part of it; ppo would work")                                               \

@@ -15,6 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/network.h"
 #include "lib/fd.h"
+#include "lib/settings/print.h"
 
 static int copy(int from, int to) {
         g_autofree char *buffer = g_malloc(1 << 16);
@@ -160,9 +161,10 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                 return STATUS_USAGE;
         }
         if (format->make && act_is_continuous(model->network.act) && model->network.act != ACT_GAUSSIAN) {
-                complain("%s: the actions of ddpg, td3 and sac pass through tanh, which --format=%s does "
-                         "not write; export the tensors by --weights-only",
-                                checkpoint->name, format->name);
+                complain("%s: the actions of %s pass through tanh, which --format=%s does not write; export "
+                         "the tensors by --weights-only",
+                                checkpoint->name, choice_algorithm_to_string(model->settings.algorithm),
+                                format->name);
                 return STATUS_USAGE;
         }
         bytes = format->make ? format->make(model) : model_to_safetensors(model, &checkpoint->checkpoint);

@@ -2,6 +2,7 @@
 /* Checks of what the learner is told: values of [Learner] that contradict each other, or the rounds that
  * the rest of the job makes. */
 #include <math.h>
+#include <string.h>
 
 #include "lib/algorithm-traits.h"
 #include "lib/environments.h"
@@ -149,6 +150,19 @@ static void check_envelope(SettingsReader *reader, const JobSettings *settings) 
         }
 }
 
+/* The built-in cart-pole shows x, v, theta and omega where it is bare; else it shows five numbers, and a
+ * controller of its own acts in it. */
+static void check_plant(SettingsReader *reader, const JobSettings *settings, uint32_t n_state) {
+        enum { BARE_STATE = 4 };
+        const ActordOption *bare = settings_option(settings, "BarePlant");
+
+        if (n_state != BARE_STATE || strcmp(settings->environment, "phydrl-cartpole") != 0 ||
+                        (bare && strcmp(bare->value, "no") != 0))
+                return;
+        reader_complain(reader, "Environment", "BarePlant", bare ? bare->value : "",
+                        "the controller of [Learner] acts on the four numbers of the bare plant: write yes");
+}
+
 /* A controller, its model and an envelope come together. */
 static void check_regulation(SettingsReader *reader, const JobSettings *settings) {
         static const Setting alone[] = { SETTING_Learner_ControllerGain, SETTING_Learner_Alpha,
@@ -195,6 +209,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
                 return;
         }
         check_envelope(reader, settings);
+        check_plant(reader, settings, n);
 }
 
 /* A temperature is either given or learned. */
