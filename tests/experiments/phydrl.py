@@ -7,7 +7,8 @@ phydrl.py table             writes the table into the page
 phydrl.py check             fails if the page's table is not that of the cells
 
 A training is a line of docs/experiments/phydrl.csv as soon as it is done; a line that is there is not done again."""
-import argparse, array, os, re, subprocess, tempfile
+import argparse, array, functools, os, re, subprocess, tempfile
+import envelope
 from intervals import interval, mean
 from learning import BUILD, ROOT
 from trainings import RESULT, enter, is_there, publish, read
@@ -36,18 +37,35 @@ ARMS = {
     "ddpg alone": (*DDPG, *ALONE),
     "ppo alone": (*PPO, "Learner.ControllerGain=0"),
 }
+# The same with the controller and the envelope of envelope.py.
+OWN = ("controller alone", "phydrl")
+OWN_PREFIX = "own envelope: "
 
 
-def starts():
+@functools.cache
+def own_keys():
+    return envelope.keys()
+
+
+def starts(p):
     """States at rest inside the envelope, of a grid over |x| <= 0.9, |theta| <= 0.8."""
     at = [2 * i / (SIDE - 1) - 1 for i in range(SIDE)]
     states = [(0.9 * x, 0.0, 0.8 * theta, 0.0) for x in at for theta in at]
-    return [s for s in states if sum(s[i] * P[i][k] * s[k] for i in range(4) for k in range(4)) <= 1]
+    return [s for s in states if sum(s[i] * p[i][k] * s[k] for i in range(4) for k in range(4)) <= 1]
 
 
-def train(words):
+def arms():
+    return {**{arm: (words, P) for arm, words in ARMS.items()}, **{OWN_PREFIX + arm: own_arm(ARMS[arm]) for arm in OWN}}
+
+
+def own_arm(words):
+    numbers = [float(x) for x in own_keys()["EnvelopeP"].split()]
+    return (*(f"Learner.{key}={value}" for key, value in own_keys().items()), *words), [numbers[i:i + 4] for i in range(0, 16, 4)]
+
+
+def train(words, p):
     with tempfile.NamedTemporaryFile() as file:
-        file.write(array.array("d", [x for state in starts() for x in state]).tobytes())
+        file.write(array.array("d", [x for state in starts(p) for x in state]).tobytes())
         file.flush()
         command = [os.path.join(BUILD, "bench", "train-inprocess"), f"--starts={file.name}", os.path.join(ROOT, "examples", "phydrl.conf"), *words]
         r = subprocess.run(command, capture_output=True, text=True)
@@ -60,17 +78,17 @@ def train(words):
 
 
 def order(row):
-    return list(ARMS).index(row["arm"]), int(row["seed"])
+    return row["arm"].startswith(OWN_PREFIX), list(ARMS).index(row["arm"].removeprefix(OWN_PREFIX)), int(row["seed"])
 
 
 def run(n_seeds):
     for seed in range(1, n_seeds + 1):
-        for arm, words in ARMS.items():
+        for arm, (words, p) in arms().items():
             key = {"arm": arm, "seed": str(seed)}
-            if is_there(CELLS, key) or (arm == "controller alone" and seed > 1):
+            if is_there(CELLS, key) or (arm.endswith("controller alone") and seed > 1):
                 continue
             sets = (f"Job.StopSteps={STEPS}", "Evaluation.Episodes=0", "Learner.Threads=1", f"Job.Seed={seed}")
-            enter(CELLS, COLUMNS, {**key, **train((*sets, *words))}, order)
+            enter(CELLS, COLUMNS, {**key, **train((*sets, *words), p)}, order)
 
 
 def row_of(arm):
@@ -85,7 +103,7 @@ def row_of(arm):
 def table():
     lines = ["| arm | steps | seeds | starts kept | least to most | all kept | CPU s |", "|---|--:|--:|---|---|---|--:|"]
     seen = {row["arm"] for row in read(CELLS)}
-    return "\n".join(lines + ["| " + " | ".join(map(str, row_of(arm))) + " |" for arm in ARMS if arm in seen])
+    return "\n".join(lines + ["| " + " | ".join(map(str, row_of(arm))) + " |" for arm in (*ARMS, *(OWN_PREFIX + arm for arm in OWN)) if arm in seen])
 
 
 def main():
