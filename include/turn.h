@@ -58,7 +58,8 @@ typedef struct Order {          /* written by the invoker before go */
          * reserve that */
         uint32_t last;
         /* RESTORE: 1: only to play with its policy, so slots of another shape are left out */
-        uint32_t plays, reserved;
+        uint32_t plays;
+        uint32_t hashes;                        /* LEARN: 1: say the policy's digest */
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
@@ -73,9 +74,10 @@ typedef struct Answer {         /* written by the worker before done; hostile wh
         uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
         Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
-        /* LEARN: of the policy (parameters and normalisation); CHECKPOINT: of the file; RESTORE: of the
-         * policy */
+        /* of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN, if the order asks for
+         * it, since it costs a round of few rows more than its gradient step */
         uint8_t sha256[32];
+        uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
 } Answer;
 
 typedef struct Turn {

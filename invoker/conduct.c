@@ -360,7 +360,6 @@ static void learned(Invoker *invoker, const Answer *answer) {
         invoker->progress.statistics.evaluation_mean = invoker->progress.statistics.evaluation_sd = NAN;
         for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++)
                 statistics_metrics(&invoker->progress.statistics, true)[i] = NAN;
-        memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
 
         invoker->progress.open = true;
         evaluate_round(invoker);
@@ -441,6 +440,8 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
         if (answer->fault == FAULT_NONE) {
                 invoker->progress.checkpoints.exists = true;
                 invoker->progress.checkpoints.round = invoker->progress.number;
+                memcpy(invoker->progress.policy_sha256, answer->sha256,
+                                sizeof(invoker->progress.policy_sha256));
                 report_checkpoint(&invoker->books, &invoker->learners.workers[0], answer);
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);

@@ -303,6 +303,7 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 overlap_name_policy(learners->progress, learners->place, actor, &order);
         }
         if (kind == ORDER_LEARN) {
+                order.hashes = learners->place->n_learners > 1; /* they are compared */
                 order.ordinal = learners->progress->round->number - 1;
                 order.n_actors = learners->progress->round->n_rollouts;
                 order.policy_bank = arrival_bank(&learners->progress->arrival, learners->place->n_actors,

@@ -287,7 +287,7 @@ void report_checkpoint(Books *books, Worker *learner, const Answer *answer) {
                 },
         };
 
-        memcpy(record.sha256, answer->sha256, sizeof(record.sha256));
+        memcpy(record.sha256, answer->file_sha256, sizeof(record.sha256));
         report_append(books, &record);
 }
 

@@ -319,7 +319,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 
         ret->policy_version = l->policy_version;
         ret->statistics = l->statistics;
-        memcpy(ret->sha256, l->policy_sha256, sizeof(ret->sha256));
+        if (order->hashes)
+                learner_hash_policy(l, ret->sha256);
         ret->slowest_thread_nsec = threads_metered_nsec(l->runtime->threads) + l->take_nsec;
         l->take_nsec = 0;
         learn_sum_up(l, begun_nsec);
@@ -328,13 +329,14 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
         int r;
 
-        r = learner_write_checkpoint(l, order, ret->sha256);
+        r = learner_write_checkpoint(l, order, ret->file_sha256);
         if (r < 0) {
                 ret->fault = FAULT_CHECKPOINT;
                 ret->detail = -r;
         }
         ret->round = order->round;
         ret->policy_version = l->policy_version;
+        learner_hash_policy(l, ret->sha256);
 }
 
 static void obey_restore(Learner *l, const Order *order, Answer *ret) {
@@ -352,7 +354,7 @@ static void obey_restore(Learner *l, const Order *order, Answer *ret) {
         ret->round = l->round;
         ret->policy_version = l->policy_version;
         ret->statistics = l->statistics;
-        memcpy(ret->sha256, l->policy_sha256, sizeof(ret->sha256));
+        learner_hash_policy(l, ret->sha256);
 }
 
 void learner_obey(Learner *l, const Order *order, Answer *ret) {

@@ -47,7 +47,6 @@ typedef struct Learner {
         uint32_t *banks;      /* [blocks]: of the version that each rollout was acted with */
         uint64_t take_nsec;   /* CPU of serving and taking since the last update */
         Statistics statistics;
-        uint8_t policy_sha256[32];
         uint64_t reserved_bytes; /* kept free for the job's last checkpoint */
         int checkpoint_error;    /* of the newest one; 0: it was written */
         /* other versions that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
@@ -62,7 +61,7 @@ Learner *learner_free(Learner *learner);
 /* Carries out one order and fills the answer; sentences about what failed go to stderr. */
 void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
-/* learner/publish.c: the newest policy into a bank, and its hash into policy_sha256. */
+/* learner/publish.c: the newest policy into a bank. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
 /* Hashes the parameters as floats, then mean, variance and count of the observations as doubles, all
  * little-endian. */

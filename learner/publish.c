@@ -51,7 +51,6 @@ void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) 
         l->policy_version = policy_version;
         l->policy_bank = policy_bank;
         l->statistics.policy_version = policy_version;
-        learner_hash_policy(l, l->policy_sha256);
 
         *(PolicyHead *) bank = (PolicyHead){
                 .policy_version = policy_version,

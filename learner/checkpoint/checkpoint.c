@@ -308,6 +308,8 @@ static void describe_settings(Description *d, const JobSettings *settings) {
 }
 
 static void describe(Description *d, const Learner *l) {
+        uint8_t sha256[32];
+
         (void) snprintf(describe_text(d, METADATA_FORMAT), SETTING_TEXT_MAX, CHECKPOINT_FORMAT "%u",
                         CHECKPOINT_FORMAT_NEWEST);
         (void) snprintf(describe_text(d, METADATA_ARITHMETIC), SETTING_TEXT_MAX, "%u", ARITHMETIC);
@@ -317,7 +319,8 @@ static void describe(Description *d, const Learner *l) {
         d->rows[d->n++] = (MetadataRow){ METADATA_ENVIRONMENT, l->context.page->spec.name };
         (void) snprintf(describe_text(d, METADATA_ROUND), SETTING_TEXT_MAX, "%" PRIu64, l->round);
         (void) snprintf(describe_text(d, METADATA_POLICY), SETTING_TEXT_MAX, "%" PRIu64, l->policy_version);
-        sha256_print(l->policy_sha256, describe_text(d, METADATA_POLICY_SHA256));
+        learner_hash_policy(l, sha256);
+        sha256_print(sha256, describe_text(d, METADATA_POLICY_SHA256));
         describe_settings(d, l->context.settings);
 }
 

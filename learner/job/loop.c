@@ -331,6 +331,6 @@ const FusedFault *fused_fault(const Fused *fused) {
         return &fused->fault;
 }
 
-const uint8_t *fused_policy_sha256(const Fused *fused) {
-        return fused->learner->policy_sha256;
+void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]) {
+        learner_hash_policy(fused->learner, ret_sha256);
 }

@@ -38,4 +38,4 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
 const FusedFault *fused_fault(const Fused *fused);
-const uint8_t *fused_policy_sha256(const Fused *fused); /* [32]: of the newest policy */
+void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]); /* the newest one */

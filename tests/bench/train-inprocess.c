@@ -173,6 +173,7 @@ int main(int argc, char *argv[]) {
         JobSettings settings;
         const ActordEnv *env;
         Statistics statistics;
+        uint8_t sha256[32];
         uint64_t n_rounds = 0;
         double evaluation, best = -INFINITY;
         Fused *fused;
@@ -204,12 +205,13 @@ int main(int argc, char *argv[]) {
         starts_play(fused);
         printf("seed %" PRIu64 ": return %.4f after %" PRIu64 " steps in %.3f s: ", settings.seed,
                         statistics.return_mean, statistics.n_env_steps, now_sec(CLOCK_MONOTONIC) - start);
+        fused_hash_policy(fused, sha256);
         printf("act %.3f, learn %.3f (%.3f ms a round), CPU %.3f; policy ", (double) total.actors_nsec / 1e9,
                         (double) total.learner_nsec / 1e9,
                         (double) total.learner_nsec / (double) n_rounds / 1e6,
                         now_sec(CLOCK_PROCESS_CPUTIME_ID));
         for (unsigned i = 0; i < 8; i++)
-                printf("%02x", fused_policy_sha256(fused)[i]);
+                printf("%02x", sha256[i]);
         printf("\n");
         (void) fflush(stdout);
         (void) fused_free(fused);

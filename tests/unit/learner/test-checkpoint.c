@@ -39,7 +39,7 @@ static void test_round_trip(void) {
                 sha256_init(&sha);
                 sha256_update(&sha, n, content);
                 sha256_digest(&sha, 32, sha256);
-                g_assert_cmpmem(sha256, 32, written.sha256, 32);
+                g_assert_cmpmem(sha256, 32, written.file_sha256, 32);
                 g_assert_cmpuint(*(uint64_t *) content % 8, ==, 0);
                 g_free(content);
         }

@@ -147,7 +147,8 @@ static void test_program(void) {
                                                            .ordinal = round,
                                                            .policy_version = round,
                                                            .policy_bank = round + 1,
-                                                           .n_actors = 2 });
+                                                           .n_actors = 2,
+                                                           .hashes = true });
                 g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
                 g_assert_cmpuint(answer.policy_version, ==, round + 1);
                 g_assert_cmpuint(policy_bank(p.bed.policy, &p.bed.page.policy, round + 1)->policy_version,

@@ -139,7 +139,7 @@ static void learn(const char *sections, uint8_t ret_sha256[32]) {
 
                 g_assert_cmpint(fused_round(fused, counts[i], &statistics, &times), ==, 0);
         }
-        memcpy(ret_sha256, fused_policy_sha256(fused), 32);
+        fused_hash_policy(fused, ret_sha256);
         fused_free(fused);
 }
 
