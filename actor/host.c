@@ -227,7 +227,8 @@ int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_o
         if (r < 0)
                 return r;
         if (host->own)
-                company_join(host->context->page, host->own, NULL, ret_observations);
+                company_join(host->context->settings, host->context->page, host->own, NULL,
+                                ret_observations);
         return 0;
 }
 
@@ -244,6 +245,7 @@ int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_ob
         if (r < 0)
                 return r;
         if (host->own)
-                company_join(host->context->page, host->own, host->action, ret_observations);
+                company_join(host->context->settings, host->context->page, host->own, host->action,
+                                ret_observations);
         return 0;
 }

@@ -48,7 +48,8 @@ typedef struct Layer {
         /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
         char name[32];
         uint32_t kind, activation, output;
-        uint32_t input;                         /* index of the layer it reads; own index: the observation */
+        uint32_t input;                         /* index of the layer it reads; own index: the
+                                                 * first n_in numbers of the observation */
         uint32_t n_in, n_out;                   /* numbers that it reads and writes, of one row */
         /* DENSE: n_out, n_in; CONVOLUTION: channels, and the numbers of a square in all channels read */
         uint32_t n_units, n_reads;

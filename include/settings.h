@@ -38,7 +38,7 @@
 #define ALGORITHMS(X)                                                                               \
         X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")           \
         X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac") X(REBEL, "rebel") X(BC, "bc")           \
-        X(TD3_BC, "td3-bc") X(PHYDRL, "phydrl") X(SIMPPO, "simppo")
+        X(TD3_BC, "td3-bc") X(PHYDRL, "phydrl") X(SIMPPO, "simppo") X(MAPPO, "mappo")
 #define DISTRIBUTIONS(X)                                                                                    \
         X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")   \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")

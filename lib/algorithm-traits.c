@@ -14,7 +14,8 @@
 #define CONTINUOUS    (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
 #define REGULATED     (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act beside a controller */
 #define OFFLINE       (BIT(BC) | BIT(TD3_BC))
-#define PROXIMAL      (BIT(PPO) | BIT(SIMPPO))
+#define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* see other agents */
+#define PROXIMAL      (BIT(PPO) | COMPANIES)
 #define ACTOR_CRITICS (PROXIMAL | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 #define ON_POLICY     (ACTOR_CRITICS | BIT(REBEL))
 
@@ -57,8 +58,10 @@ static const AlgorithmRow rows[_ALGORITHM_MAX] = {
         [ALGORITHM_PHYDRL] = { .store = STORE_REPLAY, .stale = true, .regulated = true,
                                .acting = ACTING_DETERMINISTIC,
                                .networks = { THE_POLICY(FOLLOWS_AVERAGE), CRITICS(1) } },
-        [ALGORITHM_SIMPPO] = { .store = STORE_ROLLOUT, .company = true,
+        [ALGORITHM_SIMPPO] = { .store = STORE_ROLLOUT, .company = COMPANY_MEANS,
                                .networks = { THE_POLICY(FOLLOWS_NONE) } },
+        [ALGORITHM_MAPPO] = { .store = STORE_ROLLOUT, .company = COMPANY_ALL,
+                              .networks = { THE_POLICY(FOLLOWS_NONE) } },
 };
 /* clang-format on */
 
@@ -87,7 +90,7 @@ static const struct {
         { SETTING_Learner_ObservationClip, ON_POLICY | OFFLINE },
         { SETTING_Learner_NormalizeRewards, ACTOR_CRITICS },
         { SETTING_Learner_RewardClip, ACTOR_CRITICS },
-        { SETTING_Learner_SharedNetwork, ACTOR_CRITICS },
+        { SETTING_Learner_SharedNetwork, ACTOR_CRITICS & ~BIT(MAPPO) },
         { SETTING_Learner_LogStdInit, ON_POLICY | BIT(BC) },
         { SETTING_Learner_Curvature, ACTOR_CRITICS },
         { SETTING_Learner_CurvatureRows, ACTOR_CRITICS },
@@ -122,7 +125,7 @@ static const struct {
         { SETTING_Learner_Alpha, REGULATED },
         { SETTING_Learner_SafetySet, REGULATED },
         { SETTING_Learner_ResidualScale, REGULATED & ~BIT(PPO) },
-        { SETTING_Learner_Convolutions, (ON_POLICY & ~BIT(SIMPPO)) | BIT(DQN) },
+        { SETTING_Learner_Convolutions, (ON_POLICY & ~COMPANIES) | BIT(DQN) },
 };
 
 const AlgorithmRow *algorithm_row(uint32_t algorithm) {

@@ -49,13 +49,19 @@ typedef struct NetworkRow {
 
 #define NETWORKS_MAX 4u /* rows of an algorithm */
 
+/* What an agent sees of the other agents: lib/company.h. */
+typedef enum Company {
+        COMPANY_NONE,
+        COMPANY_MEANS, /* means over them */
+        COMPANY_ALL,   /* their observations, which the value alone reads */
+} Company;
+
 typedef struct AlgorithmRow {
         uint32_t store;
         bool stale;   /* may learn from what an older version of the policy did */
         bool offline; /* learns from Dataset=: actors read episodes, and act in evaluations alone */
-        uint32_t acting;
+        uint32_t acting, company;
         bool regulated; /* learns beside a controller, inside an envelope: lib/regulation.h */
-        bool company;   /* an agent sees means over the other agents: lib/company.h */
         bool pairs;     /* learns from pairs of rollouts that begin in one state: lib/pair.h */
         bool no_value;  /* the policy has probabilities alone, and estimates no value beside them */
         NetworkRow networks[NETWORKS_MAX];

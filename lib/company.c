@@ -19,18 +19,20 @@ static uint64_t action_numbers(const ActordSpace *action) {
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret) {
         const ActordSpace *own = &spec->observation, *action = &spec->action;
         ActordEnvSpec joined = *spec;
+        uint32_t company = algorithm_row(settings->algorithm)->company;
         uint64_t n;
 
         assert(settings);
         assert(ret);
 
-        if (!algorithm_row(settings->algorithm)->company) {
+        if (company == COMPANY_NONE) {
                 *ret = joined;
                 return 0;
         }
         if (own->kind != ACTORD_BOX || own->element != ACTORD_F32 || spec->stack > 0)
                 return -ECHRNG;
-        n = 2 * space_numbers(own) + action_numbers(action);
+        n = company == COMPANY_ALL ? spec->n_agents * space_numbers(own)
+                                   : 2 * space_numbers(own) + action_numbers(action);
         if (n > UINT32_MAX)
                 return -E2BIG;
 
@@ -39,9 +41,15 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
                 .element = ACTORD_F32,
                 .n_dims = 1,
                 .shape = { (uint32_t) n },
-                .low = fmin(own->low, action->kind == ACTORD_BOX ? fmin(action->low, 0) : 0),
-                .high = fmax(own->high, action->kind == ACTORD_BOX ? fmax(action->high, 0) : 1),
+                .low = own->low,
+                .high = own->high,
         };
+        if (company == COMPANY_MEANS) {
+                joined.observation.low =
+                                fmin(own->low, action->kind == ACTORD_BOX ? fmin(action->low, 0) : 0);
+                joined.observation.high =
+                                fmax(own->high, action->kind == ACTORD_BOX ? fmax(action->high, 0) : 1);
+        }
         *ret = joined;
         return 0;
 }
@@ -60,12 +68,21 @@ static double number_of(const JobPage *page, const float *own, const void *actio
         return ((const float *) actions)[a * space_numbers(action) + k];
 }
 
-void company_join(const JobPage *page, const float *own, const void *actions, float *ret) {
+static void join_all(const JobPage *page, const float *own, float *ret) {
+        uint64_t n = page->n_own, n_agents = page->spec.n_agents;
+
+        for (uint64_t a = 0; a < n_agents; a++) {
+                uint64_t n_after = (n_agents - a) * n, n_before = a * n;
+                float *joined = ret + a * n_agents * n;
+
+                memcpy(joined, own + n_before, n_after * sizeof(float));
+                memcpy(joined + n_after, own, n_before * sizeof(float));
+        }
+}
+
+static void join_means(const JobPage *page, const float *own, const void *actions, float *ret) {
         const ActordSpace *space = &page->spec.observation;
         uint64_t n = space_numbers(space), n_others = page->spec.n_agents - 1;
-
-        assert(own);
-        assert(n >= page->n_own);
 
         for (uint32_t a = 0; a < page->spec.n_agents; a++)
                 memcpy(ret + a * n, own + a * page->n_own, page->n_own * sizeof(float));
@@ -82,4 +99,16 @@ void company_join(const JobPage *page, const float *own, const void *actions, fl
                         ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
                 }
         }
+}
+
+void company_join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
+                float *ret) {
+        assert(settings);
+        assert(own);
+        assert(space_numbers(&page->spec.observation) >= page->n_own);
+
+        if (algorithm_row(settings->algorithm)->company == COMPANY_ALL)
+                join_all(page, own, ret);
+        else
+                join_means(page, own, actions, ret);
 }

@@ -6,6 +6,11 @@
  * choices, the mean has a number for each choice: the share of the others that took it. An agent without
  * others sees zeros there, as each agent does for actions in the first step of an episode.
  *
+ * Or behind its own lie the observations of the others, of the agent with the next number first and after
+ * the last agent the first, which an algorithm's value reads and its policy does not: a centralised critic
+ * ("The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", Yu et al., NeurIPS 2022). Such a
+ * value has one shape for one number of agents.
+ *
  * Everything but the environment itself works on the joined observation, as if the environment had written
  * it. */
 #pragma once
@@ -18,5 +23,6 @@
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret);
 
 /* own: float [n_agents][page->n_own]; actions: [n_agents] as the environment gets them, or NULL before the
- * first step; ret: float [n_agents][joined]. */
-void company_join(const JobPage *page, const float *own, const void *actions, float *ret);
+ * first step, which are not read where actions are not joined; ret: float [n_agents][joined]. */
+void company_join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
+                float *ret);

@@ -79,7 +79,10 @@ static bool layer_possible(const Network *network, uint32_t i) {
         if (layer->kind > LAYER_CONVOLUTION || network->layers[layer->input].kind == LAYER_PARAMETER)
                 return false;
 
-        n_in = layer->input == i ? network->n_observation : network->layers[layer->input].n_out;
+        /* A layer may read the first numbers of an observation alone. */
+        n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
+        if (layer->input == i && (n_in < 1 || n_in > network->n_observation))
+                return false;
         if (layer->kind == LAYER_DENSE ? layer->n_units != layer->n_out || layer->n_reads != n_in
                                        : !convolution_possible(layer))
                 return false;
@@ -271,7 +274,7 @@ void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *
 /* Adds to y [n_rows] of layer i what its weights make of x, whose rows lie x_stride apart; y is padded to
  * LANES, and what is beyond its last number becomes nothing of use. */
 static void rows_add(const Forward *forward, const float *parameters, uint32_t i, const float *x,
-                size_t n_rows, float *y) {
+                size_t x_stride, size_t n_rows, float *y) {
         const Layer *layer = &forward->network.layers[i];
 
         for (size_t o = 0; o < layer->n_units; o += PANEL) {
@@ -287,7 +290,7 @@ static void rows_add(const Forward *forward, const float *parameters, uint32_t i
                                 .n = (uint32_t) n,
                                 .k = layer->n_reads,
                                 .a = x,
-                                .a_m = padded(layer->n_reads),
+                                .a_m = x_stride,
                                 .a_k = 1,
                                 .b = panel,
                                 .b_k = n,
@@ -366,7 +369,8 @@ static void squares_forward(Forward *forward, const float *parameters, uint32_t 
                                         forward->squares + k * padded(layer->n_reads));
                 }
                 memset(forward->units, 0, n * units_stride * sizeof(float));
-                rows_add(forward, parameters, i, forward->squares, n, forward->units);
+                rows_add(forward, parameters, i, forward->squares, padded(layer->n_reads), n,
+                                forward->units);
                 for (size_t k = 0; k < n; k++) {
                         const float *units = forward->units + k * units_stride;
                         float *to = y + (first + k) / n_squares * y_stride + (first + k) % n_squares;
@@ -381,6 +385,7 @@ static void layer_forward(Forward *forward, const float *parameters, uint32_t i,
         const Layer *layer = &forward->network.layers[i];
         const float *x = layer->input == i ? forward->observation : forward->outputs[layer->input];
         size_t stride = padded(layer->n_out);
+        size_t x_stride = padded(layer->input == i ? forward->network.n_observation : layer->n_in);
         float *y = forward->outputs[i];
 
         if (layer->kind == LAYER_CONVOLUTION)
@@ -388,7 +393,7 @@ static void layer_forward(Forward *forward, const float *parameters, uint32_t i,
         else {
                 for (size_t r = 0; r < n_rows; r++)
                         memcpy(y + r * stride, parameters + layer->bias_at, layer->n_out * sizeof(float));
-                rows_add(forward, parameters, i, x, n_rows, y);
+                rows_add(forward, parameters, i, x, x_stride, n_rows, y);
         }
         kernel_activate(y, n_rows * stride, layer->activation);
 }

@@ -16,7 +16,9 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-static Layer *network_append(Network *network, LayerKind kind, LayerOutput output, uint32_t input) {
+/* n_read: the numbers of an observation that a layer without another before it reads, from the first on. */
+static Layer *network_append(
+                Network *network, LayerKind kind, LayerOutput output, uint32_t input, uint32_t n_read) {
         uint32_t i = network->n_layers++;
         Layer *layer = &network->layers[i];
 
@@ -27,7 +29,7 @@ static Layer *network_append(Network *network, LayerKind kind, LayerOutput outpu
         layer->output = output;
         layer->input = input;
         if (kind != LAYER_PARAMETER)
-                layer->n_in = input == i ? network->n_observation : network->layers[input].n_out;
+                layer->n_in = input == i ? n_read : network->layers[input].n_out;
         return layer;
 }
 
@@ -40,8 +42,9 @@ static void layer_place(Network *network, Layer *layer, uint32_t n_units, uint32
         network->n_parameters = layer->bias_at + n_units;
 }
 
-static Layer *network_append_dense(Network *network, LayerOutput output, uint32_t input, uint32_t n_out) {
-        Layer *layer = network_append(network, LAYER_DENSE, output, input);
+static Layer *network_append_dense(
+                Network *network, LayerOutput output, uint32_t input, uint32_t n_read, uint32_t n_out) {
+        Layer *layer = network_append(network, LAYER_DENSE, output, input, n_read);
 
         layer->n_out = n_out;
         layer_place(network, layer, n_out, layer->n_in);
@@ -49,7 +52,7 @@ static Layer *network_append_dense(Network *network, LayerOutput output, uint32_
 }
 
 static void network_append_log_std(Network *network, const char *name) {
-        Layer *layer = network_append(network, LAYER_PARAMETER, OUTPUT_LOG_STD, network->n_layers);
+        Layer *layer = network_append(network, LAYER_PARAMETER, OUTPUT_LOG_STD, network->n_layers, 0);
 
         layer->n_out = network->n_action;
         layer_place(network, layer, network->n_action, 0);
@@ -131,7 +134,7 @@ static int network_append_convolutions(Network *network, const JobSettings *sett
         for (uint32_t k = 0; k < settings->convolutions.n; k++) {
                 uint32_t channels = settings->convolutions.layers[k].channels, kernel;
                 Layer *layer = network_append(network, LAYER_CONVOLUTION, OUTPUT_HIDDEN,
-                                k == 0 ? network->n_layers : network->n_layers - 1);
+                                k == 0 ? network->n_layers : network->n_layers - 1, network->n_observation);
                 Convolution *c = &layer->convolution;
 
                 *c = image;
@@ -161,8 +164,8 @@ static uint32_t dense_number(const JobSettings *settings, uint32_t k) {
 
 /* Convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last, or a negative
  * errno. */
-static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
-                const char *prefix) {
+static int network_append_trunk_of(Network *network, const JobSettings *settings, const ActordSpace *space,
+                const char *prefix, uint32_t n_read) {
         bool first = settings->convolutions.n == 0;
         int r;
 
@@ -177,17 +180,23 @@ static int network_append_trunk(Network *network, const JobSettings *settings, c
                         return -EINVAL;
                 if (settings->hidden_layers.values[k] > FORWARD_SCRATCH_MAX)
                         return -E2BIG;
-                layer_is_hidden(network_append_dense(network, OUTPUT_HIDDEN, input,
+                layer_is_hidden(network_append_dense(network, OUTPUT_HIDDEN, input, n_read,
                                                 settings->hidden_layers.values[k]),
                                 settings, prefix, dense_number(settings, k));
         }
         return (int) network->n_layers - 1;
 }
 
+/* The same, of whole observations. */
+static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
+                const char *prefix) {
+        return network_append_trunk_of(network, settings, space, prefix, network->n_observation);
+}
+
 /* number < 0: a head of a shared trunk, which is no member of a sequence. */
 static void network_append_head(Network *network, LayerOutput output, const char *prefix, int number,
                 uint32_t input, uint32_t n_out, double gain) {
-        Layer *layer = network_append_dense(network, output, input, n_out);
+        Layer *layer = network_append_dense(network, output, input, 0, n_out);
 
         layer->activation = LAYER_NONE;
         layer->init_gain = gain;
@@ -264,14 +273,20 @@ static int network_derive_values(const JobSettings *settings, const ActordSpace 
 }
 
 static int network_derive_actor_critic(
-                const JobSettings *settings, const ActordSpace *space, Network *network) {
+                const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+        const ActordSpace *space = &spec->observation;
         const char *actor = network->act == ACT_GAUSSIAN ? "actor_mean" : "actor";
+        uint32_t n_read = network->n_observation;
         int trunk, number = -1;
 
         if (!settings->shared_network)
                 number = (int) dense_number(settings, settings_hidden_layers(settings));
 
-        trunk = network_append_trunk(network, settings, space, settings->shared_network ? "network" : actor);
+        /* The critic reads all agents' observations, and the actor its own, which is the first. */
+        if (algorithm_row(settings->algorithm)->company == COMPANY_ALL)
+                n_read /= spec->n_agents;
+        trunk = network_append_trunk_of(
+                        network, settings, space, settings->shared_network ? "network" : actor, n_read);
         if (trunk < 0)
                 return trunk;
         network_append_head(
@@ -393,7 +408,7 @@ int network_derive_beside(
 
 static int network_derive_layers(const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
         switch ((ActsBy) algorithm_row(settings->algorithm)->acting) {
-        case ACTING_DISTRIBUTION: return network_derive_actor_critic(settings, &spec->observation, network);
+        case ACTING_DISTRIBUTION: return network_derive_actor_critic(settings, spec, network);
         case ACTING_VALUES: return network_derive_values(settings, &spec->observation, network);
         case ACTING_DETERMINISTIC: return network_derive_deterministic(settings, spec, network);
         case ACTING_SQUASHED: return network_derive_squashed(settings, spec, network);

@@ -63,8 +63,8 @@
                    "22 small letters, digits and _, a name twice, or no function metrics()")                \
         X(SLOTS, "n_agents: each agent has a slot, so [Actor] EnvsPerActor= must be a multiple of it")      \
         X(PAIRED_AGENTS, "n_agents: rebel compares rollouts of one agent; ppo would work")                  \
-        X(COMPANY, "observation: simppo takes means over agents, which need a BOX of float32 that is no "   \
-                   "stack of frames; ppo would work")
+        X(COMPANY, "observation: simppo takes means over agents and mappo joins them, which need a BOX of " \
+                   "float32 that is no stack of frames; ppo would work")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,

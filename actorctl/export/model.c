@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "actorctl/recording/policy.h"
+#include "lib/algorithm-traits.h"
 #include "lib/company.h"
 #include "lib/network.h"
+#include "lib/slot.h"
 
 static bool are_finite(const float *values, size_t n) {
         size_t i = 0;
@@ -59,6 +61,11 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                          "earlier checkpoint",
                                 checkpoint->name);
                 return STATUS_USAGE;
+        }
+        /* What lies behind an agent's own observation is for the value alone, which is not exported. */
+        if (algorithm_row(model->settings.algorithm)->company == COMPANY_ALL) {
+                model->spec = said.spec;
+                model->network.n_observation = (uint32_t) space_numbers(&said.spec.observation);
         }
         return STATUS_OK;
 }

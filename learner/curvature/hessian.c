@@ -107,7 +107,9 @@ int hessian_new(const Network *network, Threads *threads, uint32_t rows_max, Hes
 static const double *layer_input(const Hessian *h, uint32_t i, uint32_t shard) {
         const Layer *l = &h->network->layers[i];
 
-        return shard_columns(l->input == i ? h->input : h->layers[l->input].y, l->n_in, shard);
+        /* A layer may read the first columns of an observation alone. */
+        return l->input == i ? shard_columns(h->input, h->network->n_observation, shard)
+                             : shard_columns(h->layers[l->input].y, l->n_in, shard);
 }
 
 /* c [m][n] (+)= a b; each of a and b may be stored transposed. */

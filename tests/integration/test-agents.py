@@ -124,6 +124,31 @@ def mean_field():
         equal(others("simppo", *how, **kw).policy_sha256, calm.policy_sha256, f"{how} with {len(killer.killed)} kills")
 
 
+@story("the critic of mappo sees the other agents and its policy does not; it learns, and comes to one policy whatever is killed and however it is run")
+def centralised():
+    killer = Killer("actord-actor", low=0.01, high=0.05)
+    calm = train("Job.Algorithm=mappo")
+    share = [row["return_round"] / row["episode_steps"] for row in rounds(calm)]
+    assert share[0] < 0.7 and share[-1] > 0.8, share
+    for how, kw in [((), {"during": killer}), (("Actor.Processes=1", "Learner.Threads=2"), {}), (("Distribution.Policy=central",), {})]:
+        equal(train("Job.Algorithm=mappo", *how, **kw).policy_sha256, calm.policy_sha256, f"{how} with {len(killer.killed)} kills")
+    many = [run(conf("faas:7", "many"), "Job.Algorithm=mappo", "Environment.Agents=3", "Job.StopSteps=1536", *how).policy_sha256
+            for how in ((), ("Distribution.Policy=fused",))]
+    equal(many[0], many[1], "three functions in processes of their own and in the learner's")
+    four = run_of(run(conf("faas:3", "four"), "Job.Algorithm=mappo", "Environment.Agents=4", "Actor.EnvsPerActor=4", "Job.StopSteps=512",
+                      "Actor.RolloutSteps=64", "Learner.NormalizeObservations=yes"))
+    r = ctl("eval", four, "--episodes=1", "--set", "Environment.Agents=2")
+    assert r.status != 0 and "shape" in r.err, (r.status, r.err)
+    header = os.path.join(STATE, "mappo.h")
+    equal(ctl("export", four, "--format=header", "--output=" + header).status, 0, "an export")
+    text = open(header).read()
+    assert "#define POLICY_OBSERVATIONS 6 " in text and re.search(r"mean\w*\[6\]", text), text[:2000]
+    last = rounds(others("mappo"))[-1]
+    assert 0.4 < last["return_round"] / last["episode_steps"] < 0.6, last
+    r = ctl("verify", conf(shared_library(SOURCE), "agents"), "--set", "Job.Algorithm=mappo", "--set", "Learner.SharedNetwork=yes")
+    assert r.status != 0 and "SharedNetwork=" in r.err + r.out, (r.status, r.err, r.out)
+
+
 @story("a policy of simppo has one shape among any number of agents, also trained alone; images are refused with a reason")
 def scales():
     sets = ("Job.Algorithm=simppo", "Environment.Neighbours=0", "Actor.EnvsPerActor=2", "Job.StopSteps=1024", "Actor.RolloutSteps=128")

@@ -18,6 +18,7 @@ JOBS = {
     "cartpole-impala": ("Job.StopSteps=1000", "Job.StopReturn="),
     "cartpole-impact": ("Job.StopSteps=1000", "Job.StopReturn="),
     "cartpole-rebel": ("Job.StopSteps=2048", "Job.StopReturn="),
+    "faas-mappo": ("Job.StopSteps=4096", "Evaluation.Episodes=0"),
     # Fewer units than published, so that it is short.
     "pendulum-ddpg": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
     "pendulum-td3": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),

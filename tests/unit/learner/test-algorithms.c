@@ -225,6 +225,8 @@ int main(int argc, char *argv[]) {
                                 .no_choices = true },
                 { "simppo", "Epochs=2\nMinibatchSize=96\nNormalizeObservations=yes",
                                 "Epochs=4\nMinibatchSize=64", 80, true },
+                { "mappo", "Epochs=2\nMinibatchSize=96\nNormalizeObservations=yes",
+                                "Epochs=4\nMinibatchSize=64", 80, true },
         };
 
         /* One of each store. */

@@ -54,6 +54,7 @@ typedef struct Case {
         uint32_t n_choices;
         uint32_t shape[3]; /* of an image; 0: three numbers */
         uint32_t element;
+        uint32_t n_agents; /* 0: 1 */
 } Case;
 
 static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
@@ -65,6 +66,7 @@ static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
+        spec.n_agents = MAX(c->n_agents, 1);
         if (c->shape[0] > 0) {
                 spec.observation.element = c->element;
                 spec.observation.n_dims = c->shape[2] > 0 ? 3 : 2;
@@ -132,6 +134,7 @@ int main(int argc, char *argv[]) {
                                 "SharedNetwork=yes\nValueClip=0.1\nKLWeight=0.3\nEntropyWeight=0.05\n"
                                 "MaxGradNorm=0",
                                 0 },
+                { "mappo", "[Job]\nAlgorithm=mappo", 3, .n_agents = 3 },
                 { "convolution", "Convolutions=3x3/2+1 4x2\nHiddenLayers=4\nSharedNetwork=yes\nClip=0.1", 3,
                                 { 2, 5, 5 }, ACTORD_F32 },
                 { "convolution-channels-last", "Convolutions=2x3/1 3x2/2+1\nHiddenLayers=3", 3, { 5, 6, 2 },

@@ -210,7 +210,7 @@ static void jacobi_extremes(double *m, uint32_t n, double *ret_min, double *ret_
 
 typedef struct Case {
         const char *name, *update, *settings;
-        uint32_t n_choices;
+        uint32_t n_choices, n_agents; /* n_agents 0: 1 */
 } Case;
 
 #define MINIBATCH "Updates=full-batch\nMinibatchSize=42\n"
@@ -225,6 +225,7 @@ static Answer learn(Bed *bed, const Case *c) {
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
+        spec.n_agents = MAX(c->n_agents, 1);
         bed_start(bed, sections, &spec);
         bed_take_all(bed, 2, 0, 7);
         return bed_learn(bed, 0, 2);
@@ -337,6 +338,8 @@ int main(int argc, char *argv[]) {
                 { "a2c", "", "EntropyWeight=0.25\n[Job]\nAlgorithm=a2c", 3 },
                 { "impala-shared", MINIBATCH, "SharedNetwork=yes\n[Job]\nAlgorithm=impala", 0 },
                 { "impact", EPOCHS, "EntropyWeight=0.25\n[Job]\nAlgorithm=impact", 0 },
+                /* The policy reads three of the nine numbers that the value reads. */
+                { "mappo", EPOCHS, "NormalizeObservations=yes\n[Job]\nAlgorithm=mappo", 3, 3 },
                 { "gaussian-value-clip", EPOCHS, "ValueClip=0.05\nValueWeight=2", 0 },
         };
 

@@ -14,7 +14,8 @@ static ActordEnvSpec spec_make(uint32_t n_agents) {
         };
 }
 
-static const JobSettings simppo = { .algorithm = ALGORITHM_SIMPPO }, ppo = { .algorithm = ALGORITHM_PPO };
+static const JobSettings simppo = { .algorithm = ALGORITHM_SIMPPO }, ppo = { .algorithm = ALGORITHM_PPO },
+                         mappo = { .algorithm = ALGORITHM_MAPPO };
 
 static JobPage page_make(const ActordEnvSpec *spec) {
         JobPage page = { .n_own = 2 };
@@ -33,16 +34,30 @@ static void test_means(void) {
         float joined[3 * 7];
 
         g_assert_cmpuint(page.spec.observation.shape[0], ==, 7);
-        company_join(&page, own, choices, joined);
+        company_join(&simppo, &page, own, choices, joined);
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 
         /* In the first step no agent has acted. */
-        company_join(&page, own, NULL, joined);
+        company_join(&simppo, &page, own, NULL, joined);
         for (int a = 0; a < 3; a++) {
                 g_assert_cmpmem(joined + 7 * a, 4 * sizeof(float), expected + 7 * a, 4 * sizeof(float));
                 for (int k = 4; k < 7; k++)
                         g_assert_cmpfloat((double) joined[7 * a + k], ==, 0);
         }
+}
+
+static void test_all(void) {
+        static const float own[] = { 1, 2, -1, 4, 3, 0 };
+        static const float expected[] = { 1, 2, -1, 4, 3, 0, -1, 4, 3, 0, 1, 2, 3, 0, 1, 2, -1, 4 };
+        ActordEnvSpec spec = spec_make(3);
+        JobPage page = { .n_own = 2 };
+        float joined[18];
+
+        g_assert_cmpint(company_spec(&mappo, &spec, &page.spec), ==, 0);
+        g_assert_cmpuint(page.spec.observation.shape[0], ==, 6);
+        g_assert_cmpfloat(page.spec.observation.high, ==, 4);
+        company_join(&mappo, &page, own, NULL, joined);
+        g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
 static void test_alone(void) {
@@ -52,7 +67,7 @@ static void test_alone(void) {
         JobPage page = page_make(&spec);
         float joined[7];
 
-        company_join(&page, own, &choice, joined);
+        company_join(&simppo, &page, own, &choice, joined);
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
@@ -66,7 +81,7 @@ static void test_continuous(void) {
         page = page_make(&spec);
         g_assert_cmpfloat(page.spec.observation.low, ==, -2);
         g_assert_cmpfloat(page.spec.observation.high, ==, 5);
-        company_join(&page, own, actions, joined);
+        company_join(&simppo, &page, own, actions, joined);
         g_assert_cmpfloat((double) joined[4], ==, 5);
         g_assert_cmpfloat((double) joined[9], ==, -2);
 }
@@ -84,7 +99,7 @@ static void test_many(void) {
                         own[k] = i % 2 ? 4 : (float) g_test_rand_double_range(-1, 4);
                 for (size_t a = 0; a < G_N_ELEMENTS(choices); a++)
                         choices[a] = g_test_rand_int_range(0, 3);
-                company_join(&page, own, choices, joined);
+                company_join(&simppo, &page, own, choices, joined);
                 for (size_t k = 0; k < G_N_ELEMENTS(joined); k++) {
                         g_assert_cmpfloat((double) joined[k], >=, -1);
                         g_assert_cmpfloat((double) joined[k], <=, 4);
@@ -110,6 +125,7 @@ static void test_refused(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/company/means", test_means);
+        g_test_add_func("/company/all", test_all);
         g_test_add_func("/company/alone", test_alone);
         g_test_add_func("/company/continuous", test_continuous);
         g_test_add_func("/company/many", test_many);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games" (Yu et al., NeurIPS 2022): PPO in
+ * which the value reads the observations of all agents, and the policy its own agent's. lib/company.h joins
+ * them and lib/network.c lets each read its part; here is nothing but PPO. */
+#include "learner/algorithm/ppo.h"
+
+const Algorithm algorithm_MAPPO = {
+        .name = "mappo",
+        .init = ppo_init,
+        .learn = ppo_learn,
+        .loss = ppo_plain,
+};
