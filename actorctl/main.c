@@ -65,7 +65,8 @@ const Verb verbs[] = {
                         "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
-                        "time on the emulated clock is the same under all.\n\n" RUN_IS },
+                        "time on the emulated clock is the same under all.\n"
+                        "--format=focus: the charges as CSV in FOCUS 1.2, for FinOps tools.\n\n" RUN_IS },
         { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
                         "money, environment steps, CPU time. Others' lines are shown to root alone.\n" },

@@ -2,15 +2,18 @@
 /* bill: prints both totals, every kind of charge and both clocks; and what the job would have cost
  * elsewhere, or by another price sheet. */
 #include <stdio.h>
+#include <string.h>
 
 #include "actorctl/view/bill-beside.h"
+#include "actorctl/view/bill-focus.h"
 #include "actorctl/job-open.h"
+#include "actorctl/job-settings.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* With --prices= `beside` is NULL, without it `own` is. */
+/* With --prices= `beside` is NULL, without it `own` is; with --format= both are. */
 typedef struct Bills {
         JobStatus job;
         JobBill *bill, *own;
@@ -77,11 +80,49 @@ static int fetch(const Options *options, Connection *connection, const char *pat
         if (r < 0)
                 return r;
         r = job_bill_fetch(connection, path, options->prices, &bills->bill);
-        if (r < 0)
+        if (r < 0 || options->format)
                 return r;
         if (options->prices)
                 return job_bill_fetch(connection, path, NULL, &bills->own);
         return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
+}
+
+static ExitStatus print_focus(
+                Connection *connection, const char *path, const char *word, const Bills *bills) {
+        g_autofree char *called = job_called(word);
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autoptr(GArray) settings = NULL;
+        const char *tag = "";
+
+        if (!bill_focus_check(bills->bill))
+                return STATUS_USAGE;
+        if (job_settings_fetch(connection, path, called, &settings) < 0)
+                return STATUS_FAILED;
+        for (guint i = 0; i < settings->len; i++) {
+                const JobSetting *row = &g_array_index(settings, JobSetting, i);
+
+                if (strcmp(row->section, "Job") == 0 && strcmp(row->key, "Tag") == 0)
+                        tag = row->value;
+        }
+        bill_focus_write(text, &bills->job, bills->bill, tag, (uint64_t) g_get_real_time());
+        fputs(text->str, stdout);
+        return STATUS_OK;
+}
+
+static ExitStatus check_usage(const Options *options) {
+        if (options->format && strcmp(options->format, "focus") != 0) {
+                complain("--format=%s: of a bill it must be focus", options->format);
+                return STATUS_USAGE;
+        }
+        if (options->format && (options->json != JSON_OFF || options->fleet)) {
+                complain("--format=focus is CSV of the charges alone: leave out --json and --fleet=");
+                return STATUS_USAGE;
+        }
+        if (options->prices && options->fleet) {
+                complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
 }
 
 ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
@@ -91,16 +132,17 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         ExitStatus status;
         int r;
 
-        if (options->prices && options->fleet) {
-                complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
-                return STATUS_USAGE;
-        }
+        status = check_usage(options);
+        if (status != STATUS_OK)
+                return status;
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
         r = fetch(options, connection, path, &bills);
         if (r < 0)
                 return status_of_error(r);
+        if (options->format)
+                return print_focus(connection, path, arguments[0], &bills);
         pager_open(options);
         if (options->json != JSON_OFF)
                 print_json(options, &bills);

@@ -137,12 +137,16 @@ void table_string(Table *table, const char *value) {
         table_cell(table, g_utf8_make_valid(value, -1), json_word(value));
 }
 
-void table_user(Table *table, uint32_t uid) {
+char *user_called(uint32_t uid) {
         const struct passwd *entry = getpwuid(uid);
-        char number[16];
 
-        snprintf(number, sizeof(number), "%u", uid);
-        table_string(table, entry ? entry->pw_name : number);
+        return entry ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
+}
+
+void table_user(Table *table, uint32_t uid) {
+        g_autofree char *called = user_called(uid);
+
+        table_string(table, called);
 }
 
 void table_unsigned(Table *table, uint64_t value) {

@@ -23,7 +23,8 @@ void table_spare(Table *table, const char *name);
 
 /* Adds the next cell, row by row. A number that is not finite is empty, or null. */
 void table_string(Table *table, const char *value);
-/* The name of a user, or the number of one without a name. */
+/* The name of a user, or the number of one without a name; g_free(). */
+char *user_called(uint32_t uid);
 void table_user(Table *table, uint32_t uid);
 void table_unsigned(Table *table, uint64_t value);
 void table_real(Table *table, double value, const char *format);

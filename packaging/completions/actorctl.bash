@@ -96,7 +96,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -A hostname -- "$word")
             return ;;
         --format)
-            mapfile -t COMPREPLY < <(compgen -W 'safetensors onnx header' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'safetensors onnx header focus' -- "$word")
             return ;;
     esac
 
@@ -126,7 +126,7 @@ _actorctl() {
                 runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend --host' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
-                bill) words='--fleet --prices --json --no-pager --no-legend --host' ;;
+                bill) words='--fleet --prices --format --json --no-pager --no-legend --host' ;;
                 '' | list) words='--all --job-state --sort --owner --tag --since --lines --json --no-pager --no-legend --host' ;;
                 status | show | quota | totals) words='--json --no-pager --no-legend --host' ;;
                 price) words='--json --no-pager --no-legend' ;;

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs that have ended are rows of the ledger: they are no longer enumerated, but answer every call and appear in lists."""
+import csv, datetime, decimal, io, math, pwd
+
 from bus import *
 from rows import fill
 
@@ -88,6 +90,60 @@ def tags():
         equal(sorted((r["tag"] or "", r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
         name = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip() or str(os.geteuid())
         equal({(r["user"], r["uid"]) for r in totals}, {(name, os.geteuid())}, "whose totals")
+
+
+FOCUS_MANDATORY = {"BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodStart", "BillingPeriodEnd", "ChargeCategory",
+                   "ChargeClass", "ChargeDescription", "ChargePeriodStart", "ChargePeriodEnd", "ContractedCost", "EffectiveCost", "InvoiceIssuerName",
+                   "ListCost", "PricingQuantity", "PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName"}
+
+
+@story("a bill as FOCUS 1.2 has the mandatory columns, a row for each charge, and costs that are quantity times unit price")
+def focus():
+    instant = lambda text: datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+    with Bus() as bus:
+        job = bus.submit(overrides=[*SHORT, ("Job.Tag", "thesis/ch-4")])
+        equal(bus.ended(job), "finished", "result")
+        bill = json.loads(bus.ctl("bill", str(job), "--json").out)
+        rows = list(csv.DictReader(io.StringIO(bus.ctl("bill", str(job), "--format=focus").out)))
+        equal(len(rows), len(bill["lines"]), "a row for each charge")
+        assert rows, "the job was charged"
+        billing = datetime.datetime.fromtimestamp(bus.get(job, "EndedUSec") / 1e6, datetime.timezone.utc).replace(tzinfo=None)
+        for row, line in zip(rows, bill["lines"]):
+            equal(FOCUS_MANDATORY - row.keys(), set(), "mandatory columns that it lacks")
+            equal({k for k in FOCUS_MANDATORY if not row[k]}, {"ChargeClass"}, "null only where FOCUS wants it: it is no correction")
+            cost = decimal.Decimal(row["BilledCost"])
+            equal({row[k] for k in ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")}, {row["BilledCost"]}, "one cost: there is no discount")
+            equal(float(row["BilledCost"]), line["amount"], "cost, with every digit")
+            for price in ("ListUnitPrice", "ContractedUnitPrice"):
+                product = decimal.Decimal(row["PricingQuantity"]) * decimal.Decimal(row[price])
+                assert abs(product - cost) <= abs(cost) * decimal.Decimal("1e-15"), (price, product, cost)
+            equal((float(row["PricingQuantity"]), row["PricingUnit"]), (line["quantity"], line["unit"]), "quantity")
+            equal((row["ConsumedQuantity"], row["ConsumedUnit"]), (row["PricingQuantity"], row["PricingUnit"]), "what was consumed")
+            equal((row["BillingCurrency"], row["x_PriceSheet"]), (bill["currency"], bill["price_sheet"]), "currency and sheet")
+            equal(row["BillingAccountId"], str(os.geteuid()), "account")
+            equal(row["BillingAccountName"], pwd.getpwuid(os.geteuid()).pw_name, "its name")
+            equal((row["ChargeCategory"], row["ChargeFrequency"], row["ServiceCategory"]), ("Usage", "Usage-Based", "AI and Machine Learning"), "words of FOCUS")
+            equal({row[k] for k in ("InvoiceIssuerName", "ProviderName", "PublisherName", "ServiceName")}, {"actord"}, "who charges")
+            equal(row["ChargeDescription"], f"{line['kind']} of job {job}", "description")
+            equal((row["ResourceId"], row["ResourceType"]), (str(job), "Job"), "resource")
+            equal(json.loads(row["Tags"]), {"tag": "thesis/ch-4"}, "tags")
+            first, next_month = instant(row["BillingPeriodStart"]), instant(row["BillingPeriodEnd"])
+            equal((first.day, next_month.day, (next_month - first).days > 27, first <= billing < next_month), (1, 1, True, True), "the month of its end")
+            start, end = instant(row["ChargePeriodStart"]), instant(row["ChargePeriodEnd"])
+            assert start <= billing < end and (end - start).total_seconds() < 600, (start, end, billing)
+        total = math.fsum(float(r["BilledCost"]) for r in rows)
+        assert math.isclose(total, bill["full"], rel_tol=1e-12), ("the sum is the full total", total, bill["full"])
+
+        euro = list(csv.DictReader(io.StringIO(bus.ctl("bill", str(job), "--format=focus", "--prices=local").out)))
+        equal({(r["BillingCurrency"], r["x_PriceSheet"]) for r in euro}, {("EUR", "local")}, "by another sheet")
+        for words, reason in ((["--prices=slurm-tres"], "name another sheet by --prices="), (["--json"], "leave out --json"), (["--fleet=ec2-nitro"], "--fleet=")):
+            refused = bus.ctl("bill", str(job), "--format=focus", *words, ok=False)
+            assert refused.status == 2 and reason in refused.err and not refused.out, refused
+        refused = bus.ctl("bill", str(job), "--format=onnx", ok=False)
+        assert refused.status == 2 and "it must be focus" in refused.err, refused
+        untagged = bus.submit(overrides=SHORT)
+        bus.ended(untagged)
+        equal({r["Tags"] for r in csv.DictReader(io.StringIO(bus.ctl("bill", str(untagged), "--format=focus").out))}, {"{}"}, "without a tag")
 
 
 @story("records of an ended job go by KeepRecordsSec=: its bill, properties and totals stay the same, and what needs the records says so")

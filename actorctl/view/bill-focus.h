@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A bill as a FinOps tool reads it: the cost and usage data of FOCUS 1.2, as CSV. */
+#pragma once
+
+#include "actorctl/job-status.h"
+
+/* false: this bill cannot be written so, with a message. */
+bool bill_focus_check(const JobBill *bill);
+/* A row for each charge. tag: [Job] Tag=, "" for none. now_usec: the end of the period, if the job has not
+ * ended. */
+void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const char *tag,
+                uint64_t now_usec);
