@@ -22,10 +22,11 @@ static void act(Host *host, uint64_t episode, uint32_t t) {
         ActordRandom random;
 
         for (uint32_t a = 0; a < l->agents; a++) {
-                forward_row(host->forward, (uint8_t *) host->observation + a * l->observation_bytes,
-                                host->parameters, NULL);
                 random_begin(&random, settings->seed, RANDOM_EVALUATE_ACTION, EVALUATION_SLOT + a, episode,
                                 t);
+                forward_draw(host->forward, 0, &random);
+                forward_row(host->forward, (uint8_t *) host->observation + a * l->observation_bytes,
+                                host->parameters, NULL);
                 action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
                                 host->sample, NULL);
                 host_act(host, (uint8_t *) host->observation + a * l->observation_bytes, host->sample,

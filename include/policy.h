@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define LAYERS_MAX 48u
+#define PASSES_MAX 5u                   /* of an iterative policy's network, for one action */
+#define TIME_EMBEDDING 16u              /* numbers that a time is to a network */
 #define POLICY_BANKS 4u                 /* where all actors act with the newest version; lib/fragment.h */
 
 /* PARAMETER: reads nothing; n_out numbers */
@@ -31,6 +33,7 @@ typedef enum ActKind {
         ACT_EPSILON_GREEDY,
         ACT_DETERMINISTIC,                      /* the output, scaled to the bounds, and noise */
         ACT_SQUASHED,                           /* tanh() of a normal number, scaled to the bounds */
+        ACT_CONSISTENCY,                        /* what several passes make of noise: lib/sampler.h */
 } ActKind;
 
 /* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a
@@ -65,14 +68,23 @@ typedef struct Network {
         /* numbers in an observation; choices, or dimensions of a continuous action */
         uint32_t n_observation, n_action;
         /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
-        uint32_t pixels, reserved;
+        uint32_t pixels;
+        uint32_t passes;                        /* ACT_CONSISTENCY: of the network, for one action; else 0 */
         uint64_t n_parameters;
-        /* ACT_DETERMINISTIC, ACT_SQUASHED: of each number of an action */
+        /* ACT_DETERMINISTIC, ACT_SQUASHED, ACT_CONSISTENCY: of each number of an action */
         double action_low, action_high;
         /* ACT_DETERMINISTIC: the noise's standard deviation, as a share of half of high - low */
         double action_noise;
         Layer layers[LAYERS_MAX];
 } Network;
+
+/* The numbers that a network reads: the observation; where it acts by passes, behind it the action with
+ * noise, and the time. */
+static inline uint64_t network_inputs(const Network *network) {
+        uint64_t beside = network->passes > 0 ? network->n_action + TIME_EMBEDDING : 0;
+
+        return network->n_observation + beside;
+}
 
 /* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only
  * (the learner maps it before the invoker seals it FUTURE_WRITE). Orders name the version to use and the

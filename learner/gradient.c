@@ -41,7 +41,7 @@ static size_t padded(size_t n) {
 
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = network->n_observation, n_in = 0, scratch = 0, n;
+        size_t columns = network_inputs(network), n_in = 0, scratch = 0, n;
         float *at;
 
         assert(network);
@@ -72,7 +72,7 @@ int pass_new(const Network *network, Pass **ret) {
         pass->network = network;
         pass->stride = SHARD_ROWS_MAX;
         pass->input = at = pass->memory;
-        at += (size_t) network->n_observation * SHARD_ROWS_MAX;
+        at += (size_t) network_inputs(network) * SHARD_ROWS_MAX;
         pass->transposed = at;
         at += n_in * SHARD_ROWS_MAX;
         for (uint32_t i = 0; i < network->n_layers; i++) {

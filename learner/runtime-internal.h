@@ -39,7 +39,8 @@ typedef struct Bench {
         float *nodes, *d_nodes; /* [tape_columns][SHARD_ROWS_MAX] */
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *actions;                /* [n_action][SHARD_ROWS_MAX] */
-        float *normal;                 /* the same */
+        float *normal;                 /* [those of INPUT_NORMAL][SHARD_ROWS_MAX] */
+        float *moments;                /* the same of INPUT_MOMENTS; NULL: the policy acts in one pass */
         Pass *passes[TAPE_PASSES_MAX]; /* as TapeShape numbers them */
         float *d_input; /* [the widest input beside the policy's][SHARD_ROWS_MAX]; NULL: there is none */
 } Bench;
@@ -61,6 +62,7 @@ typedef struct Work { /* of the phase in progress */
         Tape tape;
         bool applies; /* the tape applies networks; otherwise it has terms of one */
         bool draws;   /* and reads normal numbers */
+        bool times;   /* and moments */
         uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
@@ -84,6 +86,7 @@ struct Runtime {
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such net */
         const Network *networks[NETS_MAX]; /* the shape of each */
         Network *beside[NETWORKS_MAX];     /* the shapes of those beside the policy, by row */
+        uint32_t n_boundaries;             /* that moments are drawn from */
         uint32_t n_input_most;             /* the widest input of these */
         TapeShape shape;
         uint32_t tape_columns;

@@ -13,6 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/network.h"
 #include "lib/rng.h"
+#include "lib/sampler.h"
 
 DEFINE_CLEANUP(Runtime *, runtime_free)
 
@@ -59,6 +60,7 @@ static void bench_done(Bench *bench) {
         free(bench->nodes);
         free(bench->d_nodes);
         free(bench->d_input);
+        free(bench->moments);
         free(bench->normal);
 }
 
@@ -106,11 +108,16 @@ static int bench_init_passes(Bench *bench, const Runtime *rt) {
 
 static int bench_init(Bench *bench, const Runtime *rt) {
         bench->actions = columns_new(rt->network->n_action);
-        bench->normal = columns_new(rt->network->n_action);
+        bench->normal = columns_new(rt->shape.n_inputs[INPUT_NORMAL]);
         bench->nodes = columns_new(rt->tape_columns);
         bench->d_nodes = columns_new(rt->tape_columns);
         if (!bench->actions || !bench->normal || !bench->nodes || !bench->d_nodes)
                 return -ENOMEM;
+        if (rt->network->passes > 0) {
+                bench->moments = columns_new(rt->shape.n_inputs[INPUT_MOMENTS]);
+                if (!bench->moments)
+                        return -ENOMEM;
+        }
         if (rt->n_input_most > 0) {
                 bench->d_input = columns_new(rt->n_input_most);
                 if (!bench->d_input)
@@ -139,7 +146,7 @@ static int runtime_derive_beside(Runtime *rt) {
 
 /* What tapes may read and apply. A network and its target share the places where they are applied. */
 static void runtime_shape_tapes(Runtime *rt) {
-        uint32_t n = 0, most = 1, member;
+        uint32_t n = 0, most = 1, member, n_inputs;
 
         for (Net net = 0; net < NETS_MAX; net++) {
                 const NetworkRow *of = algorithm_net(rt->settings->algorithm, net & ~1u, &member);
@@ -154,9 +161,12 @@ static void runtime_shape_tapes(Runtime *rt) {
         }
         assert(n <= TAPE_PASSES_MAX);
         rt->shape.n_inputs[INPUT_OBSERVATION] = rt->network->n_observation;
-        rt->shape.n_inputs[INPUT_ACTION] = rt->shape.n_inputs[INPUT_NORMAL] = rt->network->n_action;
-        rt->tape_columns =
-                        TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + rt->n_input_most);
+        rt->shape.n_inputs[INPUT_ACTION] = rt->network->n_action;
+        rt->shape.n_inputs[INPUT_NORMAL] = rt->network->n_action * (rt->network->passes + 1);
+        rt->shape.n_inputs[INPUT_MOMENTS] = rt->network->passes > 0 ? 2 * MOMENT_NUMBERS + 1 : 0;
+        /* Before each pass of a policy, observation, action and time are joined one after the other. */
+        n_inputs = rt->network->passes > 0 ? 3 * rt->n_input_most : rt->n_input_most;
+        rt->tape_columns = TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + n_inputs);
 }
 
 /* The shape of each parameter set. */
@@ -175,6 +185,9 @@ static int runtime_shape(Runtime *rt) {
                         rt->networks[net] =
                                         of == row->networks ? rt->network : rt->beside[of - row->networks];
         }
+        /* Where it acts by passes, a gradient goes through the policy as well. */
+        if (rt->network->passes > 0 && network_inputs(rt->network) > rt->n_input_most)
+                rt->n_input_most = (uint32_t) network_inputs(rt->network);
         runtime_shape_tapes(rt);
         return 0;
 }
@@ -313,6 +326,12 @@ double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
 
 double *runtime_state(Runtime *rt) {
         return rt->state;
+}
+
+void runtime_boundaries(Runtime *rt, uint32_t n) {
+        assert(n > 1);
+
+        rt->n_boundaries = n;
 }
 
 const Network *runtime_policy(const Runtime *rt) {

@@ -159,6 +159,13 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
+/* What passes made of noise is the action: there is nothing left to draw. */
+static void shares_scale(const Network *network, const float *shares, float *ret_action) {
+        for (uint32_t i = 0; i < network->n_action; i++)
+                ret_action[i] = action_within(
+                                network, action_middle(network) + action_reach(network) * shares[i]);
+}
+
 /* A normal number through tanh. */
 static void squashed_sample(const Network *network, const float *parameters, bool deterministic,
                 ActordRandom *random, float *ret_action) {
@@ -243,6 +250,7 @@ void action_sample(const Network *network, const float *parameters, bool determi
         case ACT_DETERMINISTIC:
                 deterministic_sample(network, parameters, deterministic, random, ret_action);
                 break;
+        case ACT_CONSISTENCY: shares_scale(network, parameters, ret_action); break;
         case ACT_SQUASHED: squashed_sample(network, parameters, deterministic, random, ret_action); break;
         }
 
@@ -278,6 +286,7 @@ float action_log_probability(const Network *network, const float *parameters, co
                         return -INFINITY;
                 return (float) double_log(greedy_probability(parameters, n, choice));
         }
+        case ACT_CONSISTENCY:
         case ACT_DETERMINISTIC: return 0;
         case ACT_SQUASHED: return (float) squashed_log_probability(network, parameters, action);
         }

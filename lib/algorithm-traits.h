@@ -19,6 +19,7 @@ typedef enum ActsBy {
         ACTING_VALUES,        /* a value for each: ACT_EPSILON_GREEDY */
         ACTING_DETERMINISTIC, /* the action itself: ACT_DETERMINISTIC */
         ACTING_SQUASHED,      /* a density within the bounds: ACT_SQUASHED */
+        ACTING_CONSISTENCY,   /* the action itself, out of noise: ACT_CONSISTENCY */
 } ActsBy;
 
 /* What a network reads: the sum of some, joined in this order. */

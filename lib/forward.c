@@ -18,6 +18,7 @@
 #include "lib/cleanup.h"
 #include "lib/kernel.h"
 #include "lib/network.h"
+#include "lib/sampler.h"
 #include "lib/slot.h"
 
 enum {
@@ -39,6 +40,7 @@ struct Forward {
 
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
         float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
+        float *noise;               /* of passes: [FORWARD_ROWS_MAX][passes][n_action] */
         float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
         float *outputs[LAYERS_MAX]; /* of the layers that are computed, never PARAMETER ones */
 };
@@ -81,7 +83,7 @@ static bool layer_possible(const Network *network, uint32_t i) {
 
         /* A layer may read the first numbers of an observation alone. */
         n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
-        if (layer->input == i && (n_in < 1 || n_in > network->n_observation))
+        if (layer->input == i && (n_in < 1 || n_in > network_inputs(network)))
                 return false;
         if (layer->kind == LAYER_DENSE ? layer->n_units != layer->n_out || layer->n_reads != n_in
                                        : !convolution_possible(layer))
@@ -117,6 +119,9 @@ static bool network_possible(const Network *network) {
         case ACT_GAUSSIAN:
                 return (!value || value->kind == LAYER_DENSE) && log_std && log_std->kind == LAYER_PARAMETER;
         case ACT_EPSILON_GREEDY: return !value;
+        case ACT_CONSISTENCY:
+                return !value && network->passes >= 1 && network->passes <= PASSES_MAX &&
+                       bounds_possible(network);
         case ACT_DETERMINISTIC: return !value && bounds_possible(network);
         case ACT_SQUASHED:
                 return !value && log_std && log_std->kind == LAYER_DENSE && bounds_possible(network);
@@ -138,7 +143,7 @@ static size_t panel_numbers(const Layer *layer) {
 
 /* How many floats each part has. */
 typedef struct Sizes {
-        size_t observation, squares, units, panel;
+        size_t observation, noise, squares, units, panel;
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: none */
 } Sizes;
 
@@ -147,7 +152,8 @@ typedef struct Sizes {
 static void sizes_count(const Network *network, uint64_t acts, bool values, Sizes *ret) {
         size_t n_kept = 0;
 
-        *ret = (Sizes){ .observation = FORWARD_ROWS_MAX * padded(network->n_observation) };
+        *ret = (Sizes){ .observation = FORWARD_ROWS_MAX * padded(network_inputs(network)) };
+        ret->noise = (size_t) FORWARD_ROWS_MAX * network->passes * network->n_action;
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *layer = &network->layers[i];
                 bool layer_acts = acts >> i & 1;
@@ -169,7 +175,7 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
 
 /* Adds up all parts. -E2BIG: scratch memory is beyond its limit; weights that are kept have their own. */
 static int sizes_total(const Sizes *sizes, size_t *ret) {
-        size_t n = sizes->observation + sizes->squares + sizes->units;
+        size_t n = sizes->observation + sizes->noise + sizes->squares + sizes->units;
 
         for (uint32_t i = 0; i < LAYERS_MAX; i++)
                 n += sizes->outputs[i];
@@ -225,6 +231,7 @@ static int forward_make(const Network *network, const ActordEnvSpec *spec, bool 
 
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = take(&next, sizes.observation);
+        forward->noise = take(&next, sizes.noise);
         forward->squares = take(&next, sizes.squares);
         forward->units = take(&next, sizes.units);
         forward->panel = take(&next, sizes.panel);
@@ -385,7 +392,7 @@ static void layer_forward(Forward *forward, const float *parameters, uint32_t i,
         const Layer *layer = &forward->network.layers[i];
         const float *x = layer->input == i ? forward->observation : forward->outputs[layer->input];
         size_t stride = padded(layer->n_out);
-        size_t x_stride = padded(layer->input == i ? forward->network.n_observation : layer->n_in);
+        size_t x_stride = padded(layer->input == i ? network_inputs(&forward->network) : layer->n_in);
         float *y = forward->outputs[i];
 
         if (layer->kind == LAYER_CONVOLUTION)
@@ -403,7 +410,7 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         size_t n = forward->network.n_observation;
 
         for (size_t r = 0; r < n_rows; r++) {
-                float *x = forward->observation + r * padded(n);
+                float *x = forward->observation + r * padded(network_inputs(&forward->network));
 
                 observation_read(&forward->space, (const uint8_t *) observations + r * stride, x);
                 if (forward->network.pixels)
@@ -445,6 +452,79 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
         }
 }
 
+void forward_draw(Forward *forward, size_t row, ActordRandom *random) {
+        size_t n = (size_t) forward->network.passes * forward->network.n_action;
+
+        assert(row < FORWARD_ROWS_MAX);
+
+        for (size_t k = 0; k < n; k++)
+                forward->noise[row * n + k] = (float) actord_random_normal(random);
+}
+
+/* What is left of the noise of row r: the action so far. */
+static float *row_action(const Forward *forward, size_t r, uint32_t pass) {
+        const Network *network = &forward->network;
+
+        return forward->noise + (r * network->passes + pass) * network->n_action;
+}
+
+/* Adds the noise of pass k to the action that the pass before left, and writes what the network reads. */
+static void pass_begin(Forward *forward, const Moment *moment, uint32_t k, size_t n_rows) {
+        const Network *network = &forward->network;
+        uint32_t n = network->n_action;
+        float spread = (float) (k == 0 ? SAMPLER_MOST : sampler_spread((double) moment->time));
+
+        for (size_t r = 0; r < n_rows; r++) {
+                float *x = forward->observation + r * padded(network_inputs(network)) +
+                           network->n_observation;
+                float *action = row_action(forward, r, k);
+                const float *before = k > 0 ? row_action(forward, r, k - 1) : NULL;
+
+                for (uint32_t i = 0; i < n; i++) {
+                        action[i] = spread * action[i] + (before ? before[i] : 0.0f);
+                        x[i] = moment->in * action[i];
+                }
+                memcpy(x + n, moment->embedding, sizeof(moment->embedding));
+        }
+}
+
+/* c_skip x + c_out F, within the space, in the place of x and of F. */
+static void pass_end(Forward *forward, const Moment *moment, uint32_t k, uint32_t layer, size_t n_rows) {
+        uint32_t n = forward->network.n_action;
+
+        for (size_t r = 0; r < n_rows; r++) {
+                float *action = row_action(forward, r, k), *y = forward->outputs[layer] + r * padded(n);
+
+                for (uint32_t i = 0; i < n; i++) {
+                        float a = moment->skip * action[i] + moment->out * y[i];
+
+                        a = a > 1.0f ? 1.0f : a;
+                        action[i] = y[i] = a < -1.0f ? -1.0f : a;
+                }
+        }
+}
+
+static void rows_forward(Forward *forward, const float *parameters, bool values, size_t n_rows) {
+        for (uint32_t i = 0; i < forward->network.n_layers; i++)
+                if (forward->network.layers[i].kind != LAYER_PARAMETER && (values || forward->acts >> i & 1))
+                        layer_forward(forward, parameters, i, n_rows);
+}
+
+static void rows_sample(Forward *forward, const float *parameters, size_t n_rows) {
+        uint32_t layer = 0;
+
+        while (forward->network.layers[layer].output != OUTPUT_ACTION)
+                layer++;
+        for (uint32_t k = 0; k < forward->network.passes; k++) {
+                Moment moment;
+
+                moment_of(sampler_time(forward->network.passes, k), &moment);
+                pass_begin(forward, &moment, k, n_rows);
+                rows_forward(forward, parameters, false, n_rows);
+                pass_end(forward, &moment, k, layer, n_rows);
+        }
+}
+
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters, float *ret_values) {
         const Network *network = &forward->network;
@@ -456,9 +536,11 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
 
         parameters = policy_numbers(forward->bank, forward->layout->parameters_at);
         rows_read(forward, forward->bank, forward->layout, observations, stride, n_rows);
+        if (network->passes > 0)
+                rows_sample(forward, parameters, n_rows);
+        else
+                rows_forward(forward, parameters, ret_values, n_rows);
         for (uint32_t i = 0; i < network->n_layers; i++) {
-                if (network->layers[i].kind != LAYER_PARAMETER && (ret_values || forward->acts >> i & 1))
-                        layer_forward(forward, parameters, i, n_rows);
                 for (size_t r = 0; r < n_rows; r++)
                         row_tell(forward, forward->bank, parameters, i, r,
                                         ret_parameters + r * forward_parameters(network),

@@ -35,8 +35,9 @@ static inline size_t forward_parameters(const Network *network) {
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
  * the values of the choices, then the chance of a random one; or of ACT_DETERMINISTIC shares of the bounds,
  * then that chance; or of ACT_SQUASHED means, then shares of the log standard deviations' bounds, then that
- * chance. value may be NULL: then layers that only the value needs are left out; it is untouched if the
- * network has none. Not NULL: after forward_new_with_values() alone. */
+ * chance; or of ACT_CONSISTENCY shares of the bounds. value may be NULL: then layers that only the value
+ * needs are left out; it is untouched if the network has none. Not NULL: after forward_new_with_values()
+ * alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are
@@ -44,6 +45,10 @@ void forward_row(Forward *forward, const void *observation, float *ret_parameter
  * ret_parameters: [n_rows][forward_parameters()]; ret_values, unless NULL: [n_rows]. */
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters, float *ret_values);
+
+/* Draws the noise of all passes of the row, which the next forward_rows() takes out of its action. Of a
+ * policy that acts by passes; no other draws any. */
+void forward_draw(Forward *forward, size_t row, ActordRandom *random);
 
 /* Turns a raw observation into the network's input, in two steps that learners share: [n_observation]
  * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */

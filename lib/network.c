@@ -190,7 +190,7 @@ static int network_append_trunk_of(Network *network, const JobSettings *settings
 /* The same, of whole observations. */
 static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
                 const char *prefix) {
-        return network_append_trunk_of(network, settings, space, prefix, network->n_observation);
+        return network_append_trunk_of(network, settings, space, prefix, (uint32_t) network_inputs(network));
 }
 
 /* number < 0: a head of a shared trunk, which is no member of a sequence. */
@@ -243,7 +243,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
 /* Whether the numbers of one row fit a caller's scratch memory. */
 static int widths_check(const Network *network) {
-        uint64_t n = network->n_observation;
+        uint64_t n = network_inputs(network);
 
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *layer = &network->layers[i];
@@ -370,6 +370,25 @@ static int network_derive_squashed(
         return 0;
 }
 
+/* A row of hidden layers over observation, action and time. */
+static int network_derive_consistency(
+                const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+        uint32_t n_hidden = settings_hidden_layers(settings);
+        int r, trunk;
+
+        r = network_take_bounds(settings, &spec->action, network);
+        if (r < 0)
+                return r;
+        network->act = ACT_CONSISTENCY;
+        network->passes = settings->passes;
+        trunk = network_append_trunk(network, settings, &spec->observation, "actor.denoiser");
+        if (trunk < 0)
+                return trunk;
+        network_append_head(network, OUTPUT_ACTION, "actor.denoiser", (int) dense_number(settings, n_hidden),
+                        (uint32_t) trunk, network->n_action, 1.0);
+        return 0;
+}
+
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret) {
         Network network;
@@ -412,6 +431,7 @@ static int network_derive_layers(const JobSettings *settings, const ActordEnvSpe
         case ACTING_VALUES: return network_derive_values(settings, &spec->observation, network);
         case ACTING_DETERMINISTIC: return network_derive_deterministic(settings, spec, network);
         case ACTING_SQUASHED: return network_derive_squashed(settings, spec, network);
+        case ACTING_CONSISTENCY: return network_derive_consistency(settings, spec, network);
         }
         return -EINVAL;
 }

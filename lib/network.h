@@ -29,7 +29,8 @@ static inline uint64_t network_observation_bytes(const Network *network) {
 
 /* Whether actions are numbers of a BOX, float [n_action]; else one choice. */
 static inline bool act_is_continuous(uint32_t act) {
-        return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED;
+        return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED ||
+               act == ACT_CONSISTENCY;
 }
 
 /* The layer with this output (the first), or NULL. */

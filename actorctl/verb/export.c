@@ -161,10 +161,15 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                 return STATUS_USAGE;
         }
         if (format->make && act_is_continuous(model->network.act) && model->network.act != ACT_GAUSSIAN) {
-                complain("%s: the actions of %s pass through tanh, which --format=%s does not write; export "
-                         "the tensors by --weights-only",
-                                checkpoint->name, choice_algorithm_to_string(model->settings.algorithm),
-                                format->name);
+                if (model->network.passes > 0)
+                        complain("%s: its actions are made in %u passes of the network, which --format=%s "
+                                 "does not write; export the tensors by --weights-only",
+                                        checkpoint->name, model->network.passes, format->name);
+                else
+                        complain("%s: the actions of %s pass through tanh, which --format=%s does not "
+                                 "write; export the tensors by --weights-only",
+                                        checkpoint->name,
+                                        choice_algorithm_to_string(model->settings.algorithm), format->name);
                 return STATUS_USAGE;
         }
         bytes = format->make ? format->make(model) : model_to_safetensors(model, &checkpoint->checkpoint);

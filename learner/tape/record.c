@@ -101,6 +101,29 @@ Node tape_input(Tape *tape, Input input) {
                         (TapeNode){ .op = TAPE_INPUT, .of = input, .width = tape->shape->n_inputs[input] });
 }
 
+Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width) {
+        assert(tape->shape && first + width <= tape->shape->n_inputs[input]);
+
+        return append(tape, (TapeNode){ .op = TAPE_INPUT, .of = input, .at = first, .width = width });
+}
+
+Node tape_constants(Tape *tape, const float *numbers, uint32_t width) {
+        return append(tape, (TapeNode){ .op = TAPE_CONSTANTS, .numbers = numbers, .width = width });
+}
+
+Node tape_spread(Tape *tape, Node x, uint32_t width) {
+        const TapeNode *of = node_of(tape, x);
+
+        assert(of->width == 1);
+        return append(tape, (TapeNode){
+                                            .op = TAPE_SPREAD,
+                                            .a = x,
+                                            .width = width,
+                                            .moves = of->moves,
+                                            .late = of->late,
+                            });
+}
+
 /* The next place of the network that no node before has. */
 static uint32_t pass_take(Tape *tape, uint32_t net) {
         const TapeShape *shape = tape->shape;
@@ -126,7 +149,7 @@ Node tape_network(Tape *tape, uint32_t net, Node input) {
 
         assert(tape->shape && net < TAPE_NETS_MAX && tape->shape->networks[net]);
         network = tape->shape->networks[net];
-        assert(x->width == network->n_observation);
+        assert(x->width == network_inputs(network));
         assert(!x->moves || !x->late);
 
         return append(tape, (TapeNode){
@@ -134,7 +157,7 @@ Node tape_network(Tape *tape, uint32_t net, Node input) {
                                             .of = net,
                                             .pass = pass_take(tape, net),
                                             .a = input,
-                                            .width = network->n_observation,
+                                            .width = (uint32_t) network_inputs(network),
                                             .moves = x->moves || net == tape->shape->trained,
                             });
 }

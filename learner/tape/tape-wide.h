@@ -29,6 +29,15 @@ KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *pla
                         memcpy(y + n_first, b, (n - n_first) * sizeof(float));
                         break;
                 }
+                case TAPE_CONSTANTS:
+                        for (uint32_t column = 0; column < node->width; column++)
+                                for (uint32_t i = 0; i < stride; i++)
+                                        y[(size_t) column * stride + i] = node->numbers[column];
+                        break;
+                case TAPE_SPREAD:
+                        for (uint32_t column = 0; column < node->width; column++)
+                                memcpy(y + (size_t) column * stride, a, stride * sizeof(float));
+                        break;
                 case TAPE_TOTAL:
                         EACH_ROW y[i] = a[i];
                         for (uint32_t column = 1; column < tape->nodes[node->a].width; column++)
@@ -92,6 +101,11 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
                 for (uint32_t i = 0; i < tape->nodes[node->a].width * stride; i++)
                         ret[i] += d[i];
                 break;
+        case TAPE_SPREAD:
+                for (uint32_t column = 0; column < node->width; column++)
+                        for (uint32_t i = 0; i < stride; i++)
+                                ret[i] += d[(size_t) column * stride + i];
+                break;
         case TAPE_TOTAL:
                 for (uint32_t column = 0; column < tape->nodes[node->a].width; column++)
                         EACH_ROW ret[(size_t) column * stride + i] += d[i];
@@ -99,6 +113,7 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         case TAPE_COLUMN:
         case TAPE_TERM:
         case TAPE_INPUT:
+        case TAPE_CONSTANTS:
         case TAPE_OUTPUT:
         case TAPE_EXCEEDS:
         case TAPE_DIFFERS:
@@ -130,6 +145,8 @@ KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePl
         case TAPE_COLUMN:
         case TAPE_TERM:
         case TAPE_INPUT:
+        case TAPE_CONSTANTS:
+        case TAPE_SPREAD:
         case TAPE_NETWORK:
         case TAPE_OUTPUT:
         case TAPE_TOTAL:

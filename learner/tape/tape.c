@@ -59,7 +59,7 @@ static const float *value_of(const Tape *tape, const TapePlace *place, Node node
         if (n->op == TAPE_TERM)
                 return place->terms[n->of];
         if (n->op == TAPE_INPUT)
-                return place->inputs[n->of];
+                return place->inputs[n->of] + (size_t) n->at * place->stride;
         if (n->op == TAPE_OUTPUT)
                 return place->passes[tape->nodes[n->a].pass]->output[n->of];
         if (n->op == TAPE_NETWORK)

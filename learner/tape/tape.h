@@ -44,7 +44,10 @@ typedef enum Column {
 typedef enum Input {
         INPUT_OBSERVATION,
         INPUT_ACTION,
-        INPUT_NORMAL, /* standard normal numbers, as many as an action has */
+        INPUT_NORMAL,  /* standard normal numbers, as many as an action has; of a policy that acts by passes,
+                       * so many for each, and once more */
+        INPUT_MOMENTS, /* of such a policy: two Moments of lib/sampler.h, a boundary and the one before;
+                        * then 1 / (t' - t) */
         _INPUT_MAX,
 } Input;
 
@@ -56,6 +59,8 @@ typedef enum TapeOp {
         TAPE_COLUMN,
         TAPE_TERM,
         TAPE_INPUT,
+        TAPE_CONSTANTS,
+        TAPE_SPREAD,
         TAPE_NETWORK,
         TAPE_OUTPUT,
         TAPE_JOIN,
@@ -86,14 +91,15 @@ typedef uint32_t Node; /* a column's place on the tape */
 
 typedef struct TapeNode {
         uint32_t op;
-        uint32_t of;         /* Column, Term, Input, number of a network or of a layer */
-        uint32_t width, at;  /* columns: how many, and the first one's place */
-        Node a, b, c;        /* what it reads: nodes before it */
-        float number, other; /* constants, rounded for jets too: it is the same loss */
-        bool moves;          /* it depends on a term or on parameters that are trained: it has a gradient */
-        bool late;           /* and gets the row's weight there: tape_term_late() */
-        uint32_t pass;       /* NETWORK: its place */
-        bool again;          /* NETWORK: the trained one, which a later node applies too */
+        uint32_t of;          /* Column, Term, Input, number of a network or of a layer */
+        uint32_t width, at;   /* columns: how many, and the first one's place */
+        Node a, b, c;         /* what it reads: nodes before it */
+        float number, other;  /* constants, rounded for jets too: it is the same loss */
+        bool moves;           /* it depends on a term or on parameters that are trained: it has a gradient */
+        bool late;            /* and gets the row's weight there: tape_term_late() */
+        uint32_t pass;        /* NETWORK: its place */
+        const float *numbers; /* CONSTANTS */
+        bool again;           /* NETWORK: the trained one, which a later node applies too */
 } TapeNode;
 
 typedef struct TapeLoss {
@@ -143,8 +149,13 @@ Node tape_input(Tape *tape, Input input);
  * it; what the trained one is due to each of them is added up, the last one first. */
 Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
-Node tape_join(Tape *tape, Node a, Node b); /* the columns of a, then those of b */
-Node tape_total(Tape *tape, Node x);        /* one column: the sum of all */
+/* `width` columns of an input, from `first` on. */
+Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width);
+/* Columns of one number each, the same in all rows; `numbers` stay where they are. */
+Node tape_constants(Tape *tape, const float *numbers, uint32_t width);
+Node tape_spread(Tape *tape, Node x, uint32_t width); /* one column, so many times */
+Node tape_join(Tape *tape, Node a, Node b);           /* the columns of a, then those of b */
+Node tape_total(Tape *tape, Node x);                  /* one column: the sum of all */
 
 /* Of each column; where there are two operands, they are of one width. */
 Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */

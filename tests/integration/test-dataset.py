@@ -197,7 +197,7 @@ def keys():
 @story("equal policies from a data set, whatever the threads, processes, widths and kills")
 def equal_policies():
     data = recorded()
-    for algorithm in ("bc", "td3-bc"):
+    for algorithm in ("bc", "td3-bc", "consistency"):
         words = (*SHORT, "Job.StopSteps=4000", "Scaling.Actors=2")
         first = policy(offline(algorithm, data, *words, "Learner.Threads=1"))
         for sets in (["Learner.Threads=3"], ["Actor.Processes=1"], ["Learner.KernelClass=scalar"], ["Actor.Sandbox=process"]):
@@ -205,13 +205,34 @@ def equal_policies():
         assert policy(offline(algorithm, data, *words, "Job.Seed=2")) != first
 
 
-@story("bc gets most of what the policy did that it clones, offline, and td3-bc too")
+@story("a consistency policy is refused with what to do where passes, actions or a format do not fit")
+def consistency_refused():
+    data = recorded()
+    for sets in (["Learner.Passes=0"], ["Learner.Passes=6"]):
+        r = offline("consistency", data, *sets, verb="verify")
+        assert r.status == 2 and "Passes=" in r.err and "from 1 to 5" in r.err, (sets, r)
+    choices = rollouts(trained("cartpole", "Job.StopSteps=1000"), "choices", 2)
+    r = offline("consistency", choices, "Job.Environment=CartPole-v1", verb="verify")
+    assert r.status != 0 and "needs continuous actions" in r.err, r
+    r = offline("td3-bc", data, "Learner.Passes=3", verb="verify")
+    assert r.status == 2 and "Passes=3" in r.err, r
+    r = offline("consistency", data, *SHORT, "Job.StopSteps=2500")
+    assert r.status == 0, r.err
+    checkpoint = re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
+    for form in ("onnx", "header"):
+        r = ctl("export", checkpoint, f"--format={form}", f"--output={path('policy')}")
+        assert r.status == 2 and "2 passes" in r.err and "--weights-only" in r.err, r
+    r = ctl("export", checkpoint, "--weights-only", f"--output={path('policy')}")
+    assert r.status == 0 and b"actor.denoiser.0.weight" in open(path("policy"), "rb").read(), r
+
+
+@story("bc gets most of what the policy did that it clones, offline, and td3-bc and consistency too")
 def clones():
     checkpoint = trained("pendulum-sac", "Job.StopSteps=6000")
     source = ctl("eval", checkpoint, "--episodes=50", "--json").json["return_mean"]
     data = rollouts(checkpoint, "good", 50)
     assert source > -400, source
-    for algorithm in ("bc", "td3-bc"):
+    for algorithm in ("bc", "td3-bc", "consistency"):
         r = offline(algorithm, data)
         assert r.status == 0, r.err
         clone = ctl("eval", re.search(r"^checkpoint (.*)$", r.out, re.M)[1], "--episodes=50", "--json").json["return_mean"]

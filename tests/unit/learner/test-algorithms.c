@@ -227,6 +227,8 @@ int main(int argc, char *argv[]) {
                                 "Epochs=4\nMinibatchSize=64", 80, true },
                 { "mappo", "Epochs=2\nMinibatchSize=96\nNormalizeObservations=yes",
                                 "Epochs=4\nMinibatchSize=64", 80, true },
+                { "consistency", CRITICS "Dataset=a.hdf5\nPasses=3\nNormalizeObservations=yes",
+                                .continuous = true, .no_choices = true },
         };
 
         /* One of each store. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DDPG, TD3, SAC and TD3+BC: targets and gradients against the same in double precision and plain loops; how
- * often the policy moves, how its targets follow, what is refused. */
+/* DDPG, TD3, SAC, TD3+BC and consistency: targets and gradients against the same in double precision and
+ * plain loops; how often the policy moves, how its targets follow, what is refused. */
 #include "learner/algorithm/critics.h"
 #include "lib/rng.h"
+#include "lib/sampler.h"
 #include "tests/unit/gradient-reference.h"
 
 enum { STEPS = 8, ENVS = 3, ROWS = 32, OBSERVATIONS = 3, ACTIONS = 2, ROUNDS = 3 };
+
+/* Of the distance beside the critics' word. */
+#define CONSISTENCY_WEIGHT 100.0
 
 /* One gradient step a round, of the last of which all is checked. */
 static void open_bed(Bed *bed, const char *algorithm, const char *learner) {
@@ -40,36 +44,34 @@ static void nets_read(const Bed *bed, Nets *ret) {
         }
 }
 
-/* The output of a layer, of a row's observation and, for a critic, an action. */
+/* The output of a layer, of a row's observation and, where the network reads more, n_beside numbers behind
+ * it. Those are in double precision, as differences need the derivative by them: the first layer adds them
+ * here, to a bias that holds their sum. */
 static void outputs_of(const Network *network, const double *parameters, const float *observation,
-                const double *action, LayerOutput output, double *ret) {
+                const double *beside, uint32_t n_beside, LayerOutput output, double *ret) {
+        g_autofree double *moved = g_memdup2(parameters, network->n_parameters * sizeof(double));
         double storage[LAYERS_MAX][16], *outputs[LAYERS_MAX];
-        float input[OBSERVATIONS + ACTIONS];
+        float input[OBSERVATIONS + ACTIONS + TIME_EMBEDDING] = {};
+        const Layer *first = &network->layers[0];
         uint32_t layer = network_find(network, output);
 
         for (unsigned i = 0; i < LAYERS_MAX; i++)
                 outputs[i] = storage[i];
         memcpy(input, observation, OBSERVATIONS * sizeof(float));
-        for (unsigned k = 0; action && k < ACTIONS; k++)
-                input[OBSERVATIONS + k] = (float) action[k];
-        reference_forward(network, parameters, input, outputs);
+        for (uint32_t o = 0; o < first->n_out; o++)
+                for (uint32_t k = 0; k < n_beside; k++)
+                        moved[first->bias_at + o] += parameters[first->weight_at + o * first->n_reads +
+                                                                     OBSERVATIONS + k] *
+                                                     beside[k];
+        reference_forward(network, moved, input, outputs);
         memcpy(ret, outputs[layer], network->layers[layer].n_out * sizeof(double));
 }
 
-/* A critic reads an action in single precision; differences need the derivative. */
 static double critic_of(const Network *critic, const double *parameters, const float *observation,
                 const double action[ACTIONS]) {
-        g_autofree double *moved = g_memdup2(parameters, critic->n_parameters * sizeof(double));
-        const Layer *first = &critic->layers[0];
         double value;
 
-        /* The first layer by hand, the others by the reference: with a bias that holds its sum. */
-        for (uint32_t o = 0; o < first->n_out; o++)
-                for (unsigned k = 0; k < ACTIONS; k++)
-                        moved[first->bias_at + o] += parameters[first->weight_at + o * first->n_reads +
-                                                                     OBSERVATIONS + k] *
-                                                     action[k];
-        outputs_of(critic, moved, observation, (double[ACTIONS]){}, OUTPUT_VALUE, &value);
+        outputs_of(critic, parameters, observation, action, ACTIONS, OUTPUT_VALUE, &value);
         return value;
 }
 
@@ -79,6 +81,7 @@ typedef struct Given {
         Net critic;
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
+        double eta;              /* of consistency */
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -118,8 +121,8 @@ static double squashed_of(const Given *g, const double *parameters, const float 
         const Network *network = &g->bed->page.network;
         double mean[ACTIONS], share[ACTIONS], sum = 0;
 
-        outputs_of(network, parameters, observation, NULL, OUTPUT_ACTION, mean);
-        outputs_of(network, parameters, observation, NULL, OUTPUT_LOG_STD, share);
+        outputs_of(network, parameters, observation, NULL, 0, OUTPUT_ACTION, mean);
+        outputs_of(network, parameters, observation, NULL, 0, OUTPUT_LOG_STD, share);
         for (unsigned k = 0; k < ACTIONS; k++) {
                 double log_sd = -5 + 3.5 * (share[k] + 1);
 
@@ -140,6 +143,102 @@ static double least_of(const Given *g, bool target, const float *observation, co
         return least;
 }
 
+/* f(s, x, t) of a row whose action has noise. */
+static void denoised_of(const Network *network, const double *parameters, const float *observation,
+                double time, const double x[ACTIONS], double ret[ACTIONS]) {
+        double beside[ACTIONS + TIME_EMBEDDING];
+        Moment m;
+
+        moment_of(time, &m);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                beside[k] = (double) m.in * x[k];
+        for (unsigned k = 0; k < TIME_EMBEDDING; k++)
+                beside[ACTIONS + k] = (double) m.embedding[k];
+        outputs_of(network, parameters, observation, beside, ACTIONS + TIME_EMBEDDING, OUTPUT_ACTION, ret);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                ret[k] = (double) m.skip * x[k] + (double) m.out * ret[k];
+}
+
+/* The random numbers of row i: for the distance, for each pass, and which boundaries. */
+typedef struct Drawn {
+        double distance[ACTIONS], passes[PASSES_MAX][ACTIONS];
+        uint32_t boundary;
+} Drawn;
+
+static Drawn drawn_of(const Given *g, RandomPurpose purpose, uint32_t i, uint32_t n_boundaries) {
+        ActordRandom random;
+        Drawn drawn = {};
+
+        random_begin(&random, g->bed->settings.seed, purpose, i, ROUNDS - 1, 0);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                drawn.distance[k] = actord_random_normal(&random);
+        for (uint32_t pass = 0; pass < g->bed->settings.passes; pass++)
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        drawn.passes[pass][k] = actord_random_normal(&random);
+        drawn.boundary = random_below(&random, n_boundaries - 1);
+        return drawn;
+}
+
+/* The action that passes make of noise. */
+static void sampled_of(const Given *g, const double *parameters, const float *observation,
+                const Drawn *drawn, double ret[ACTIONS]) {
+        const uint32_t passes = g->bed->settings.passes;
+
+        for (uint32_t pass = 0; pass < passes; pass++) {
+                double time = pass == 0 ? 80 : 80 - 78.0 * pass / (passes - 1), x[ACTIONS];
+
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        x[k] = pass == 0 ? time * drawn->passes[0][k]
+                                         : ret[k] + sqrt(time * time - 0.002 * 0.002) *
+                                                                               drawn->passes[pass][k];
+                denoised_of(&g->bed->page.network, parameters, observation, time, x, ret);
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        ret[k] = CLAMP(ret[k], -1, 1);
+        }
+}
+
+/* Boundaries at the third gradient step. */
+static uint32_t boundaries_of(const Given *g) {
+        const JobSettings *s = &g->bed->settings;
+
+        return sampler_boundaries((ROUNDS - 1) / ((double) s->stop_steps * s->train_ratio));
+}
+
+/* Steps take turns: of the third, the first critic judges, and the second says how much that is worth. */
+static double reference_consistency_loss(const void *arg, const double *parameters) {
+        const Given *g = arg;
+        const Runtime *rt = g->bed->learner->runtime;
+        uint32_t n = boundaries_of(g);
+        double distances = 0, values = 0, sizes = 0;
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+                const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
+                Drawn drawn = drawn_of(g, RANDOM_POLICY, i, n);
+                double late = sampler_boundary(n, drawn.boundary + 1);
+                double early = sampler_boundary(n, drawn.boundary);
+                double x[ACTIONS], y[ACTIONS], said[ACTIONS], wanted[ACTIONS], action[ACTIONS];
+
+                for (unsigned k = 0; k < ACTIONS; k++) {
+                        double recorded = (double) batch_of(g)->actions[i * ACTIONS + k];
+
+                        x[k] = recorded + late * drawn.distance[k];
+                        y[k] = recorded + early * drawn.distance[k];
+                }
+                denoised_of(rt->network, parameters, observation, late, x, said);
+                denoised_of(rt->network, g->nets->parameters[NET_TARGET], observation, early, y, wanted);
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        distances += CONSISTENCY_WEIGHT * pow(said[k] - wanted[k], 2) / (late - early);
+
+                sampled_of(g, parameters, observation, &drawn, action);
+                values += critic_of(rt->networks[NET_CRITIC], g->nets->parameters[NET_CRITIC], observation,
+                                action);
+                sampled_of(g, g->nets->parameters[NET_POLICY], observation, &drawn, action);
+                sizes += fabs(critic_of(rt->networks[NET_CRITIC], g->nets->parameters[NET_CRITIC_2],
+                                observation, action));
+        }
+        return distances / ROWS - g->eta * values / sizes;
+}
+
 static double reference_policy_loss(const void *arg, const double *parameters) {
         const Given *g = arg;
         double sum = 0;
@@ -149,7 +248,7 @@ static double reference_policy_loss(const void *arg, const double *parameters) {
                 double action[ACTIONS], normal[ACTIONS];
 
                 if (g->bed->page.network.act == ACT_DETERMINISTIC) {
-                        outputs_of(&g->bed->page.network, parameters, observation, NULL, OUTPUT_ACTION,
+                        outputs_of(&g->bed->page.network, parameters, observation, NULL, 0, OUTPUT_ACTION,
                                         action);
                         sum -= (g->q_weight > 0 ? g->lambda : 1) *
                                critic_of(g->bed->learner->runtime->networks[NET_CRITIC],
@@ -175,7 +274,7 @@ static double lambda_of(const Given *g) {
                 const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
                 double action[ACTIONS];
 
-                outputs_of(&g->bed->page.network, g->nets->parameters[NET_POLICY], observation, NULL,
+                outputs_of(&g->bed->page.network, g->nets->parameters[NET_POLICY], observation, NULL, 0,
                                 OUTPUT_ACTION, action);
                 sum += fabs(critic_of(critic, g->nets->parameters[NET_CRITIC], observation, action));
         }
@@ -192,9 +291,13 @@ static void check_targets(const Given *g, double noise, double noise_clip) {
                 double action[ACTIONS], normal[ACTIONS], value = 0;
 
                 stream_of(g, RANDOM_TARGET, i, normal);
-                if (g->bed->page.network.act == ACT_DETERMINISTIC) {
-                        outputs_of(rt->network, g->nets->parameters[NET_TARGET], next, NULL, OUTPUT_ACTION,
-                                        action);
+                if (g->bed->page.network.act == ACT_CONSISTENCY) {
+                        Drawn drawn = drawn_of(g, RANDOM_TARGET, i, 2);
+
+                        sampled_of(g, g->nets->parameters[NET_TARGET], next, &drawn, action);
+                } else if (g->bed->page.network.act == ACT_DETERMINISTIC) {
+                        outputs_of(rt->network, g->nets->parameters[NET_TARGET], next, NULL, 0,
+                                        OUTPUT_ACTION, action);
                         for (unsigned k = 0; k < ACTIONS; k++)
                                 action[k] = CLAMP(action[k] + CLAMP(noise * normal[k], -noise_clip,
                                                                               noise_clip),
@@ -208,15 +311,14 @@ static void check_targets(const Given *g, double noise, double noise_clip) {
         }
 }
 
-static void check_algorithm(const char *algorithm, const char *learner, double noise, double temperature,
-                double q_weight) {
+static void check_algorithm(const char *algorithm, const char *learner, double noise, Given g) {
         Nets before = {}, after = {};
-        Given g = { .nets = &before, .temperature = temperature, .q_weight = q_weight };
         double parameters[256];
         Bed bed = {};
 
         open_bed(&bed, algorithm, learner);
         g.bed = &bed;
+        g.nets = &before;
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 nets_read(&bed, &before);
                 play(&bed, round);
@@ -228,9 +330,10 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         for (Net net = NET_CRITIC; net < NETS_MAX; net += 2)
                 memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));
         memcpy(parameters, before.parameters[NET_POLICY], sizeof(parameters));
-        g.lambda = lambda_of(&g);
+        if (g.q_weight > 0)
+                g.lambda = lambda_of(&g);
         differences_check(bed.learner->runtime->gradients[0], parameters, bed.page.network.n_parameters,
-                        reference_policy_loss, &g);
+                        g.eta > 0 ? reference_consistency_loss : reference_policy_loss, &g);
 
         /* Now the critics', at where they are. */
         for (Net net = NET_CRITIC; net < NETS_MAX && bed.learner->runtime->nets[net]; net += 2) {
@@ -251,21 +354,29 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
 }
 
 static void test_ddpg(void) {
-        check_algorithm("ddpg", "PolicyDelay=1", 0, 0, 0);
+        check_algorithm("ddpg", "PolicyDelay=1", 0, (Given){});
 }
 
 static void test_td3(void) {
-        check_algorithm("td3", "PolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0, 0);
+        check_algorithm("td3", "PolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, (Given){});
 }
 
 static void test_sac(void) {
-        check_algorithm("sac", "Temperature=0.3", 0, 0.3, 0);
+        check_algorithm("sac", "Temperature=0.3", 0, (Given){ .temperature = 0.3 });
 }
 
 static void test_td3_bc(void) {
         check_algorithm("td3-bc",
-                        "Dataset=a.hdf5\nQWeight=1.5\nPolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4, 0,
-                        1.5);
+                        "Dataset=a.hdf5\nQWeight=1.5\nPolicyDelay=1\nTargetNoise=0.4\nNoiseClip=0.3", 0.4,
+                        (Given){ .q_weight = 1.5 });
+}
+
+/* The job's length is such that there are a dozen boundaries. */
+static void test_consistency(const void *passes) {
+        g_autofree char *learner = g_strdup_printf(
+                        "Dataset=a.hdf5\nEta=40\nPasses=%s\n[Job]\nStopSteps=20000", (const char *) passes);
+
+        check_algorithm("consistency", learner, 0, (Given){ .eta = 40 });
 }
 
 /* The policy moves once for two moves of the critics, and targets with it, a quarter of the way. */
@@ -346,7 +457,8 @@ static void test_epsilon(void) {
 }
 
 static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
-        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n", algorithm);
+        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n%s", algorithm,
+                        g_str_equal(algorithm, "consistency") ? "[Learner]\nDataset=a.hdf5\n" : "");
         JobSettings settings;
         JobPage page;
 
@@ -355,7 +467,7 @@ static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
 }
 
 static void test_refused(void) {
-        static const char *const algorithms[] = { "ddpg", "td3", "sac" };
+        static const char *const algorithms[] = { "ddpg", "td3", "sac", "consistency" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(algorithms); i++) {
                 ActordEnvSpec discrete = bed_spec_box(3, 2, 4), continuous = bed_spec_box(3, 2, 0);
@@ -394,6 +506,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/td3", test_td3);
         g_test_add_func("/critics/sac", test_sac);
         g_test_add_func("/critics/td3-bc", test_td3_bc);
+        g_test_add_data_func("/critics/consistency/1", "1", test_consistency);
+        g_test_add_data_func("/critics/consistency/3", "3", test_consistency);
         g_test_add_func("/critics/delay", test_delay);
         g_test_add_func("/critics/temperature", test_temperature);
         g_test_add_func("/critics/temperature-high", test_temperature_high);

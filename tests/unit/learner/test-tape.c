@@ -509,12 +509,17 @@ static void test_networks(const void *arg) {
         networks_check(bed);
 }
 
+static const float constants[ACTIONS] = { 0.3f, -0.6f };
+
 /* A policy that refines an action, as samplers of several passes do: it reads what it said before. */
 static void refined_record(Tape *t) {
-        Node observation = tape_input(t, INPUT_OBSERVATION), normal = tape_input(t, INPUT_NORMAL);
+        Node observation = tape_input(t, INPUT_OBSERVATION);
+        Node part = tape_spread(t, tape_input_part(t, INPUT_NORMAL, 1, 1), ACTIONS);
+        Node normal = tape_add(t, part, tape_constants(t, constants, ACTIONS));
         Node first = tape_output(
                         t, tape_network(t, ACTOR, tape_join(t, observation, normal)), OUTPUT_ACTION);
-        Node noisy = tape_add(t, first, tape_scale(t, normal, 0.5));
+        Node both = tape_spread(t, tape_total(t, first), ACTIONS);
+        Node noisy = tape_add(t, both, tape_scale(t, normal, 0.5));
         Node second = tape_output(
                         t, tape_network(t, ACTOR, tape_join(t, observation, noisy)), OUTPUT_ACTION);
         Node value = tape_output(
@@ -533,10 +538,11 @@ static double refined_row(const NetworksBed *bed, double parameters[2][64], unsi
         for (unsigned k = 0; k < OBSERVATIONS; k++)
                 input[k] = (double) bed->inputs[INPUT_OBSERVATION][k * ROWS + i];
         for (unsigned k = 0; k < ACTIONS; k++)
-                input[OBSERVATIONS + k] = normal[k] = (double) bed->inputs[INPUT_NORMAL][k * ROWS + i];
+                input[OBSERVATIONS + k] = normal[k] =
+                                (double) bed->inputs[INPUT_NORMAL][ROWS + i] + (double) constants[k];
         plain_forward(&bed->actor, parameters[0], input, first);
         for (unsigned k = 0; k < ACTIONS; k++) {
-                input[OBSERVATIONS + k] = first[1][k] + 0.5 * normal[k];
+                input[OBSERVATIONS + k] = first[1][0] + first[1][1] + 0.5 * normal[k];
                 squares += first[1][k] * first[1][k] / 2;
         }
         plain_forward(&bed->actor, parameters[0], input, second);
