@@ -507,7 +507,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/sac", test_sac);
         g_test_add_func("/critics/td3-bc", test_td3_bc);
         g_test_add_data_func("/critics/consistency/1", "1", test_consistency);
-        g_test_add_data_func("/critics/consistency/3", "3", test_consistency);
+        g_test_add_data_func("/critics/consistency/5", "5", test_consistency);
         g_test_add_func("/critics/delay", test_delay);
         g_test_add_func("/critics/temperature", test_temperature);
         g_test_add_func("/critics/temperature-high", test_temperature_high);
