@@ -73,7 +73,7 @@ typedef struct Progress {
         Decision decision;
         uint32_t n_served; /* containers, from the first on, that had an order of this round, or need none */
         Statistics statistics;
-        uint8_t policy_sha256[32]; /* of the policy of the newest checkpoint */
+        uint8_t policy_sha256[32]; /* of the policy of the newest checkpoint, written or restored */
         uint64_t policy_version;
         Arrival arrival; /* where the newest version lies, and which actors act where rounds overlap */
         uint32_t taken;  /* the actor that the last round learned from, where rounds overlap; ACTOR_NONE */

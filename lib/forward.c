@@ -85,6 +85,8 @@ static bool layer_possible(const Network *network, uint32_t i) {
         n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
         if (layer->input == i && (n_in < 1 || n_in > network_inputs(network)))
                 return false;
+        if (layer->input == i && layer->kind == LAYER_CONVOLUTION && n_in != network->n_observation)
+                return false;
         if (layer->kind == LAYER_DENSE ? layer->n_units != layer->n_out || layer->n_reads != n_in
                                        : !convolution_possible(layer))
                 return false;
@@ -113,6 +115,8 @@ static bool network_possible(const Network *network) {
         if (!action || action->n_out != network->n_action || action->kind != LAYER_DENSE)
                 return false;
         if (log_std && log_std->n_out != network->n_action)
+                return false;
+        if (network->passes > 0 && network->act != ACT_CONSISTENCY)
                 return false;
         switch ((ActKind) network->act) {
         case ACT_CATEGORICAL: return !value || value->kind == LAYER_DENSE;

@@ -50,7 +50,7 @@
         X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB "   \
                  "under [Distribution] Policy=async")                                                       \
         X(CONTINUOUS, "action.kind: Algorithm= needs continuous actions; ppo, a2c, impala, impact or dqn "  \
-                      "would work")                                                                         \
+                      "would work, and bc with Dataset=")                                                   \
         X(BOUNDED, "action.low or high: Algorithm= scales actions to these bounds, which must be finite "   \
                    "and apart; ppo, a2c, impala or impact would work")                                      \
         X(PAIRS, "flags: sticky, and rebel begins two rollouts in one snapshot; ppo would work")            \

@@ -11,7 +11,7 @@ done
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 
-files=(lib/{network,slot,action,rng,forward,width,algorithm,algorithm-traits,limits,fragment,fd,environments,directory,kernel,doubles}.c learner/kernel/kernels.c)
+files=(lib/{network,slot,action,rng,forward,sampler,company,regulation,width,algorithm,algorithm-traits,limits,fragment,fd,environments,directory,kernel,doubles}.c learner/kernel/kernels.c)
 digests() { # digests COMPILER [RUNNER...]
     local compiler=$1
     shift

@@ -7,12 +7,34 @@
 #include <sys/mman.h>
 
 #include "actorctl/export/model.h"
+#include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
+static bool is_acting(const Model *model, const char *tensor) {
+        for (uint32_t i = 0; i < model->network.n_layers; i++) {
+                size_t n = strlen(model->network.layers[i].name);
+
+                if (strncmp(tensor, model->network.layers[i].name, n) == 0 && strchr(".", tensor[n]))
+                        return model->acts >> i & 1;
+        }
+        return false;
+}
+
+/* A value that reads other agents' observations is left out: the file normalises an agent's own. */
+static size_t list_layers(const Model *model, TensorRow *ret) {
+        size_t n_kept = 0, n = checkpoint_network_rows(PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY,
+                                           &model->network, model->parameters, ret);
+
+        for (size_t i = 0; i < n; i++)
+                if (algorithm_row(model->settings.algorithm)->company != COMPANY_ALL ||
+                                is_acting(model, ret[i].name))
+                        ret[n_kept++] = ret[i];
+        return n_kept;
+}
+
 static size_t list_rows(const Model *model, TensorRow *ret) {
-        size_t n = checkpoint_network_rows(
-                        PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY, &model->network, model->parameters, ret);
+        size_t n = list_layers(model, ret);
         const struct {
                 const char *name;
                 float *data;

@@ -6,6 +6,7 @@
 #include <yaml.h>
 
 #define DEPTH_MAX   32
+#define ANCHORS_MAX 1000
 #define MERGES_MAX  100
 #define TEXT_MAX    1000u
 #define ENTRIES_MAX 10000
@@ -44,9 +45,19 @@ static int change_of_depth(yaml_event_type_t type) {
         }
 }
 
-/* Building a document takes libyaml a time that grows with the square of the nesting, so the events are
- * counted before. */
-static bool check_depth(Reader *reader, yaml_parser_t *parser) {
+static bool has_anchor(const yaml_event_t *event) {
+        switch (event->type) {
+        case YAML_SCALAR_EVENT: return event->data.scalar.anchor;
+        case YAML_SEQUENCE_START_EVENT: return event->data.sequence_start.anchor;
+        case YAML_MAPPING_START_EVENT: return event->data.mapping_start.anchor;
+        default: return false;
+        }
+}
+
+/* Building a document takes libyaml a time that grows with the squares of the nesting and of the number of
+ * anchors, so the events are counted before. */
+static bool check_size(Reader *reader, yaml_parser_t *parser) {
+        unsigned n_anchors = 0;
         bool ended = false;
         yaml_event_t event;
         int depth = 0;
@@ -56,10 +67,14 @@ static bool check_depth(Reader *reader, yaml_parser_t *parser) {
                         return refuse_text(reader, parser);
                 ended = event.type == YAML_STREAM_END_EVENT;
                 depth += change_of_depth(event.type);
+                n_anchors += has_anchor(&event);
                 yaml_event_delete(&event);
                 if (depth > DEPTH_MAX)
                         return refuse(reader, "line %zu: lists and mappings are nested more than %d deep",
                                         parser->mark.line + 1, DEPTH_MAX);
+                if (n_anchors > ANCHORS_MAX)
+                        return refuse(reader, "line %zu: there are more than %d anchors (&)",
+                                        parser->mark.line + 1, ANCHORS_MAX);
         }
         return true;
 }
@@ -83,7 +98,7 @@ static bool with_parser(Reader *reader, const char *text, size_t n,
 }
 
 static bool load(Reader *reader, const char *text, size_t n) {
-        return with_parser(reader, text, n, check_depth) && with_parser(reader, text, n, build);
+        return with_parser(reader, text, n, check_size) && with_parser(reader, text, n, build);
 }
 
 static const char *scalar(const yaml_node_t *node) {

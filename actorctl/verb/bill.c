@@ -92,7 +92,7 @@ static ExitStatus print_focus(
         g_autofree char *called = job_called(word);
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GArray) settings = NULL;
-        const char *tag = "";
+        FocusNames names = { .word = word, .called = called, .tag = "" };
 
         if (!bill_focus_check(bills->bill))
                 return STATUS_USAGE;
@@ -102,9 +102,9 @@ static ExitStatus print_focus(
                 const JobSetting *row = &g_array_index(settings, JobSetting, i);
 
                 if (strcmp(row->section, "Job") == 0 && strcmp(row->key, "Tag") == 0)
-                        tag = row->value;
+                        names.tag = row->value;
         }
-        bill_focus_write(text, &bills->job, bills->bill, tag, (uint64_t) g_get_real_time());
+        bill_focus_write(text, &bills->job, bills->bill, &names, (uint64_t) g_get_real_time());
         fputs(text->str, stdout);
         return STATUS_OK;
 }

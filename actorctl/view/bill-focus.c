@@ -15,7 +15,7 @@ typedef struct Charge {
         const JobStatus *job;
         const JobBill *bill;
         const JobBillLine *line;
-        const char *tag;
+        const FocusNames *names;
         GDateTime *start, *end, *month, *next_month;
 } Charge;
 
@@ -46,46 +46,46 @@ static char *tags_text(const Charge *charge) {
         g_autoptr(JsonNode) node = json_node_alloc();
         g_autoptr(JsonObject) object = json_object_new();
 
-        if (charge->tag[0])
-                json_object_set_string_member(object, "tag", charge->tag);
+        if (charge->names->tag[0])
+                json_object_set_string_member(object, "tag", charge->names->tag);
         json_node_init_object(node, object);
         return json_to_string(node, FALSE);
 }
 
 /* X(column, value): the value is a new string. An empty one is null. */
-#define COLUMNS(X)                                                                                       \
-        X(BilledCost, number_text(c->line->amount))                                                      \
-        X(BillingAccountId, g_strdup_printf("%u", c->job->uid))                                          \
-        X(BillingAccountName, user_called(c->job->uid))                                                  \
-        X(BillingCurrency, g_strdup(c->bill->currency))                                                  \
-        X(BillingPeriodStart, time_text(c->month))                                                       \
-        X(BillingPeriodEnd, time_text(c->next_month))                                                    \
-        X(ChargeCategory, g_strdup("Usage"))                                                             \
-        X(ChargeClass, g_strdup(""))                                                                     \
-        X(ChargeDescription, g_strdup_printf("%s of job %" G_GUINT64_FORMAT, c->line->kind, c->job->id)) \
-        X(ChargeFrequency, g_strdup("Usage-Based"))                                                      \
-        X(ChargePeriodStart, time_text(c->start))                                                        \
-        X(ChargePeriodEnd, time_text(c->end))                                                            \
-        X(ConsumedQuantity, number_text(c->line->quantity))                                              \
-        X(ConsumedUnit, g_strdup(c->line->unit))                                                         \
-        X(ContractedCost, number_text(c->line->amount))                                                  \
-        X(ContractedUnitPrice, unit_price_text(c))                                                       \
-        X(EffectiveCost, number_text(c->line->amount))                                                   \
-        X(InvoiceIssuerName, g_strdup(PROVIDER))                                                         \
-        X(ListCost, number_text(c->line->amount))                                                        \
-        X(ListUnitPrice, unit_price_text(c))                                                             \
-        X(PricingQuantity, number_text(c->line->quantity))                                               \
-        X(PricingUnit, g_strdup(c->line->unit))                                                          \
-        X(ProviderName, g_strdup(PROVIDER))                                                              \
-        X(PublisherName, g_strdup(PROVIDER))                                                             \
-        X(ResourceId, g_strdup_printf("%" G_GUINT64_FORMAT, c->job->id))                                 \
-        X(ResourceName, g_strdup_printf("job %" G_GUINT64_FORMAT, c->job->id))                           \
-        X(ResourceType, g_strdup("Job"))                                                                 \
-        X(ServiceCategory, g_strdup("AI and Machine Learning"))                                          \
-        X(ServiceName, g_strdup(PROVIDER))                                                               \
-        X(Tags, tags_text(c))                                                                            \
-        X(x_Environment, g_strdup(c->job->environment))                                                  \
-        X(x_PriceSheet, g_strdup(c->bill->price_sheet))                                                  \
+#define COLUMNS(X)                                                                         \
+        X(BilledCost, number_text(c->line->amount))                                        \
+        X(BillingAccountId, g_strdup_printf("%u", c->job->uid))                            \
+        X(BillingAccountName, user_called(c->job->uid))                                    \
+        X(BillingCurrency, g_strdup(c->bill->currency))                                    \
+        X(BillingPeriodStart, time_text(c->month))                                         \
+        X(BillingPeriodEnd, time_text(c->next_month))                                      \
+        X(ChargeCategory, g_strdup("Usage"))                                               \
+        X(ChargeClass, g_strdup(""))                                                       \
+        X(ChargeDescription, g_strdup_printf("%s of %s", c->line->kind, c->names->called)) \
+        X(ChargeFrequency, g_strdup("Usage-Based"))                                        \
+        X(ChargePeriodStart, time_text(c->start))                                          \
+        X(ChargePeriodEnd, time_text(c->end))                                              \
+        X(ConsumedQuantity, number_text(c->line->quantity))                                \
+        X(ConsumedUnit, g_strdup(c->line->unit))                                           \
+        X(ContractedCost, number_text(c->line->amount))                                    \
+        X(ContractedUnitPrice, unit_price_text(c))                                         \
+        X(EffectiveCost, number_text(c->line->amount))                                     \
+        X(InvoiceIssuerName, g_strdup(PROVIDER))                                           \
+        X(ListCost, number_text(c->line->amount))                                          \
+        X(ListUnitPrice, unit_price_text(c))                                               \
+        X(PricingQuantity, number_text(c->line->quantity))                                 \
+        X(PricingUnit, g_strdup(c->line->unit))                                            \
+        X(ProviderName, g_strdup(PROVIDER))                                                \
+        X(PublisherName, g_strdup(PROVIDER))                                               \
+        X(ResourceId, g_strdup(c->names->word))                                            \
+        X(ResourceName, g_strdup(c->names->called))                                        \
+        X(ResourceType, g_strdup("Job"))                                                   \
+        X(ServiceCategory, g_strdup("AI and Machine Learning"))                            \
+        X(ServiceName, g_strdup(PROVIDER))                                                 \
+        X(Tags, tags_text(c))                                                              \
+        X(x_Environment, g_strdup(c->job->environment))                                    \
+        X(x_PriceSheet, g_strdup(c->bill->price_sheet))                                    \
         X(x_InPaperTotal, g_strdup(c->line->paper ? "true" : "false"))
 
 /* A line break within a cell stays: it is in quotation marks. */
@@ -113,7 +113,7 @@ static GDateTime *time_of(uint64_t usec, uint64_t otherwise) {
         return g_date_time_new_from_unix_utc((int64_t) ((usec > 0 ? usec : otherwise) / 1000000));
 }
 
-void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const char *tag,
+void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const FocusNames *names,
                 uint64_t now_usec) {
         g_autoptr(GDateTime) start = time_of(job->started_usec, job->submitted_usec);
         g_autoptr(GDateTime) last = time_of(job->ended_usec, now_usec);
@@ -127,7 +127,7 @@ void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, 
 #undef X
         g_string_append_c(text, '\n');
         for (guint i = 0; i < bill->lines->len; i++) {
-                Charge charge = { job, bill, &g_array_index(bill->lines, JobBillLine, i), tag, start, end,
+                Charge charge = { job, bill, &g_array_index(bill->lines, JobBillLine, i), names, start, end,
                         month, next_month };
 
                 append_charge(text, &charge);

@@ -6,7 +6,12 @@
 
 /* false: this bill cannot be written so, with a message. */
 bool bill_focus_check(const JobBill *bill);
-/* A row for each charge. tag: [Job] Tag=, "" for none. now_usec: the end of the period, if the job has not
- * ended. */
-void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const char *tag,
+typedef struct FocusNames {
+        const char *word;   /* what the job or run was named by: 7, r7 */
+        const char *called; /* job 7, run r7 */
+        const char *tag;    /* [Job] Tag=, "" for none */
+} FocusNames;
+
+/* A row for each charge. now_usec: the end of the period, if the job has not ended. */
+void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const FocusNames *names,
                 uint64_t now_usec);

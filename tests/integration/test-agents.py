@@ -143,6 +143,12 @@ def centralised():
     equal(ctl("export", four, "--format=header", "--output=" + header).status, 0, "an export")
     text = open(header).read()
     assert "#define POLICY_OBSERVATIONS 6 " in text and re.search(r"mean\w*\[6\]", text), text[:2000]
+    weights = os.path.join(STATE, "mappo.safetensors")
+    equal(ctl("export", four, "--weights-only", "--output=" + weights).status, 0, "an export of tensors")
+    with open(weights, "rb") as f:
+        tensors = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    equal((tensors["actor.0.weight"]["shape"], tensors["observation.mean"]["shape"]), ([8, 6], [6]), "what the policy reads")
+    assert not any(name.startswith("critic") for name in tensors), list(tensors)
     last = rounds(others("mappo"))[-1]
     assert 0.4 < last["return_round"] / last["episode_steps"] < 0.6, last
     r = ctl("verify", conf(shared_library(SOURCE), "agents"), "--set", "Job.Algorithm=mappo", "--set", "Learner.SharedNetwork=yes")

@@ -194,7 +194,7 @@ def keys():
     assert r.status == 2 and "Dataset" in r.err, r
 
 
-@story("equal policies from a data set, whatever the threads, processes, widths and kills")
+@story("equal policies from a data set, whatever the threads, processes and widths")
 def equal_policies():
     data = recorded()
     for algorithm in ("bc", "td3-bc", "consistency"):

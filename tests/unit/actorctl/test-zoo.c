@@ -144,10 +144,22 @@ static void test_nested(void) {
         enum { DEPTH = 1000000 };
         g_autofree char *yaml = g_malloc(DEPTH + 4), *reason = NULL;
 
-        memset(memcpy(yaml, "a: ", 3) + 3, '[', DEPTH);
+        memcpy(yaml, "a: ", 3);
+        memset(yaml + 3, '[', DEPTH);
         yaml[DEPTH + 3] = '\0';
         g_assert_null(import(yaml, "ppo", NULL, &reason));
         g_assert_cmpstr(reason, ==, "x.yml: line 1: lists and mappings are nested more than 32 deep");
+}
+
+static void test_anchors(void) {
+        g_autoptr(GString) yaml = g_string_new("a: [");
+        g_autofree char *reason = NULL;
+
+        for (unsigned i = 0; i < 100000; i++)
+                g_string_append_printf(yaml, "&x%u 1, ", i);
+        g_string_append(yaml, "1]\n");
+        g_assert_null(import(yaml->str, "ppo", NULL, &reason));
+        g_assert_cmpstr(reason, ==, "x.yml: line 1: there are more than 1000 anchors (&)");
 }
 
 /* What would be computed by a division by 0 is left out. */
@@ -177,6 +189,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/zoo/entries", test_entries);
         g_test_add_func("/zoo/refusals", test_refusals);
         g_test_add_func("/zoo/nested", test_nested);
+        g_test_add_func("/zoo/anchors", test_anchors);
         g_test_add_func("/zoo/divided", test_divided);
         g_test_add_func("/zoo/hostile-text", test_hostile_text);
         return g_test_run();
