@@ -3,6 +3,7 @@
  * after those that it needs. */
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
@@ -273,7 +274,15 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
 }
 
 void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
+        bool from_outside = ended->fault == FAULT_KILLED && ended->detail == SIGKILL;
+
         c->doing = ORDER_NONE;
+        /* As in a round: the environment is not to blame. */
+        if (from_outside && attempts_fail(&c->starts, 0, ended->fault, ended->detail)) {
+                report_fault(&invoker->books, c->index, c->starts.n, ended->fault, ended->detail);
+                if (pool_fork(&invoker->pool, c) >= 0)
+                        return;
+        }
         probe_failed(invoker, c, ended->fault, ended->detail);
 }
 
