@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "actor/host.h"
+#include "lib/company.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 
@@ -79,6 +80,21 @@ int evaluation_begin(Host *host, uint64_t episode, Instance **ret) {
                 return r;
 
         *ret = instance;
+        return 0;
+}
+
+int evaluation_set_state(Host *host, Instance *instance, const double *state) {
+        void *shown = host->own ? host->own : host->observation;
+        int r;
+
+        assert(env_has_state(host->env));
+
+        r = host->env->set_state(instance->memory, state, shown);
+        if (r < 0)
+                return r;
+        if (host->own)
+                company_join(host->context->settings, host->context->page, host->own, NULL,
+                                host->observation);
         return 0;
 }
 

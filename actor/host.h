@@ -91,6 +91,8 @@ int host_policy(Host *host, const Order *order);
  * The episode follows from its number and the policy that the host has taken. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
 int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret);
+/* What evaluation_begin() began goes on from this state instead, which the environment can be put in. */
+int evaluation_set_state(Host *host, Instance *instance, const double *state);
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
 
 static inline void answer_fault(Answer *answer, Fault fault, int detail) {

@@ -34,7 +34,7 @@ typedef struct Options {
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
-        char *format, *output, *name, *from, *target, *actions, *state_file;
+        char *format, *output, *name, *from, *target, *actions, *state_file, *grid;
         char *video, *gif, *frames, *fleet, *prices;
         bool states, all;
         char *owner; /* a name or a number */

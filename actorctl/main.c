@@ -117,7 +117,10 @@ const Verb verbs[] = {
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
                         "policies give equal episodes.\n\n" RUN_IS "\n"
                         "--gif, --video or --frames records the first ones, one by default, as pictures\n"
-                        "at the speed of the task.\n" },
+                        "at the speed of the task.\n\n"
+                        "--state=V1,V2,... plays one episode from this physical state, --grid one from\n"
+                        "each state of a grid, as --grid=-0.9:0.9:40,0,-0.8:0.8:40,0. With an envelope\n"
+                        "(EnvelopeP=) it says how many stayed inside.\n" },
         { VERB_EXPERIMENT, "experiment", "FILE.exp", "compare settings over seeds: a matrix of jobs", 1, 1,
                         verb_experiment,
                         "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"

@@ -118,7 +118,8 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
-/* --state= names a file for rollouts and a state for lists of jobs: each verb reads its own. */
+/* --state= names a file for rollouts, numbers for eval and a state for lists of jobs: each verb reads its
+ * own. */
 static bool take_state(Options *options, const char *value) {
         g_free(options->state_file);
         g_free(options->job_state);
@@ -153,12 +154,13 @@ static const OptionRow rows[] = {
         { "from", 0, "JOB|RUN|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
                         "go on from a checkpoint; from a scheduler", TEXT(from) },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", TEXT(name) },
-        { "steps", 0, "N", VERB_ENV,
-                        "of a rollout (default 1000), of a bench's run",
+        { "steps", 0, "N", VERB_ENV | VERB_EVAL,
+                        "of a rollout (default 1000), of a bench's run; eval: the most",
                         NUMBER(n_steps, UINT64_C(1) << 40) },
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", TEXT(actions) },
-        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST,
-                        "rollout: begin with it; list: as --job-state", OWN(take_state) },
+        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST | VERB_EVAL,
+                        "begin with it, eval: V1,V2,...; list: as --job-state", OWN(take_state) },
+        { "grid", 0, "V|LOW:HIGH:N,...", VERB_EVAL, "an episode from each of these states", TEXT(grid) },
         { "job-state", 0, "STATE,...", VERB_LIST, "only jobs in these states", TEXT(job_state) },
         { "sort", 0, "COLUMN", VERB_LIST | VERB_TOP, "sort by this column", TEXT(sort) },
         { "once", 0, NULL, VERB_TOP, "print one table, after a second", FLAG(once) },

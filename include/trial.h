@@ -13,7 +13,7 @@
 #include "include/actord/env.h"
 #include "include/launch.h"
 
-#define TRIAL_ABI 5u
+#define TRIAL_ABI 6u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
 /* These take the places of descriptors that only a job has. The seed and the environment's options are in
@@ -34,6 +34,7 @@ typedef enum TrialKind {
         /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
         TRIAL_PLAY,
         TRIAL_PLAY_STEPS,       /* the same, with a RESET and STEPs instead of pictures */
+        TRIAL_PLAY_EPISODES,    /* the same, with EPISODEs alone */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -47,14 +48,16 @@ typedef enum TrialActions {
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
         uint32_t kind, actions;
-        /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
+        /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes; PLAY...: the most of an episode,
+         * 0: as many as it has */
         uint64_t n_steps;
         /* ROLLOUT: the state after each step, too; numbers of one given action */
         uint32_t each_state, action_numbers;
         uint64_t n_actions;
-        /* n_state 0: as reset() begins; ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
+        /* n_state 0: as reset() begins; PLAY...: of n_episodes states, in each of which one episode begins.
+         * ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
         uint32_t n_state, each_picture;
-        /* PLAY, PLAY_STEPS; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
+        /* PLAY...; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
         uint64_t n_episodes, n_policy;
 } TrialRequest;
 
@@ -95,6 +98,10 @@ typedef struct TrialStep {
 typedef struct TrialEpisode {
         uint64_t episode, n_steps;
         double episode_return;
+        uint32_t terminated;
+        /* inside an envelope (lib/regulation.h): whether the first state was, and how many steps broke
+         * the monitor's bound, and ended outside */
+        uint32_t began_inside, n_violations, n_outside;
 } TrialEpisode;
 
 /* X(NAME, promise) */
@@ -206,7 +213,7 @@ typedef struct TrialVerdict {
 static_assert(sizeof(TrialRequest) == 64, "ABI");
 static_assert(sizeof(TrialSpec) == sizeof(ActordEnvSpec) + 8 + 8 * sizeof(ActordStatePart), "ABI");
 static_assert(sizeof(TrialStep) == 16, "ABI");
-static_assert(sizeof(TrialEpisode) == 24, "ABI");
+static_assert(sizeof(TrialEpisode) == 40, "ABI");
 static_assert(sizeof(TrialPoint) == 16, "ABI");
 static_assert(sizeof(TrialRate) == 16, "ABI");
 static_assert(sizeof(TrialVerdict) == 16, "ABI");

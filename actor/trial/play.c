@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy plays the same episodes as in an evaluation, through the same functions and random streams. Each
- * state is drawn as shapes or pixels; or each step is said, with every number of it. */
+/* A policy plays the same episodes as in an evaluation, through the same functions and random streams, from
+ * where reset() begins them or from given states. Each state is drawn as shapes or pixels; or each step is
+ * said, with every number of it; or what an episode came to alone. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -106,6 +107,10 @@ static bool says_steps(const Trial *trial) {
         return trial->request->kind == TRIAL_PLAY_STEPS;
 }
 
+static bool says_episodes(const Trial *trial) {
+        return trial->request->kind == TRIAL_PLAY_EPISODES;
+}
+
 /* What the environment wrote, without what the policy is shown beside it. */
 static const void *observation_shown(const Play *p) {
         return p->host->own ? p->host->own : p->host->observation;
@@ -115,11 +120,19 @@ static const void *observation_shown(const Play *p) {
 static int reset_say(const Play *p) {
         const ActordSpace *space = &p->spec->observation;
 
+        if (says_episodes(p->trial))
+                return 0;
         if (!says_steps(p->trial))
                 return picture_say(p->trial, p->host->env, p->instance->memory, p->room);
         space_to_doubles(space, observation_shown(p), space_numbers(space), p->room);
         trial_say(TRIAL_RESET, p->room, space_numbers(space) * sizeof(double), NULL, 0);
         return 0;
+}
+
+static bool play_is_over(const Play *p, const ActordStep *step, uint32_t t) {
+        uint64_t most = p->trial->request->n_steps;
+
+        return evaluation_ended(p->host, step, t) || (most > 0 && t >= most);
 }
 
 /* t: of its steps, this one included. */
@@ -129,16 +142,38 @@ static int step_say(const Play *p, const ActordStep *step, uint32_t t) {
         const TrialStep head = {
                 .reward = step->reward,
                 .terminated = step->terminated,
-                .truncated = !step->terminated && evaluation_ended(p->host, step, t),
+                .truncated = !step->terminated && play_is_over(p, step, t),
         };
         double *numbers = p->room;
 
+        if (says_episodes(p->trial))
+                return 0;
         if (!says_steps(p->trial))
                 return picture_say(p->trial, p->host->env, p->instance->memory, p->room);
         space_to_doubles(&spec->action, p->host->action, n_action, numbers);
         space_to_doubles(&spec->observation, observation_shown(p), n_observation, numbers + n_action);
         trial_say(TRIAL_STEP, &head, sizeof(head), numbers, (n_action + n_observation) * sizeof(double));
         return 0;
+}
+
+/* Puts the environment into the state that this episode begins in, if the request has one. */
+static int state_set(const Play *p, uint64_t episode) {
+        const TrialRequest *request = p->trial->request;
+        TrialSpec said;
+        uint32_t n;
+        int r;
+
+        if (request->n_state == 0)
+                return 0;
+        n = state_learn_parts(p->host->env, p->instance->memory, &said);
+        if (n == 0 || request->n_state != n * request->n_episodes)
+                return trial_problem(p->trial, TRIAL_PROBLEM_STATE, (int) n);
+        r = evaluation_set_state(p->host, p->instance, p->trial->numbers + episode * n);
+        return r < 0 ? trial_problem(p->trial, TRIAL_PROBLEM_STATE_REFUSED, -r) : 0;
+}
+
+static bool is_inside(const Host *host) {
+        return host->regulated && regulation_value(&host->regulation, host->observation) <= 1;
 }
 
 static int play_episode(Play *p, uint64_t episode) {
@@ -153,11 +188,15 @@ static int play_episode(Play *p, uint64_t episode) {
         r = evaluation_begin(p->host, episode, &p->instance);
         if (r < 0)
                 return r;
+        r = state_set(p, episode);
+        if (r < 0)
+                return r;
         r = reset_say(p);
         if (r < 0)
                 return r;
 
-        for (t = 0; !evaluation_ended(p->host, &step, t); t++) {
+        said.began_inside = is_inside(p->host);
+        for (t = 0; !play_is_over(p, &step, t); t++) {
                 atomic_fetch_add_explicit(&p->trial->page->progress, 1, memory_order_relaxed);
                 r = evaluation_step(p->host, p->instance, episode, t, &step);
                 if (r < 0)
@@ -168,6 +207,9 @@ static int play_episode(Play *p, uint64_t episode) {
                 said.episode_return += step.reward;
         }
         said.n_steps = t;
+        said.terminated = step.terminated;
+        said.n_violations = p->host->counts.n_violations;
+        said.n_outside = p->host->counts.n_outside;
         trial_say(TRIAL_EPISODE, &said, sizeof(said), NULL, 0);
         return 0;
 }
@@ -176,7 +218,7 @@ static void *room_new(const Trial *trial, const ActordEnv *env, const ActordEnvS
         uint64_t n = space_numbers(&spec->action) + space_numbers(&spec->observation);
         void *room;
 
-        if (!says_steps(trial))
+        if (!says_steps(trial) && !says_episodes(trial))
                 return picture_new(trial, env);
         assert(n > 0);
         room = calloc(n, sizeof(double));

@@ -12,32 +12,13 @@
 #include "lib/slot.h"
 #include "actor/trial/stage.h"
 
-/* How many numbers its physical state has; 0: it shows none. */
-static uint32_t learn_parts(const Stage *stage, TrialSpec *said) {
-        uint32_t n = 0;
-        int n_parts;
-
-        if (!env_has_state(stage->env))
-                return 0;
-        n_parts = stage->env->state_parts(stage->instance.memory, said->parts);
-        if (n_parts <= 0 || n_parts > (int) ACTORD_STATE_PARTS)
-                return 0;
-        for (int i = 0; i < n_parts; i++) {
-                if (said->parts[i].n_numbers > ACTORD_STATE_NUMBERS_MAX - n)
-                        return 0;
-                n += said->parts[i].n_numbers;
-        }
-        said->n_parts = (uint32_t) n_parts;
-        return n;
-}
-
 void trial_show(const Trial *trial, const ActordEnv *env) {
         _cleanup_(stage_done) Stage stage = {};
         TrialSpec said;
 
         if (!stage_make(&stage, trial, env, &said))
                 return;
-        (void) learn_parts(&stage, &said);
+        (void) state_learn_parts(env, stage.instance.memory, &said);
         trial_say(TRIAL_SPEC, &said, sizeof(said), NULL, 0);
 }
 
@@ -163,7 +144,7 @@ void trial_rollout(const Trial *trial, const ActordEnv *env) {
 
         if (!stage_make(&o.stage, trial, env, &said))
                 return;
-        o.n_state = learn_parts(&o.stage, &said);
+        o.n_state = state_learn_parts(env, o.stage.instance.memory, &said);
         trial_say(TRIAL_SPEC, &said, sizeof(said), NULL, 0);
         o.row = calloc(o.stage.n_action + o.stage.n_observation + o.n_state, sizeof(double));
         trial_fail(trial, o.row ? rollout(&o) : -ENOMEM);

@@ -210,6 +210,24 @@ int stage_act(Stage *stage, const double *numbers) {
         return 0;
 }
 
+uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec *said) {
+        uint32_t n = 0;
+        int n_parts;
+
+        if (!env_has_state(env))
+                return 0;
+        n_parts = env->state_parts(instance, said->parts);
+        if (n_parts <= 0 || n_parts > (int) ACTORD_STATE_PARTS)
+                return 0;
+        for (int i = 0; i < n_parts; i++) {
+                if (said->parts[i].n_numbers > ACTORD_STATE_NUMBERS_MAX - n)
+                        return 0;
+                n += said->parts[i].n_numbers;
+        }
+        said->n_parts = (uint32_t) n_parts;
+        return n;
+}
+
 void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret) {
         for (uint64_t i = 0; i < n; i++)
                 switch (space->element) {

@@ -47,6 +47,10 @@ void stage_act_zero(Stage *stage);
 /* -EINVAL: these numbers are not an action of this environment. */
 int stage_act(Stage *stage, const double *numbers);
 
+/* Learns the parts of the physical state that an instance shows. Returns how many numbers they have; 0: it
+ * shows none. */
+uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec *said);
+
 /* Numbers of a space's values as doubles. */
 void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret);
 

@@ -35,7 +35,8 @@ static void try(const Trial *trial) {
         case TRIAL_CHECK: trial_check(trial, env); break;
         case TRIAL_BENCH: trial_bench(trial, env); break;
         case TRIAL_PLAY:
-        case TRIAL_PLAY_STEPS: trial_play(trial, env); break;
+        case TRIAL_PLAY_STEPS:
+        case TRIAL_PLAY_EPISODES: trial_play(trial, env); break;
         case TRIAL_CATALOGUE:
         case _TRIAL_KIND_MAX: break;
         }

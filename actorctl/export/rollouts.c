@@ -287,6 +287,7 @@ static ExitStatus write_directory(const Options *options, const DatasetModule *m
         _cleanup_(aside_done) Aside data = ASIDE_EMPTY;
         _cleanup_(rollouts_done) Rollouts rollouts = {};
         ExitStatus status;
+        TrialRequest request = { .kind = TRIAL_PLAY_STEPS };
         int r;
 
         if (!may_replace(path) || !may_replace(metadata_path))
@@ -297,9 +298,8 @@ static ExitStatus write_directory(const Options *options, const DatasetModule *m
                 return STATUS_FAILED;
         }
         rollouts_init(&rollouts, module, data.path);
-        status = policy_play(from, job_file, TRIAL_PLAY_STEPS,
-                        options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT, take_row,
-                        &rollouts);
+        request.n_episodes = options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT;
+        status = policy_play(from, job_file, &request, NULL, take_row, &rollouts);
         if (status == STATUS_OK)
                 status = commit(&rollouts, &job_file->settings, &data, directory);
         if (status == STATUS_OK && !options->quiet)

@@ -9,6 +9,7 @@
 
 #include "actorctl/recording/policy.h"
 #include "actorctl/recording/recording.h"
+#include "actorctl/recording/starts.h"
 #include "actorctl/view/table.h"
 #include "actorctl/trial.h"
 
@@ -68,10 +69,18 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
 }
 
 static ExitStatus play_episodes(Play *play, const JobFile *job_file, const NamedCheckpoint *from) {
+        TrialRequest request = {
+                .kind = TRIAL_PLAY,
+                .n_episodes = MAX(play->options->n_episodes, 1),
+                .n_steps = play->options->n_steps,
+        };
+        g_autoptr(GArray) states = NULL;
         RecordingFacts facts;
         ExitStatus status;
 
-        status = policy_play(from, job_file, TRIAL_PLAY, MAX(play->options->n_episodes, 1), take_row, play);
+        status = starts_read(play->options, &states, &request.n_episodes);
+        if (status == STATUS_OK)
+                status = policy_play(from, job_file, &request, states, take_row, play);
         if (status == STATUS_OK)
                 status = recording_end(play->recording, &facts);
         if (status != STATUS_OK)

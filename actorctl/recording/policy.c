@@ -105,20 +105,41 @@ ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_fil
         return STATUS_OK;
 }
 
-ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialKind kind,
-                uint64_t n_episodes, TrialTake take, void *userdata) {
+static ExitStatus states_check(const TrialSpec *spec, const GArray *states, uint64_t n_episodes) {
+        uint32_t n = trial_state_numbers(spec);
+
+        if (!states || (n > 0 && states->len == n * n_episodes))
+                return STATUS_OK;
+        if (n == 0)
+                complain("%s does not show its physical state, so none can be set", spec->spec.name);
+        else
+                complain("%s: its state has %u numbers, and %" G_GUINT64_FORMAT " are given",
+                                spec->spec.name, n, states->len / n_episodes);
+        return STATUS_USAGE;
+}
+
+ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, const TrialRequest *asked,
+                const GArray *states, TrialTake take, void *userdata) {
+        g_autoptr(GArray) policy = g_array_new(FALSE, TRUE, sizeof(double));
         g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
-        TrialRequest request = { .kind = kind, .n_episodes = n_episodes };
+        TrialRequest request = *asked;
         TrialVerdict verdict;
         TrialSpec spec;
         ExitStatus status;
 
-        g_assert(kind == TRIAL_PLAY || kind == TRIAL_PLAY_STEPS);
+        g_assert(asked->kind == TRIAL_PLAY || asked->kind == TRIAL_PLAY_STEPS ||
+                        asked->kind == TRIAL_PLAY_EPISODES);
 
-        status = policy_load(checkpoint, job_file, &spec, numbers);
+        status = policy_load(checkpoint, job_file, &spec, policy);
+        if (status == STATUS_OK)
+                status = states_check(&spec, states, asked->n_episodes);
         if (status != STATUS_OK)
                 return status;
-        request.n_policy = numbers->len;
+        if (states)
+                g_array_append_vals(numbers, states->data, states->len);
+        g_array_append_vals(numbers, policy->data, policy->len);
+        request.n_state = numbers->len - policy->len;
+        request.n_policy = policy->len;
         status = trial_call(&request, job_file, numbers, take, userdata, &verdict);
         return status == STATUS_OK ? trial_judge(job_file->settings.environment, &verdict) : status;
 }

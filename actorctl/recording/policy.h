@@ -18,7 +18,8 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
 ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,
                 GArray *ret_numbers);
 
-/* Plays episodes of an evaluation with this policy, in an actor; kind: TRIAL_PLAY or TRIAL_PLAY_STEPS.
- * STATUS_OK: nothing was wrong; or another status, with a message. */
-ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialKind kind,
-                uint64_t n_episodes, TrialTake take, void *userdata);
+/* Plays episodes of an evaluation with this policy, in an actor. asked: kind, one of TRIAL_PLAY...;
+ * n_episodes, n_steps. states: of double, that of each episode's beginning, or NULL. STATUS_OK: nothing was
+ * wrong; or another status, with a message. */
+ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, const TrialRequest *asked,
+                const GArray *states, TrialTake take, void *userdata);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* eval: plays episodes with a policy from a checkpoint file or from a job. It is a job without a
- * learner's updates. Episodes that are recorded are played without a job, where each state can be seen. */
+ * learner's updates. Episodes that are recorded, or begin in given states, are played without a job, where
+ * each state can be seen and set. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include "actorctl/follow.h"
 #include "actorctl/recording/play.h"
 #include "actorctl/recording/recording.h"
+#include "actorctl/recording/starts.h"
 #include "actorctl/job-file.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -79,10 +81,21 @@ ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
         NamedCheckpoint from;
         ExitStatus status;
 
+        if (!starts_wanted(options) && !recording_wanted(options) && options->n_steps > 0) {
+                complain("--steps: eval takes it beside --state, --grid, --gif, --video and "
+                         "--frames alone");
+                return STATUS_USAGE;
+        }
+        if (starts_wanted(options) && options->n_episodes > 0) {
+                complain("--episodes: an episode begins in each state that --state or --grid names");
+                return STATUS_USAGE;
+        }
         follow_prepare();
         status = named_checkpoint_open(&from, options, arguments[0]);
         if (status == STATUS_OK && recording_wanted(options))
                 status = play_record(options, &from);
+        else if (status == STATUS_OK && starts_wanted(options))
+                status = starts_play(options, &from);
         else if (status == STATUS_OK && !from.connection &&
                         connection_open_any(options, &from.connection) < 0)
                 status = STATUS_FAILED;

@@ -113,7 +113,7 @@ _actorctl() {
                 keys) words='--json --no-pager --no-legend' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
-                eval) words='--set --seed --verbose --episodes --gif --video --frames --json' ;;
+                eval) words='--set --seed --verbose --episodes --state --grid --steps --gif --video --frames --json' ;;
                 import) words='--output' ;;
                 report) words='--html --md --output' ;;
                 export) words='--format --weights-only --rollouts --episodes --output --set --seed' ;;

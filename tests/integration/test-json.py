@@ -47,6 +47,7 @@ def of_runs():
     assert any(row["run"] == name for row in says("runs", "runs"))
     says("eval", "eval", name, "--episodes=2")
     with tempfile.TemporaryDirectory() as d:
+        says("starts", "eval", name, "--state=0,0,0,0", "--steps=2")
         says("recording", "eval", name, f"--gif={d}/a.gif")
     says("status", "verify", FILE)
     for words in [FILE], [FILE, "--policy=central"], [FILE, "--policy=auto"]:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A controller and an envelope beside a policy: verify refuses what does not hold, and says why."""
 from story import *
+import glob
 
 WRONG = (
     ("Learner.ModelB=0 1 2", "ModelB= n times m"),
@@ -31,6 +32,36 @@ def refused():
     for sets, words in WRONG:
         r = verify(*((sets,) if isinstance(sets, str) else sets))
         assert r.status != 0 and words in " ".join(r.err.split()), (sets, r.err)
+
+
+@story("eval begins an episode in a given state, and one in each state of a grid, and says how many stayed in the envelope")
+def starts():
+    r = run("phydrl", "Job.StopSteps=100", "Learner.ResidualScale=1e-9", "Evaluation.Episodes=0")
+    controller = glob.glob(os.path.join(r.state_directory, "jobs", "*", "state", "*.safetensors"))[-1]
+
+    def starts_of(*words, checkpoint=controller):
+        r = ctl("eval", checkpoint, *words, "--json=short")
+        equal(r.status, 0, f"status of {words}: {r.err}")
+        return r
+
+    # The controller alone, by the published envelope: docs/experiments/phydrl.md
+    r = starts_of("--grid=-0.9:0.9:40,0,-0.8:0.8:40,0", "--steps=150")
+    equal((r.starts, r.began_inside, r.kept), (1600, 390, 318), "the whole grid")
+    inside, outside = (next(e for e in r.episodes if e["began_inside"] and e["kept"] is kept) for kept in (True, False))
+    equal((inside["steps"], inside["steps_outside"], inside["terminated"]), (150, 0, False), "a start that is kept")
+    assert outside["steps_outside"] > 0 or outside["terminated"], outside
+    # The same episode alone, whatever plays beside it
+    for e in inside, outside:
+        equal(starts_of("--state=" + ",".join(map(str, e["state"])), "--steps=150").episodes, [e], "one of them")
+    # 0 is where the controller keeps it: nothing happens
+    assert abs(starts_of("--state=0,0,0,0", "--steps=3").return_mean) < 1e-15
+
+    for words, sentence in ((("--state=1,2",), "its state has 4 numbers, and 2 are given"), (("--state=1,x",), '"x" is no number'),
+                            (("--grid=1:0:3",), "LOW < HIGH"), (("--grid=0:1:1000,0:1:1000",), "more than 100000 states"),
+                            (("--state=1", "--grid=1"), "exclude each other"), (("--steps=3",), "beside --state"),
+                            (("--state=0,0,0,0", "--episodes=3"), "an episode begins in each state")):
+        r = ctl("eval", controller, *words)
+        assert r.status == 2 and sentence in r.err, (words, r.status, r.err)
 
 
 tell()
