@@ -38,7 +38,7 @@ typedef struct Options {
         char *video, *gif, *frames, *fleet, *prices;
         bool states, all;
         char *owner; /* a name or a number */
-        char *tag, *job_state, *sort;
+        char *tag, *job_state, *sort, *by;
         char *host;          /* of the daemon, for ssh */
         uint64_t since_usec; /* since 1970; 0: not given */
         uint64_t given;      /* bit i: row i of the option table */

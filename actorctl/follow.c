@@ -38,6 +38,8 @@ typedef struct Follower {
         uint64_t asked_usec;
         const char *note_file; /* the job file that the run's note names; NULL: there is no note */
         unsigned n_interrupts;
+        const JobSettings *settings; /* of a run, whose daemon has no journal; NULL: of no run */
+        uint32_t n_alerts;           /* amounts of CostAlert= that were told */
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
         bool froze; /* by a key of this program, whose user sees its state */
@@ -114,9 +116,30 @@ static void say_waiting(Follower *f) {
         f->waiting_said = waits;
 }
 
+/* Reports each amount of CostAlert= once; the daemon of a run leaves it to us. */
+static void say_alerts(Follower *f) {
+        const setting_amounts *amounts;
+
+        if (!f->settings)
+                return;
+        amounts = &f->settings->cost_alert;
+        for (; f->n_alerts < amounts->n; f->n_alerts++) {
+                double amount = (double) amounts->nano[f->n_alerts] / 1e9;
+                char reached[48], cost[48];
+
+                /* NaN: nothing is known yet. */
+                if (!(f->status->cost_full >= amount))
+                        break;
+                complain("CostAlert=%s is reached: the run has cost %s",
+                                format_money(amount, f->status->currency, reached),
+                                format_money(f->status->cost_full, f->status->currency, cost));
+        }
+}
+
 static void show(Follower *f) {
         say_limits(f);
         say_waiting(f);
+        say_alerts(f);
         if (f->display)
                 display_update(f->display, f->status);
         if (job_has_ended(f->status))
@@ -384,6 +407,8 @@ static ExitStatus follow_to_end(Follower *f) {
                 metrics_update(f->metrics, f->connection, f->path, f->status);
         note(f);
         say_limits(f);
+        if (f->result == STATUS_OK)
+                say_alerts(f);
         if (f->display)
                 display_end(f->display, f->status);
         return f->result;
@@ -414,6 +439,7 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
                 .interrupt = FOLLOW_STOP,
                 .limits = options ? follow_limits(options) : LIMITS_NONE,
                 .note_file = note_file,
+                .settings = options ? &job_file->settings : NULL,
                 .status = status,
         };
         ExitStatus result;

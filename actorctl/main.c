@@ -57,7 +57,10 @@ const Verb verbs[] = {
         { VERB_TOP, "top", "[JOB]", "what jobs use now: CPU, memory, steps, cost", 0, 1, verb_top,
                         "For each job that has not ended, or each process of one job. CPU is a share of\n"
                         "one core. A terminal shows it anew each second: keys sort, q quits.\n" },
-        { VERB_BILL, "bill", "JOB|RUN", "what a job costs, by kind of charge", 1, 1, verb_bill,
+        { VERB_BILL, "bill", "[JOB|RUN]", "what a job costs, by kind; what all jobs cost", 0, 1, verb_bill,
+                        "Without a job: what all jobs of the daemon cost, by owner (the default), tag,\n"
+                        "month or job, or several of them, as --by=month,owner. --owner=, --tag= and\n"
+                        "--since= choose jobs; those that have not ended count with their cost so far.\n\n"
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n\n"
                         "Beside it, by estimate: the same rounds under other distributions, and on the\n"

@@ -97,21 +97,34 @@ static bool check_target(Options *options, const char *value) {
         return false;
 }
 
-/* "2026-11-23", with an optional time of day, in local time; or how long ago: "12h", "3d". */
+/* "2026-11-23", with an optional time of day, in local time; "2026-11", a month in UTC, as those of bills;
+ * or how long ago: "12h", "3d". */
 static bool take_since(Options *options, const char *value) {
-        g_autoptr(GTimeZone) zone = g_time_zone_new_local();
-        g_autofree char *whole =
-                        g_strconcat(value, strlen(value) == strlen("2026-11-23") ? " 00:00" : "", NULL);
-        g_autoptr(GDateTime) date = g_date_time_new_from_iso8601(whole, zone);
+        /* GLib wants all of a date and a time, with seconds. */
+        static const struct {
+                size_t length;
+                const char *rest;
+        } forms[] = { { sizeof("2026-11") - 1, "-01 00:00:00" }, { sizeof("2026-11-23") - 1, " 00:00:00" },
+                { sizeof("2026-11-23 14:30") - 1, ":00" } };
+        bool month = strlen(value) == forms[0].length;
+        g_autoptr(GTimeZone) zone = month ? g_time_zone_new_utc() : g_time_zone_new_local();
+        const char *rest = "";
+        g_autofree char *whole = NULL;
+        g_autoptr(GDateTime) date = NULL;
         uint64_t ago, now = (uint64_t) g_get_real_time();
 
-        if (date)
+        for (size_t i = 0; i < G_N_ELEMENTS(forms); i++)
+                if (strlen(value) == forms[i].length)
+                        rest = forms[i].rest;
+        whole = g_strconcat(value, rest, NULL);
+        date = g_date_time_new_from_iso8601(whole, zone);
+        if (date && g_date_time_to_unix(date) >= 0)
                 options->since_usec = (uint64_t) g_date_time_to_unix(date) * 1000000;
         else if (settings_parse_time(value, &ago) >= 0 && ago < now)
                 options->since_usec = now - ago;
         else {
-                complain("--since=%s: write a date (2026-11-23, 2026-11-23 14:30), or how long ago "
-                         "(12h, 3d)",
+                complain("--since=%s: write a date (2026-11-23, 2026-11-23 14:30), a month (2026-11), "
+                         "or how long ago (12h, 3d)",
                                 value);
                 return false;
         }
@@ -165,9 +178,11 @@ static const OptionRow rows[] = {
         { "sort", 0, "COLUMN", VERB_LIST | VERB_TOP, "sort by this column", TEXT(sort) },
         { "once", 0, NULL, VERB_TOP, "print one table, after a second", FLAG(once) },
         { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", FLAG(all) },
-        { "owner", 0, "USER", VERB_LIST, "only jobs of this user", TEXT(owner) },
-        { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", TEXT(tag) },
-        { "since", 0, "TIME", VERB_LIST, "only jobs submitted since then, or so long ago", OWN(take_since) },
+        { "owner", 0, "USER", VERB_LIST | VERB_BILL, "only jobs of this user", TEXT(owner) },
+        { "tag", 0, "TAG", VERB_LIST | VERB_BILL, "only jobs with this Tag=", TEXT(tag) },
+        { "since", 0, "TIME", VERB_LIST | VERB_BILL,
+                        "only jobs submitted (bill: ended) since then", OWN(take_since) },
+        { "by", 0, "WORD,...", VERB_BILL, "add up by owner, tag, month, job", TEXT(by) },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", FLAG(states) },
         { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", TEXT(gif) },
         { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", TEXT(video) },

@@ -7,6 +7,7 @@
  * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
  * when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"
+#include "daemon/job-alert.h"
 #include "daemon/job-end.h"
 #include "daemon/job-life.h"
 #include "daemon/job-records.h"
@@ -99,6 +100,7 @@ static void announce(Job *job) {
         remove_files(job);
         disk_count(context, job->row.id);
         say_end(job);
+        job_start_unit(job);
         job_set_state(job, JOB_ENDED);
         job->changes |= JOB_CHANGE_REMOVED;
         jobs_schedule(&context->jobs);
@@ -271,6 +273,7 @@ static void count_files(Job *job) {
 static void committed(Job *job) {
         count_files(job);
         job_send_plan(job);
+        job_alert(job);
         if (job->end.noted && !job->end.queued) {
                 job_queue_end(job);
                 commit_soon(job->context);

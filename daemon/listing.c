@@ -113,6 +113,7 @@ typedef struct Filter {
         char **states; /* NULL: any */
         const char *environment, *tag;
         uint64_t since_usec, until_usec; /* of the submission */
+        uint64_t ended_since_usec;
         uint32_t uid;
         bool has_uid;
 } Filter;
@@ -173,9 +174,11 @@ static int read_wish(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
                 return sd_bus_message_read(m, "v", "t", &filter->since_usec);
         if (g_str_equal(key, "until"))
                 return sd_bus_message_read(m, "v", "t", &filter->until_usec);
+        if (g_str_equal(key, "ended-since"))
+                return sd_bus_message_read(m, "v", "t", &filter->ended_since_usec);
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                        "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since "
-                        "or until.",
+                        "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since, "
+                        "until or ended-since.",
                         key);
 }
 
@@ -207,6 +210,8 @@ static bool wants(const Filter *filter, const LedgerListed *row) {
                                                    audience_name(row->environment ?: "", has)))
                 return false;
         if (filter->tag && g_strcmp0(filter->tag, row->tag) != 0)
+                return false;
+        if (row->ended_usec > 0 && row->ended_usec < filter->ended_since_usec)
                 return false;
         return row->submitted_usec >= filter->since_usec &&
                (filter->until_usec == 0 || row->submitted_usec < filter->until_usec);

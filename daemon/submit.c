@@ -174,6 +174,18 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         return 0;
 }
 
+/* The system's daemon reaches no user's manager, and must not start units of the system's for a user. */
+static int check_on_end(const Manager *manager, const Submission *s, sd_bus_error *error) {
+        if (!s->settings.on_end[0] || manager->context.mode != DAEMON_SYSTEM || s->purpose != LAUNCH_TRAIN)
+                return 0;
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                        "%s:%u: [Job] OnEnd=%s: the system's actord starts no units. Submit the job to "
+                        "your own (`actorctl --user submit`), or let a unit of yours wait for it, with "
+                        "ExecStart=actorctl submit FILE --wait and OnSuccess=%s.",
+                        s->file_name, settings_locate(s->text, "Job", "OnEnd"), s->settings.on_end,
+                        s->settings.on_end);
+}
+
 static int check_width(const Submission *s, sd_bus_error *error) {
         uint32_t class = s->settings.kernel_class;
 
@@ -356,6 +368,9 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         if (r < 0)
                 return r;
         r = check_files(manager, s, uid, error);
+        if (r < 0)
+                return r;
+        r = check_on_end(manager, s, error);
         if (r < 0)
                 return r;
         r = check_width(s, error);

@@ -37,7 +37,9 @@
         X(JOB_LEFTOVER,        "db1d882e7ed0430da74a9c0b4bfcc701") \
         X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01") \
         X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218") \
-        X(DISTRIBUTION_CHOSEN, "eeddc7169934402f9cd50bbd78f32ca1")
+        X(DISTRIBUTION_CHOSEN, "eeddc7169934402f9cd50bbd78f32ca1") \
+        X(COST_ALERT,          "f84358cdd4464c0fa195b5f1f8cd1002") \
+        X(UNIT_REQUESTED,      "afa572b343e04ed499ded5565d1497ac")
 
 typedef enum Message {
 #define X(name, id) MESSAGE_##name,

@@ -33,6 +33,7 @@
 #define ROLLOUT_STEPS_MAX 1048576u
 #define JOB_TEXT_MAX (256u * 1024u)
 #define JOB_TAG_MAX 64u
+#define AMOUNTS_MAX 8u
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X)                                                                               \
@@ -167,6 +168,9 @@ enum KernelClass_ {
                 "end when the mean return of 100 episodes reaches this")                                    \
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")         \
         X(Job, Budget, money, budget, "", 1, 1e18, "begin no round once this is spent, by the full total")  \
+        X(Job, CostAlert, amounts, cost_alert, "", 1, 1e18,                                                 \
+                "say so in the journal when the full total reaches these: 0.5USD, 1USD")                    \
+        X(Job, OnEnd, string, on_end, "", 0, 0, "unit of the user's manager to start when the job ends")    \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0,           \
                 "where fragments run")                                                                      \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16,                                              \
@@ -370,6 +374,12 @@ typedef uint32_t setting_u32, setting_bool, setting_percent;
 typedef uint64_t setting_u64, setting_usec, setting_bytes;
 /* nano: billionths; currency: as it was written, or "" */
 typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money;
+/* amounts: from the least to the most, each once; currency: as setting_money has it */
+typedef struct setting_amounts {
+        uint32_t n, reserved;
+        uint64_t nano[AMOUNTS_MAX];
+        char currency[24];
+} setting_amounts;
 typedef double setting_f64;
 #define X(type, PREFIX, list) typedef uint32_t setting_choice_##type;
 CHOICES(X)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* bill: prints both totals, every kind of charge and both clocks; and what the job would have cost
- * elsewhere, or by another price sheet. */
+/* bill: prints both totals, every kind of charge and both clocks of a job; and what the job would have cost
+ * elsewhere, or by another price sheet. Without a job it adds up what many jobs cost. */
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/view/bill-beside.h"
 #include "actorctl/view/bill-focus.h"
+#include "actorctl/view/bill-sums.h"
+#include "actorctl/job-list.h"
 #include "actorctl/job-open.h"
 #include "actorctl/job-settings.h"
 #include "actorctl/job-status.h"
@@ -87,10 +89,10 @@ static int fetch(const Options *options, Connection *connection, const char *pat
         return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
 }
 
-static ExitStatus print_focus(
-                Connection *connection, const char *path, const char *word, const Bills *bills) {
+/* Appends the charges of one job. */
+static ExitStatus append_focus(Connection *connection, const char *path, const char *word,
+                const Bills *bills, GString *text) {
         g_autofree char *called = job_called(word);
-        g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GArray) settings = NULL;
         FocusNames names = { .word = word, .called = called, .tag = "" };
 
@@ -105,7 +107,88 @@ static ExitStatus print_focus(
                         names.tag = row->value;
         }
         bill_focus_write(text, &bills->job, bills->bill, &names, (uint64_t) g_get_real_time());
+        return STATUS_OK;
+}
+
+static ExitStatus print_focus(
+                Connection *connection, const char *path, const char *word, const Bills *bills) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        ExitStatus status;
+
+        bill_focus_heading(text);
+        status = append_focus(connection, path, word, bills, text);
+        if (status == STATUS_OK)
+                fputs(text->str, stdout);
+        return status;
+}
+
+static ExitStatus focus_of_listed(
+                const Options *options, Connection *connection, const ListedJob *listed, GString *text) {
+        g_autofree char *word = g_strdup_printf("%" G_GUINT64_FORMAT, listed->id);
+        _cleanup_(bills_done) Bills bills = { .job = job_status_empty() };
+        int r;
+
+        r = fetch(options, connection, listed->path, &bills);
+        return r < 0 ? status_of_error(r) : append_focus(connection, listed->path, word, &bills, text);
+}
+
+/* Nothing is printed unless all jobs can be. */
+static ExitStatus print_all_focus(const Options *options, Connection *connection, const GArray *jobs) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        bill_focus_heading(text);
+        for (guint i = jobs->len; i-- > 0;) {
+                ExitStatus status = focus_of_listed(
+                                options, connection, &g_array_index(jobs, ListedJob, i), text);
+
+                if (status != STATUS_OK)
+                        return status;
+        }
         fputs(text->str, stdout);
+        return STATUS_OK;
+}
+
+static ExitStatus bill_many(const Options *options) {
+        unsigned by = options->by ? bill_by_parse(options->by) : BILL_BY_OWNER;
+        g_autoptr(Connection) connection = NULL;
+        g_autoptr(GArray) jobs = job_list_new();
+        JobChoice choice = {
+                .owner = options->owner,
+                .tag = options->tag,
+                .ended_since_usec = options->since_usec,
+        };
+        int r;
+
+        if (!by)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        r = job_list_fetch(connection, &choice, UINT64_MAX, jobs);
+        if (r < 0)
+                return status_of_error(r);
+        if (options->format)
+                return print_all_focus(options, connection, jobs);
+        pager_open(options);
+        bill_sums_print(jobs, by, (uint64_t) g_get_real_time(), options);
+        pager_close();
+        return STATUS_OK;
+}
+
+static ExitStatus check_many(const Options *options, bool many) {
+        if (many && (options->fleet || (options->prices && !options->format))) {
+                complain("--fleet= and --prices= are for the bill of one job: name it, as "
+                         "`actorctl bill 7`");
+                return STATUS_USAGE;
+        }
+        if (!many && (options->owner || options->tag || options->since_usec > 0 || options->by)) {
+                complain("--owner=, --tag=, --since= and --by= are for the bill of many jobs: leave out the "
+                         "job");
+                return STATUS_USAGE;
+        }
+        if (options->by && options->format) {
+                complain("--format=focus has a row for each charge of each job: leave out --by=");
+                return STATUS_USAGE;
+        }
         return STATUS_OK;
 }
 
@@ -133,8 +216,12 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         int r;
 
         status = check_usage(options);
+        if (status == STATUS_OK)
+                status = check_many(options, n == 0);
         if (status != STATUS_OK)
                 return status;
+        if (n == 0)
+                return bill_many(options);
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;

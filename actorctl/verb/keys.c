@@ -24,6 +24,7 @@ static const char *type_text(const char *type) {
                 { "u32list", "list" },
                 { "convolutions", "list" },
                 { "counts", "list" },
+                { "amounts", "list" },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* list: prints the jobs that the daemon remembers; with options that choose, any jobs of its ledger. */
-#include <errno.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/job-list.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/age.h"
 #include "actorctl/view/pager.h"
@@ -14,157 +13,6 @@
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
-
-#define PAGE_ROWS 500u
-
-/* A row of ListJobsFiltered, which come newest first. progress: of all that the job may do; NaN: not
- * known. */
-typedef struct Row {
-        uint64_t id, submitted_usec, started_usec, ended_usec, n_rounds, n_env_steps;
-        uint32_t uid;
-        char *state, *result, *environment, *description, *tag, *currency;
-        double return_mean, cost, progress;
-} Row;
-
-static void row_clear(gpointer p) {
-        Row *row = p;
-
-        g_free(row->state);
-        g_free(row->result);
-        g_free(row->environment);
-        g_free(row->description);
-        g_free(row->tag);
-        g_free(row->currency);
-}
-
-static int read_rows(sd_bus_message *m, GArray *rows, uint64_t *ret_next) {
-        const char *state, *result, *environment, *description, *tag, *currency, *path;
-        Row row;
-        int r;
-
-        r = sd_bus_message_enter_container(m, 'a', "(tussssstttttddso)");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_read(m, "(tussssstttttddso)", &row.id, &row.uid, &state, &result,
-                                &environment, &description, &tag, &row.submitted_usec, &row.started_usec,
-                                &row.ended_usec, &row.n_rounds, &row.n_env_steps, &row.return_mean,
-                                &row.cost, &currency, &path)) > 0) {
-                row.progress = NAN;
-                row.state = g_strdup(state);
-                row.result = g_strdup(result);
-                row.environment = g_strdup(environment);
-                row.description = g_strdup(description);
-                row.tag = g_strdup(tag);
-                row.currency = g_strdup(currency);
-                g_array_append_val(rows, row);
-        }
-        if (r < 0)
-                return r;
-        r = sd_bus_message_exit_container(m);
-        return r < 0 ? r : sd_bus_message_read(m, "t", ret_next);
-}
-
-static int owner_uid(const char *owner, uint32_t *ret) {
-        const struct passwd *entry = getpwnam(owner);
-        uint64_t uid;
-
-        if (entry)
-                *ret = entry->pw_uid;
-        else if (g_ascii_string_to_unsigned(owner, 10, 0, UINT32_MAX, &uid, NULL))
-                *ret = (uint32_t) uid;
-        else {
-                complain("--owner=%s: there is no such user", owner);
-                return -EINVAL;
-        }
-        return 0;
-}
-
-static int append_states(sd_bus_message *m, const char *words) {
-        g_auto(GStrv) states = g_strsplit(words, ",", 0);
-        int r;
-
-        r = sd_bus_message_open_container(m, 'e', "sv");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(m, "s", "states");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_open_container(m, 'v', "as");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append_strv(m, states);
-        if (r < 0)
-                return r;
-        r = sd_bus_message_close_container(m);
-        return r < 0 ? r : sd_bus_message_close_container(m);
-}
-
-static int append_filter(sd_bus_message *m, const Options *options, const uint32_t *owner) {
-        int r;
-
-        r = sd_bus_message_open_container(m, 'a', "{sv}");
-        if (r < 0)
-                return r;
-        if (owner) {
-                r = sd_bus_message_append(m, "{sv}", "user", "u", *owner);
-                if (r < 0)
-                        return r;
-        }
-        if (options->since_usec > 0) {
-                r = sd_bus_message_append(m, "{sv}", "since", "t", options->since_usec);
-                if (r < 0)
-                        return r;
-        }
-        if (options->tag) {
-                r = sd_bus_message_append(m, "{sv}", "tag", "s", options->tag);
-                if (r < 0)
-                        return r;
-        }
-        if (options->job_state) {
-                r = append_states(m, options->job_state);
-                if (r < 0)
-                        return r;
-        }
-        return sd_bus_message_close_container(m);
-}
-
-/* 0; or a negative errno, with a message. */
-static int fetch_page(Connection *connection, const Options *options, uint64_t after, uint32_t most,
-                GArray *rows, uint64_t *ret_next) {
-        uint32_t owner = 0;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL, *reply = NULL;
-        int r;
-
-        if (options->owner && owner_uid(options->owner, &owner) < 0)
-                return -EINVAL;
-        r = sd_bus_message_new_method_call(connection->bus, &call, connection->destination, BUS_PATH,
-                        BUS_INTERFACE_MANAGER, "ListJobsFiltered");
-        g_assert(r >= 0);
-        r = append_filter(call, options, options->owner ? &owner : NULL);
-        g_assert(r >= 0);
-        r = sd_bus_message_append(call, "tu", after, most);
-        g_assert(r >= 0);
-        r = connection_send(connection, call, &reply);
-        if (r < 0)
-                return r;
-        r = read_rows(reply, rows, ret_next);
-        if (r < 0)
-                complain("the list of jobs cannot be read: %s", g_strerror(-r));
-        return r;
-}
-
-static int fetch_pages(Connection *connection, const Options *options, uint64_t most, GArray *rows) {
-        uint64_t next = 0;
-
-        do {
-                uint32_t page = (uint32_t) MIN(most - rows->len, PAGE_ROWS);
-                int r = fetch_page(connection, options, next, page, rows, &next);
-
-                if (r < 0)
-                        return r;
-        } while (next > 0 && rows->len < most);
-        return 0;
-}
 
 /* How many of the jobs that the daemon remembers have ended. */
 static int count_remembered(Connection *connection, uint64_t *ret) {
@@ -184,8 +32,8 @@ static int count_remembered(Connection *connection, uint64_t *ret) {
 /* What `actorctl list` shows without options: all that have not ended, and as many of the others as
  * KeepJobs= says. A job that ends between the two questions is in both answers. */
 static int remembered(Connection *connection, GArray *rows) {
-        Options live = { .job_state = (char *) "queued,frozen,starting,running,ending" },
-                ended = { .job_state = (char *) "ended" };
+        JobChoice live = { .states = "queued,frozen,starting,running,ending" },
+                  ended = { .states = "ended" };
         uint64_t n_ended;
         guint n_live;
         int r;
@@ -193,15 +41,15 @@ static int remembered(Connection *connection, GArray *rows) {
         r = count_remembered(connection, &n_ended);
         if (r < 0)
                 return r;
-        r = fetch_pages(connection, &live, UINT64_MAX, rows);
+        r = job_list_fetch(connection, &live, UINT64_MAX, rows);
         n_live = rows->len;
         if (r >= 0 && n_ended > 0)
-                r = fetch_pages(connection, &ended, n_live + n_ended, rows);
+                r = job_list_fetch(connection, &ended, n_live + n_ended, rows);
         if (r < 0)
                 return r;
         for (guint i = rows->len; i-- > n_live;)
                 for (guint k = 0; k < n_live; k++)
-                        if (g_array_index(rows, Row, k).id == g_array_index(rows, Row, i).id) {
+                        if (g_array_index(rows, ListedJob, k).id == g_array_index(rows, ListedJob, i).id) {
                                 g_array_remove_index(rows, i);
                                 break;
                         }
@@ -209,7 +57,7 @@ static int remembered(Connection *connection, GArray *rows) {
 }
 
 /* A list's row does not say how many steps a job may take; those that have not ended are asked. */
-static void find_progress(Connection *connection, Row *row) {
+static void find_progress(Connection *connection, ListedJob *row) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, row->id);
         uint64_t steps = 0;
@@ -236,7 +84,7 @@ static int compare_real(double a, double b) {
 
 #define COMPARE(name, how)                                                      \
         static gint compare_##name(gconstpointer first, gconstpointer second) { \
-                const Row *a = first, *b = second;                              \
+                const ListedJob *a = first, *b = second;                        \
                                                                                 \
                 return how;                                                     \
         }
@@ -272,7 +120,7 @@ static int compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
         return r != 0 ? r : compare_job(a, b);
 }
 
-static void add_row(Table *table, const Row *row, uint64_t now_usec) {
+static void add_row(Table *table, const ListedJob *row, uint64_t now_usec) {
         char count[32], money[48], percent[16] = "";
         const char *result = strcmp(row->state, "ended") == 0 ? row->result : "";
 
@@ -330,13 +178,18 @@ static bool chooses(const Options *options) {
 
 ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
-        g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
+        g_autoptr(GArray) rows = job_list_new();
         g_autoptr(Table) table = list_table();
+        JobChoice choice = {
+                .owner = options->owner,
+                .tag = options->tag,
+                .states = options->job_state,
+                .since_usec = options->since_usec,
+        };
         uint64_t now_usec = (uint64_t) g_get_real_time();
         size_t sort;
         int r;
 
-        g_array_set_clear_func(rows, row_clear);
         if (!sort_key_find(sorts, G_N_ELEMENTS(sorts), options->sort, &sort))
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
@@ -344,15 +197,15 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         if (!chooses(options))
                 r = remembered(connection, rows);
         else
-                r = fetch_pages(connection, options, options->n_lines > 0 ? options->n_lines : UINT64_MAX,
+                r = job_list_fetch(connection, &choice, options->n_lines > 0 ? options->n_lines : UINT64_MAX,
                                 rows);
         if (r < 0)
                 return status_of_error(r);
         for (guint i = 0; i < rows->len; i++)
-                find_progress(connection, &g_array_index(rows, Row, i));
+                find_progress(connection, &g_array_index(rows, ListedJob, i));
         g_array_sort_with_data(rows, compare_rows, &sort);
         for (guint i = 0; i < rows->len; i++)
-                add_row(table, &g_array_index(rows, Row, i), now_usec);
+                add_row(table, &g_array_index(rows, ListedJob, i), now_usec);
         pager_open(options);
         table_print(table, options, "job");
         pager_close();

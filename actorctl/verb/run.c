@@ -229,6 +229,10 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
                 words = of_key ? job_file_metrics(&job_file) : g_ptr_array_ref(options->metrics);
                 status = metrics_open(words, of_key, &metrics);
         }
+        if (status == STATUS_OK && job_file.settings.on_end[0] && !options->quiet)
+                complain("OnEnd=%s: a run starts no unit; it is for jobs of your own actord (`actorctl "
+                         "--user submit`)",
+                                job_file.settings.on_end);
         job_file.with_stderr = true;
         /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
         follow_prepare();

@@ -113,6 +113,13 @@ static GDateTime *time_of(uint64_t usec, uint64_t otherwise) {
         return g_date_time_new_from_unix_utc((int64_t) ((usec > 0 ? usec : otherwise) / 1000000));
 }
 
+void bill_focus_heading(GString *text) {
+#define X(column, value) append_cell(text, g_strdup(#column));
+        COLUMNS(X)
+#undef X
+        g_string_append_c(text, '\n');
+}
+
 void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const FocusNames *names,
                 uint64_t now_usec) {
         g_autoptr(GDateTime) start = time_of(job->started_usec, job->submitted_usec);
@@ -122,10 +129,6 @@ void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, 
                         g_date_time_get_year(last), g_date_time_get_month(last), 1, 0, 0, 0);
         g_autoptr(GDateTime) next_month = g_date_time_add_months(month, 1);
 
-#define X(column, value) append_cell(text, g_strdup(#column));
-        COLUMNS(X)
-#undef X
-        g_string_append_c(text, '\n');
         for (guint i = 0; i < bill->lines->len; i++) {
                 Charge charge = { job, bill, &g_array_index(bill->lines, JobBillLine, i), names, start, end,
                         month, next_month };

@@ -12,6 +12,7 @@ typedef struct FocusNames {
         const char *tag;    /* [Job] Tag=, "" for none */
 } FocusNames;
 
+void bill_focus_heading(GString *text);
 /* A row for each charge. now_usec: the end of the period, if the job has not ended. */
 void bill_focus_write(GString *text, const JobStatus *job, const JobBill *bill, const FocusNames *names,
                 uint64_t now_usec);

@@ -19,7 +19,7 @@ void rebill_settings(const JobSettings *settings, JobSettings *ret) {
         assert(ret);
 
         *ret = *settings;
-        ret->budget.currency[0] = '\0';
+        ret->budget.currency[0] = ret->cost_alert.currency[0] = '\0';
 }
 
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings) {

@@ -397,6 +397,14 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
                                 settings->budget.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
+        if (settings->cost_alert.n > 0 && settings->cost_alert.currency[0] &&
+                        strcmp(settings->cost_alert.currency, sheet->currency) != 0) {
+                *ret_message = g_strdup_printf(
+                                "[Job] CostAlert= is in %s, and the price sheet %s is in %s; write the "
+                                "amounts in that, or take another sheet.",
+                                settings->cost_alert.currency, sheet->name, sheet->currency);
+                return -EINVAL;
+        }
         if (settings->convention != CONVENTION_SERVER)
                 return 0;
         if (price_sheet_has_servers(sheet)) {

@@ -11,7 +11,7 @@
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, "        \
         "state, result, fault, text, file_name, overrides, sheet, files, policy_sha256, "       \
         "scheduler_data, distribution, distribution_reason, distribution_life, learners, tag, " \
-        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec"
+        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec, alerts"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -89,6 +89,7 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .back_usec = column_u64(statement, 26),
                 .paused_usec = column_u64(statement, 27),
                 .frozen_usec = column_u64(statement, 28),
+                .n_alerts = column_u64(statement, 29),
         };
         const struct {
                 char **to;
@@ -129,7 +130,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         r = ledger_write(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
                         "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
-                        "0, ?, NULL, 0, 0, 0, 0, 0, ?, ?, ?)",
+                        "0, ?, NULL, 0, 0, 0, 0, 0, 0, ?, ?, ?)",
                         VALUES(of_u64(job->life), of_u64(job->uid), of_u64(job->purpose),
                                         of_u64(job->n_episodes), of_u64(job->submitted_usec),
                                         of_u64(job->started_usec), of_u64(job->ended_usec),
@@ -176,6 +177,17 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         if (r < 0)
                 return r;
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
+}
+
+int ledger_job_alerted(Ledger *ledger, uint64_t id, uint64_t n_alerts) {
+        int r;
+
+        assert(ledger);
+
+        r = ledger_look(ledger);
+        return r < 0 ? r
+                     : ledger_write(ledger, "UPDATE jobs SET alerts = ? WHERE id = ?",
+                                       VALUES(of_u64(n_alerts), of_u64(id)));
 }
 
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {

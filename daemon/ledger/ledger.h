@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 5
+#define LEDGER_SCHEMA 6
 
 typedef struct Ledger Ledger;
 
@@ -42,6 +42,7 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
                         back_usec; /* times back to the queue; when the last one began, 0: it is not there */
         uint64_t paused_usec;      /* there, of the times that are over */
         uint64_t frozen_usec;      /* when a user froze it; 0: it is not frozen */
+        uint64_t n_alerts;         /* amounts of CostAlert= that were reached, and told */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -85,6 +86,8 @@ pid_t ledger_reader(Ledger *ledger);
 const char *ledger_error_words(int error);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on return */
+/* How many amounts of CostAlert= are told; durable at once. */
+int ledger_job_alerted(Ledger *ledger, uint64_t id, uint64_t n_alerts);
 int ledger_job_update(Ledger *ledger,
                 const LedgerJob *job); /* state, result, fault, life, times, policy, distribution; durable */
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */

@@ -236,6 +236,12 @@ static const char *const schema_5[] = {
         "is not frozen */",
 };
 
+/* Schema 6: amounts of CostAlert=. */
+static const char *const schema_6[] = {
+        "ALTER TABLE jobs ADD COLUMN alerts INTEGER NOT NULL DEFAULT 0 /* how many amounts of CostAlert= "
+        "were reached, and told */",
+};
+
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
@@ -365,6 +371,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 { schema_3, ELEMENTSOF(schema_3) },
                 { schema_4, ELEMENTSOF(schema_4) },
                 { schema_5, ELEMENTSOF(schema_5) },
+                { schema_6, ELEMENTSOF(schema_6) },
         };
         int r;
 

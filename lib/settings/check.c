@@ -389,6 +389,25 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
                                 "ID and stormwater:… have a use for it");
 }
 
+/* A name as systemd.unit(5) has it. %j is the job's number and %r how it ended, so that an instance of a
+ * template hears both. */
+static void check_on_end(SettingsReader *reader, const JobSettings *settings) {
+        static const char *const kinds[] = { ".service", ".target", ".timer", ".path", ".socket", ".mount" };
+        const char *unit = settings->on_end;
+        size_t n = strlen(unit);
+        bool known = n == 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+                known = known || (n > strlen(kinds[i]) && g_str_has_suffix(unit, kinds[i]));
+        for (const char *p = unit; *p; p++)
+                known = known && (g_ascii_isalnum(*p) || strchr(":-_.\\@", *p) ||
+                                                 (*p == '%' && (p[1] == 'j' || p[1] == 'r')));
+        if (!known || unit[0] == '@' || unit[0] == '.' || unit[0] == '-')
+                reader_complain(reader, "Job", "OnEnd", unit,
+                                "write the name of a unit, as mail.service or tell@%%j.service; %%j is the "
+                                "job's number, and %%r how it ended");
+}
+
 static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -477,6 +496,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_policy(reader, settings);
         settings_check_learner(reader, settings);
         check_tag(reader, settings);
+        check_on_end(reader, settings);
         check_job(reader, settings);
         check_python(reader, settings);
         check_evaluation(reader, settings);

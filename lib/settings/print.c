@@ -154,6 +154,23 @@ static int print_money(const setting_money *value, char *ret) {
                                    value->currency);
 }
 
+static int print_amounts(const setting_amounts *value, char *ret) {
+        int n = 0;
+
+        ret[0] = '\0';
+        for (uint32_t i = 0; i < value->n && i < AMOUNTS_MAX; i++) {
+                setting_money money = { .nano = value->nano[i] };
+                char text[SETTING_TEXT_MAX];
+
+                /* Once, or eight names of currencies would not fit. */
+                if (i + 1 == value->n)
+                        memcpy(money.currency, value->currency, sizeof(money.currency));
+                (void) print_money(&money, text);
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%.60s", i > 0 ? ", " : "", text);
+        }
+        return n;
+}
+
 static int print_u32list(const setting_u32list *value, char *ret) {
         int n = 0;
 

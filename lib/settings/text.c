@@ -4,8 +4,10 @@
  * Real numbers are GLib's. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/settings/convolutions.h"
 #include "lib/settings/cpus.h"
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
@@ -321,6 +323,40 @@ static int parse_money(
         return 0;
 }
 
+static int compare_nano(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return (x > y) - (x < y);
+}
+
+/* "0.5USD, 1USD": commas between, as a currency may stand behind a blank. */
+static int parse_amounts(
+                const char *text, double lowest, double highest, setting_amounts *ret, char **ret_reason) {
+        g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+        setting_amounts list = {};
+
+        for (char **part = parts; *part; part++) {
+                setting_money money;
+
+                if (list.n >= AMOUNTS_MAX)
+                        return refuse(ret_reason, "more than %u amounts", AMOUNTS_MAX);
+                if (parse_money(g_strstrip(*part), lowest, highest, &money, ret_reason) < 0)
+                        return -EINVAL;
+                if (money.currency[0] && list.currency[0] && strcmp(money.currency, list.currency) != 0)
+                        return refuse(ret_reason, "it has amounts in %s and in %s: write one currency",
+                                        list.currency, money.currency);
+                if (money.currency[0])
+                        memcpy(list.currency, money.currency, sizeof(list.currency));
+                list.nano[list.n++] = money.nano;
+        }
+        qsort(list.nano, list.n, sizeof(*list.nano), compare_nano);
+        for (uint32_t i = 1; i < list.n; i++)
+                if (list.nano[i] == list.nano[i - 1])
+                        return refuse(ret_reason, "it has an amount twice");
+        *ret = list;
+        return 0;
+}
+
 int settings_parse_money(const char *text, setting_money *ret) {
         g_autofree char *reason = NULL;
 
@@ -483,66 +519,9 @@ static int parse_counts(
         return 0;
 }
 
-/* A whole number from lowest to highest at *p, which moves behind it. */
-static bool take_number(const char **p, uint32_t lowest, uint32_t highest, uint32_t *ret) {
-        char *end;
-        guint64 n;
-
-        if (!g_ascii_isdigit(**p))
-                return false;
-        n = g_ascii_strtoull(*p, &end, 10);
-        if (n < lowest || n > highest)
-                return false;
-        *p = end;
-        *ret = (uint32_t) n;
-        return true;
-}
-
-/* "32x8/4+2": 32 channels, kernels of 8 by 8, 4 apart, 2 zeros around; "/4" and "+2" may be missing: 1,
- * and none. */
-static bool take_convolution(const char *p, uint32_t *ret_channels, uint32_t *ret_kernel,
-                uint32_t *ret_stride, uint32_t *ret_padding) {
-        *ret_stride = 1;
-        *ret_padding = 0;
-        if (!take_number(&p, 1, CONVOLUTION_CHANNELS_MAX, ret_channels) || *p++ != 'x' ||
-                        !take_number(&p, 1, CONVOLUTION_SIDE_MAX, ret_kernel))
-                return false;
-        if (*p == '/') {
-                p++;
-                if (!take_number(&p, 1, CONVOLUTION_SIDE_MAX, ret_stride))
-                        return false;
-        }
-        if (*p == '+') {
-                p++;
-                if (!take_number(&p, 0, *ret_kernel - 1, ret_padding))
-                        return false;
-        }
-        return *p == '\0';
-}
-
 static int parse_convolutions(const char *text, double lowest, double highest, setting_convolutions *ret,
                 char **ret_reason) {
-        g_auto(GStrv) parts = g_strsplit_set(text, " \t,", -1);
-        setting_convolutions list = {};
-
-        for (char **part = parts; *part; part++) {
-                if (**part == '\0')
-                        continue;
-                if (list.n >= CONVOLUTIONS_MAX)
-                        return refuse(ret_reason, "more than %u layers", CONVOLUTIONS_MAX);
-                if (!take_convolution(*part, &list.layers[list.n].channels, &list.layers[list.n].kernel,
-                                    &list.layers[list.n].stride, &list.layers[list.n].padding))
-                        return refuse(ret_reason,
-                                        "`%s` is not CHANNELSxKERNEL/STRIDE+PADDING, as in 32x8/4 or "
-                                        "16x8/4+2, with at most %u channels, kernels and strides of at most "
-                                        "%u, and less padding than kernel",
-                                        *part, CONVOLUTION_CHANNELS_MAX, CONVOLUTION_SIDE_MAX);
-                list.n++;
-        }
-        if (list.n == 0)
-                return refuse(ret_reason, "not a list of CHANNELSxKERNEL/STRIDE, as in 32x8/4 64x4/2");
-        *ret = list;
-        return 0;
+        return convolutions_parse(text, ret, ret_reason);
 }
 
 /* A word and its argument, if it takes one: replay:JOB, minions:NAME. */

@@ -146,6 +146,40 @@ def focus():
         equal({r["Tags"] for r in csv.DictReader(io.StringIO(bus.ctl("bill", str(untagged), "--format=focus").out))}, {"{}"}, "without a tag")
 
 
+@story("a bill of many jobs adds them up by owner, tag, month and job, those that run included, and equals the bills of the jobs")
+def many():
+    with Bus() as bus:
+        jobs = {tag: bus.submit(overrides=[*SHORT, ("Job.Tag", tag)]) for tag in ("lab-a", "lab-b")}
+        jobs["euro"] = bus.submit(overrides=[*SHORT, ("Job.Tag", "lab-a"), ("Billing.PriceSheet", "local")])
+        for job in jobs.values():
+            equal(bus.ended(job), "finished", "result")
+        bills = {name: json.loads(bus.ctl("bill", job, "--json").out) for name, job in jobs.items()}
+        rows = lambda *words: json.loads(bus.ctl("bill", *words, "--json").out)
+        me, month = pwd.getpwuid(os.geteuid()).pw_name, datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m")
+        by_owner = {row["currency"]: row for row in rows()}
+        equal({(r["owner"], r["uid"]) for r in by_owner.values()}, {(me, os.geteuid())}, "whose jobs they are")
+        assert math.isclose(by_owner["USD"]["cost_full"], bills["lab-a"]["full"] + bills["lab-b"]["full"], rel_tol=1e-9), by_owner
+        equal((by_owner["USD"]["jobs"], by_owner["EUR"]["jobs"], by_owner["USD"]["not_ended"]), (2, 1, 0), "jobs")
+        equal([(r["tag"], r["currency"], r["jobs"]) for r in rows("--by=tag")], [("lab-a", "EUR", 1), ("lab-a", "USD", 1), ("lab-b", "USD", 1)], "by tag")
+        equal([(r["month"], r["tag"]) for r in rows("--by=tag,month", "--tag=lab-b")], [(month, "lab-b")], "by month and tag")
+        equal([r["job"] for r in rows("--by=job")], sorted(jobs.values()), "by job")
+        equal(rows("--owner=4294967"), [], "another owner")
+        running = bus.submit(overrides=ENDLESS)
+        wait_for("it costs something", lambda: rows("--since=0.001s", "--by=job")[0]["cost_full"] > 0)
+        equal([(r["job"], r["not_ended"]) for r in rows("--since=0.001s", "--by=job")], [(running, 1)], "what did not end before counts")
+        equal(len(rows(f"--since={month}", "--by=job")), 4, "since a month")
+        text = bus.ctl("bill", "--by=tag").out
+        assert "full total: " in text and " and " in text and "lab-b" in text, text
+        bus.ctl("stop", running)
+        bus.ended(running)
+        focus = list(csv.DictReader(io.StringIO(bus.ctl("bill", "--format=focus", "--tag=lab-a", "--prices=aws-lambda-x86").out)))
+        equal({r["ResourceId"] for r in focus}, {str(jobs["lab-a"]), str(jobs["euro"])}, "FOCUS rows of both jobs")
+        for words, reason in ((["--by=week"], "owner, tag, month or job"), (["--fleet=ec2-nitro"], "name it"), ([running, "--tag=x"], "leave out the job"),
+                              (["--since=2026-13"], "a month (2026-11)"), (["--owner=no-such-user"], "no such user"), (["--by="], "owner, tag, month or job")):
+            refused = bus.ctl("bill", *words, ok=False)
+            assert refused.status == 2 and reason in refused.err and not refused.out, refused
+
+
 @story("records of an ended job go by KeepRecordsSec=: its bill, properties and totals stay the same, and what needs the records says so")
 def trimmed():
     with Bus("KeepRecordsSec=infinity\nLedgerMax=0\n") as bus:
@@ -377,6 +411,8 @@ def listing():
         equal(bus.ctl("list", "--since=1d", "--job-state=running", "--json").json, [], "list of running ones")
         r = bus.ctl("list", "--state=asleep", ok=False)
         assert r.status == 2 and "asleep" in r.err, r.err
+        for since, n in (("2001-01-01", 1), ("2001-01-01 14:30", 1), ("2001-01-01 14:30:59", 1), ("2001-01", 1), ("2999-01-01 00:00", 0)):
+            equal(len(bus.ctl("list", f"--since={since}", "-n1", "--json").json), n, f"jobs since {since}")
         r = bus.ctl("list", "--since=noon", ok=False)
         assert r.status == 2 and "--since=noon" in r.err, r.err
 

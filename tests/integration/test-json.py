@@ -82,6 +82,7 @@ def of_the_daemon():
         here = {"ctl": lambda *words: bus.ctl(*words)}
         says("daemon", "status", **here)
         says("totals", "totals", **here)
+        equal(says("bill_sums", "bill", **here), [], "no job yet")
         ended = says("submit", "submit", FILE, *SHORT, **here)["job"]
         bus.ended(ended)
         running, frozen, queued = (bus.submit(overrides=ENDLESS) for _ in range(3))
@@ -94,6 +95,7 @@ def of_the_daemon():
         says("top_of_job", "top", running, **here)
         says("quota", "quota", **here)
         equal([row["jobs"] for row in says("totals", "totals", **here)], [1], "totals")
+        says("bill_sums", "bill", "--by=owner,tag,month,job", **here)
         for verb in "bill", "show", "rounds", "decisions":
             for job in ended, running, frozen:
                 says(verb, verb, job, **here)

@@ -106,7 +106,7 @@ class Wire:
         finally:
             os.seteuid(own)
         self.socket.sendall(b"BEGIN\r\n")
-        self.serial, self.data, self.answers = 0, bytearray(), {}
+        self.serial, self.data, self.answers, self.calls = 0, bytearray(), {}, []
         self.name = self.call("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "Hello")[0]
 
     def send(self, destination, path, interface, member, signature="", *values, fds=(), flags=0):
@@ -144,6 +144,8 @@ class Wire:
         message, self.data = self.data[:begin + n_body], self.data[begin + n_body:]
         fields = dict(get(message, 12, "a(yv)")[0][0])
         values = get(message[begin:], 0, fields.get(8, ""))[0]
+        if kind == 1:
+            self.calls.append((int.from_bytes(message[8:12], "little"), fields[7], fields[3], values))
         if kind in (2, 3):
             self.answers[fields[5]] = values if kind == 2 else Refused(fields[4], values[0] if values else "")
 
@@ -154,6 +156,20 @@ class Wire:
         if isinstance(found, Refused):
             raise found
         return found
+
+    def serve(self, signature, *values):
+        """Waits for somebody's call, returns these values, and tells the call's member and arguments."""
+        while not self.calls:
+            self.read()
+        serial, sender, member, arguments = self.calls.pop(0)
+        self.serial += 1
+        body, head = bytearray(), bytearray()
+        put(body, signature, *values)
+        head += struct.pack("<cBBBII", b"l", 2, 1, 1, len(body), self.serial)
+        put(head, "a(yv)", [(5, ("u", serial)), (6, ("s", sender)), (8, ("g", signature))])
+        pad(head, 8)
+        self.socket.sendall(head + body)
+        return member, arguments
 
     def call(self, *words, **kw):
         return self.answer(self.send(*words, **kw))

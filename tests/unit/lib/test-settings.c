@@ -439,7 +439,6 @@ static void test_nearest(void) {
 #define RANDOM_bool(value, low, high)    *(value) = g_test_rand_bit()
 #define RANDOM_f64(value, low, high)     *(value) = g_test_rand_double_range(MAX(low, -1e6), MIN(high, 1e6))
 #define RANDOM_u64(value, low, high)     *(value) = random_u64(low, high)
-#define RANDOM_usec(value, low, high)    RANDOM_u64(value, low, high)
 #define RANDOM_bytes(value, low, high)   RANDOM_u64(value, low, high)
 #define RANDOM_money(value, low, high)         \
         RANDOM_u64(&(value)->nano, low, high); \
@@ -467,7 +466,7 @@ static void random_setting(JobSettings *s, Setting i) {
 #define CASE_u64(m, low, high)     RANDOM_u64(&m, low, high)
 #define CASE_f64(m, low, high)     RANDOM_f64(&m, low, high)
 #define CASE_bool(m, low, high)    RANDOM_bool(&m, low, high)
-#define CASE_usec(m, low, high)    RANDOM_usec(&m, low, high)
+#define CASE_usec(m, low, high)    RANDOM_u64(&m, low, high)
 #define CASE_bytes(m, low, high)   RANDOM_bytes(&m, low, high)
 #define CASE_money(m, low, high)   RANDOM_money(&m, low, high)
 #define CASE_percent(m, low, high) RANDOM_percent(&m, low, high)
@@ -479,6 +478,7 @@ static void random_setting(JobSettings *s, Setting i) {
         m = (setting_matrix){ (uint32_t) g_test_rand_int_range(1, MATRIX_MAX + 1), 0, {} }; \
         for (uint32_t k = 0; k < m.n; k++)                                                  \
         RANDOM_f64(&m.values[k], low, high)
+#define CASE_amounts(m, low, high) m.n = 1, m.nano[0] = random_u64(low, high)
 #define CASE_counts(m, low, high)                                                                  \
         m = (setting_counts){ (uint32_t) g_test_rand_int_range(1, SCHEDULE_RUNS_MAX + 1), 0, {} }; \
         for (uint32_t k = 0; k < m.n; k++) {                                                       \

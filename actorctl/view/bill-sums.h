@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Many jobs' costs as one bill: by owner, tag, month or job. */
+#pragma once
+
+#include "actorctl/actorctl.h"
+
+typedef enum BillBy {
+        BILL_BY_OWNER = 1 << 0,
+        BILL_BY_TAG = 1 << 1,
+        BILL_BY_MONTH = 1 << 2,
+        BILL_BY_JOB = 1 << 3,
+} BillBy;
+
+/* "owner,month" as bits; 0: it is wrong, with a message. */
+unsigned bill_by_parse(const char *words);
+
+/* jobs: of ListedJob; sorts them. A row for each group and currency, and a line with the sums. now_usec: the
+ * month of jobs that have not ended. */
+void bill_sums_print(GArray *jobs, unsigned by, uint64_t now_usec, const Options *options);

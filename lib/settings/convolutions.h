@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Convolutions=: "32x8/4 64x4/2". */
+#pragma once
+
+#include "include/settings.h"
+
+/* -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
+int convolutions_parse(const char *text, setting_convolutions *ret, char **ret_reason);
