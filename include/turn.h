@@ -26,7 +26,7 @@ typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
         /* actor: act and step, or step and ask for actions; a learner that acts: for each actor that its
-         * page names, and take what comes of it */
+         * page names, take what comes of it, and if the order says so go on as under LEARN */
         ORDER_ROLLOUT,
         ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
         /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
@@ -60,11 +60,16 @@ typedef struct Order {          /* written by the invoker before go */
         /* RESTORE: 1: only to play with its policy, so slots of another shape are left out */
         uint32_t plays;
         uint32_t hashes;                        /* LEARN: 1: say the policy's digest */
+        /* ROLLOUT, a learner that acts: 1: learn when all rollouts of the round are taken; then the next
+         * version goes to next_bank */
+        uint32_t learns, next_bank;
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
         uint32_t fault;                         /* Fault */
         int32_t detail;
+        /* ROLLOUT: 1: it went on and learned, and this is LEARN's answer as well */
+        uint32_t learned, pad;
         uint64_t policy_version;                /* LEARN, RESTORE: now published */
         uint64_t n_steps;                       /* EVALUATE: length of the episode */
         double episode_return;                  /* EVALUATE */
@@ -91,6 +96,9 @@ typedef struct Turn {
         Answer answer;
 } Turn;
 static_assert(offsetof(Turn, done) == 64, "one cache line each");
+
+/* learning_nsec of a WorkerPage: the invoker wants no learning any more. */
+#define LEARNING_FORBIDDEN UINT64_MAX
 
 typedef struct Acted {          /* by a learner that acts: one actor's invocation, taken or not */
         uint64_t cpu_nsec;                      /* of the thread that acted */
@@ -139,6 +147,9 @@ typedef struct WorkerPage {
         /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
         uint32_t banks[ACTORS_MAX];
         Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
+        /* ROLLOUT that learns: 0, until one of both writes it: the learner, with CLOCK_BOOTTIME, when it
+         * begins to learn; the invoker, with LEARNING_FORBIDDEN, when the job ends before that */
+        _Atomic uint64_t learning_nsec;
         Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
 } WorkerPage;
 #define ACTOR_PAGE_BYTES offsetof(WorkerPage, ordinals)

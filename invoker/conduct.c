@@ -189,22 +189,6 @@ static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int
                 finish_begin(invoker, PLAN_END_FAILED, fault, detail, actor);
 }
 
-static void fused_rolled(Invoker *invoker) {
-        Round *round = invoker->progress.round;
-        int32_t detail = 0;
-
-        fused_answered(&invoker->learners, round);
-        for (uint32_t a = 0; a < round->n_actors && invoker->progress.phase == PHASE_ROLLING; a++) {
-                uint32_t fault;
-
-                if (round->seats[a].state != SEAT_ROLLING)
-                        continue;
-                fault = fused_take(&invoker->learners, round, a, &detail);
-                if (fault != FAULT_NONE)
-                        attempt_failed(invoker, a, fault, detail);
-        }
-}
-
 static void container_ready(Invoker *invoker, Container *c, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
                 pool_end(c, answer_claim(answer), answer->detail);
@@ -303,31 +287,13 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         serve(invoker, c);
 }
 
-static void evaluate_round(Invoker *invoker) {
-        bool last = finish_goal(invoker->place.settings, &invoker->progress.statistics) != PLAN_END_NOT;
-
-        invoker->progress.phase = PHASE_EVALUATING;
-        /* The evaluation of the round before may still go on. */
-        if (invoker->progress.evaluation.goes_on)
-                return;
-        if (!evaluation_is_due(invoker->place.settings, invoker->progress.round->number, last)) {
-                finish_round(invoker);
-                return;
-        }
-        evaluate_begin(invoker);
-        if (evaluation_is_beside(invoker->place.settings, last)) {
-                finish_round(invoker);
-                invoker->progress.evaluation.closed_seq = spool_last(&invoker->books.spool);
-        }
-}
-
 /* On the emulated clock an evaluation does not lengthen a round, since a fleet would play it beside the
  * next. */
 static void account_update(Invoker *invoker) {
         uint64_t update_nsec;
 
-        for (uint32_t a = 0; a < invoker->progress.round->n_actors && place_fuses(&invoker->place); a++)
-                fused_meter(&invoker->learners, invoker->progress.round, a);
+        if (place_fuses(&invoker->place))
+                fused_meter(&invoker->learners, invoker->progress.round);
         update_nsec = report_learned(&invoker->books, &invoker->learners);
         if (invoker->place.traits.overlaps)
                 overlap_learned(&invoker->progress, update_nsec);
@@ -339,6 +305,8 @@ static void account_update(Invoker *invoker) {
 }
 
 static void learned(Invoker *invoker, const Answer *answer) {
+        const Order *order = &invoker->learners.workers[0].order;
+
         if (answer->fault != FAULT_NONE) {
                 invoker->progress.checkpoints.no_last = true; /* nothing of this state is worth keeping */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
@@ -351,7 +319,7 @@ static void learned(Invoker *invoker, const Answer *answer) {
                 if (invoker->pool.containers[k].doing != ORDER_ROLLOUT)
                         pool_read(&invoker->pool, &invoker->pool.containers[k]);
 
-        invoker->progress.arrival.policy_bank = invoker->learners.workers[0].order.policy_bank;
+        invoker->progress.arrival.policy_bank = order->learns ? order->next_bank : order->policy_bank;
         account_update(invoker);
         round_close(invoker->progress.round);
 
@@ -363,6 +331,30 @@ static void learned(Invoker *invoker, const Answer *answer) {
 
         invoker->progress.open = true;
         evaluate_round(invoker);
+}
+
+static void fused_rolled(Invoker *invoker, const Answer *answer) {
+        Round *round = invoker->progress.round;
+        int32_t detail = 0;
+
+        fused_answered(&invoker->learners, round);
+        for (uint32_t a = 0; a < round->n_actors && invoker->progress.phase != PHASE_ENDING; a++) {
+                uint32_t fault;
+
+                if (round->seats[a].state != SEAT_ROLLING)
+                        continue;
+                fault = fused_take(&invoker->learners, round, a, &detail);
+                if (fault != FAULT_NONE)
+                        attempt_failed(invoker, a, fault, detail);
+        }
+        if (!answer->learned || invoker->progress.phase == PHASE_ENDING)
+                return;
+        if (round_is_complete(round)) {
+                invoker->progress.update_nsec = fused_learning_nsec(&invoker->learners);
+                invoker->progress.phase = PHASE_LEARNING;
+                learned(invoker, answer);
+        } else /* it says that rollouts failed, and learned from them */
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, EPROTO, ACTOR_LEARNER);
 }
 
 static void verdict(Invoker *invoker, uint32_t actor, const Answer *answer) {
@@ -476,8 +468,8 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
                 verdict(invoker, invoker->learners.workers[0].order.actor, answer);
         else if (kind == ORDER_LEARN)
                 learned(invoker, answer);
-        else if (kind == ORDER_ROLLOUT && answer->fault == FAULT_NONE)
-                fused_rolled(invoker);
+        else if (kind == ORDER_ROLLOUT && (answer->fault == FAULT_NONE || answer->learned))
+                fused_rolled(invoker, answer);
         else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait in vain */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);

@@ -167,3 +167,21 @@ bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t
         report_fault(&invoker->books, container_plays_as(&invoker->place, c), c->plays.n, fault, detail);
         return attempts_fail(&c->plays, invoker->place.settings->n_retries, fault, detail);
 }
+
+void evaluate_round(Invoker *invoker) {
+        bool last = finish_goal(invoker->place.settings, &invoker->progress.statistics) != PLAN_END_NOT;
+
+        invoker->progress.phase = PHASE_EVALUATING;
+        /* The evaluation of the round before may still go on. */
+        if (invoker->progress.evaluation.goes_on)
+                return;
+        if (!evaluation_is_due(invoker->place.settings, invoker->progress.round->number, last)) {
+                finish_round(invoker);
+                return;
+        }
+        evaluate_begin(invoker);
+        if (evaluation_is_beside(invoker->place.settings, last)) {
+                finish_round(invoker);
+                invoker->progress.evaluation.closed_seq = spool_last(&invoker->books.spool);
+        }
+}

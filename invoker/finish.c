@@ -76,6 +76,9 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
+        /* An order to roll and to learn becomes an update when it is too late to stop it before that. */
+        if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
+                invoker->progress.phase = PHASE_LEARNING;
         /* Only the learner's end cuts an update short; otherwise no record would hold what it learned. */
         if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
                         invoker->progress.ending.waits)

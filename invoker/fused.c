@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
- * a learner, and runs fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN. There
- * are no containers for training, but every actor still has its records: the process's use is metered from
- * outside, thread by thread where the kernel allows (divide.c), and divided by what its threads' clocks
- * claim. */
+ * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, which then learns. It
+ * is two, ROLLOUT and LEARN, where threads are metered one by one: readings in between divide what they
+ * used. There are no containers for training, but every actor still has its records: the process's use is
+ * metered from outside, of several threads thread by thread where the kernel allows (divide.c), and divided
+ * by what its threads' clocks claim. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -106,12 +107,41 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
 
 /* All threads exist, since the process has answered before. What they used until now belongs to no actor. */
 void fused_begin(Learners *learners, const Placement *place) {
-        if (!learners->threads_tried)
+        if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
                                 learners->workers[0].pid, place->settings->n_threads, &learners->threads);
         learners->threads_tried = true;
         for (uint32_t k = 0; k < learners->threads.n; k++)
                 (void) meter_take(&learners->threads.meters[k]);
+}
+
+bool fused_learns(const Learners *learners) {
+        return place_fuses(learners->place) && learners->threads.n == 0;
+}
+
+/* The learner's page is a claim. */
+uint64_t fused_learning_nsec(const Learners *learners) {
+        const Worker *learner = &learners->workers[0];
+        uint64_t nsec, now = clock_boottime();
+
+        if (learner->order.kind != ORDER_ROLLOUT || !learner->order.learns)
+                return 0;
+        nsec = atomic_load_explicit(&learner->page->learning_nsec, memory_order_acquire);
+        if (nsec == 0 || nsec == LEARNING_FORBIDDEN)
+                return 0;
+        if (nsec < learner->ordered_nsec)
+                return learner->ordered_nsec;
+        return nsec < now ? nsec : now;
+}
+
+bool fused_forbid_learning(Learners *learners) {
+        Worker *learner = &learners->workers[0];
+        uint64_t none = 0;
+
+        if (!learner->busy || learner->order.kind != ORDER_ROLLOUT || !learner->order.learns)
+                return false;
+        return !atomic_compare_exchange_strong(&learner->page->learning_nsec, &none, LEARNING_FORBIDDEN) &&
+               none != LEARNING_FORBIDDEN;
 }
 
 /* Each actor gets what the process claims for it; where threads are metered, it gets its part of its
@@ -155,27 +185,32 @@ uint64_t fused_timeout_nsec(const Placement *place, const Round *round) {
         return __builtin_mul_overflow(timeout_nsec(place), (uint64_t) n, &nsec) ? UINT64_MAX / 2 : nsec;
 }
 
-void fused_meter(Learners *learners, Round *round, uint32_t actor) {
-        Metered *metered = &round->seats[actor].metered;
-
-        learners->acting_nsec += meter_take(&learners->workers[0].meter);
+static void meter_actor(Learners *learners, Metered *metered) {
         if (metered->cpu_nsec > learners->acting_nsec)
                 metered->cpu_nsec = learners->acting_nsec;
         metered->memory_peak_bytes = meter_peak(&learners->workers[0].meter);
         learners->acting_nsec -= metered->cpu_nsec;
 }
 
+void fused_meter(Learners *learners, Round *round) {
+        learners->acting_nsec += meter_take(&learners->workers[0].meter);
+        for (uint32_t a = 0; a < round->n_actors; a++)
+                meter_actor(learners, &round->seats[a].metered);
+}
+
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail) {
         const Acted *acted = &learners->workers[0].page->acted[actor];
+        uint64_t learning_nsec = fused_learning_nsec(learners);
 
-        round->seats[actor].metered.end_nsec = clock_boottime();
+        round->seats[actor].metered.end_nsec = learning_nsec > 0 ? learning_nsec : clock_boottime();
         round_answer(round, actor);
         round_take(round, actor);
         if (acted->fault == FAULT_NONE) {
                 round_accept(round, actor);
                 return FAULT_NONE;
         }
-        fused_meter(learners, round, actor);
+        learners->acting_nsec += meter_take(&learners->workers[0].meter);
+        meter_actor(learners, &round->seats[actor].metered);
         *ret_detail = acted->detail;
         return fault_known(acted->fault);
 }

@@ -17,6 +17,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
+#include "lib/saturate.h"
 #include "lib/string-tables.h"
 
 DEFINE_CLEANUP(Invoker *, invoker_free)
@@ -167,7 +168,8 @@ static bool learner_event(Invoker *invoker, uint32_t k, bool ended) {
         }
         if (ended && learner->pid > 0 && worker_reap(learner, 0, &how) >= 0) {
                 invoker->books.spare_nsec += how.cpu_nsec;
-                if (how.fault == FAULT_TIMEOUT && learner->order.kind == ORDER_ROLLOUT)
+                if (how.fault == FAULT_TIMEOUT && learner->order.kind == ORDER_ROLLOUT &&
+                                fused_learning_nsec(&invoker->learners) == 0)
                         how.fault = FAULT_ACTING;
                 if (!invoker->learners.lost)
                         report_fault(&invoker->books, ACTOR_LEARNER, 0, how.fault, how.detail);
@@ -394,6 +396,28 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
+/* The daemon decides nothing while a lease has rounds left. */
+static bool has_leased(const Invoker *invoker) {
+        const Plan *plan = &invoker->link.plan;
+
+        return invoker->link.has_plan && plan->end == PLAN_END_NOT && !invoker->link.asked &&
+               invoker->progress.phase < PHASE_ENDING &&
+               plan->through_round > saturating_add(invoker->progress.number, 1);
+}
+
+/* Each word to the daemon wakes it, and it commits what it is told of. Rounds may last 100 us, so within a
+ * lease it is told of several at once. */
+static void tell(Invoker *invoker) {
+        const Spool *spool = &invoker->books.spool;
+        uint64_t due_nsec = invoker->link.told_nsec + TELL_NSEC;
+
+        if (!has_leased(invoker) || spool->written - invoker->link.told > SPOOL_RECORDS / 4 ||
+                        clock_boottime() >= due_nsec)
+                link_tell(&invoker->link, spool);
+        else if (spool->written > invoker->link.told)
+                loop_want_timer(&invoker->loop, due_nsec);
+}
+
 /* The spool is full: only the daemon and signals are heard. Other events are served afterwards. */
 static void wait_for_room(Invoker *invoker) {
         struct pollfd fds[] = {
@@ -442,7 +466,7 @@ int invoker_run(Invoker *invoker) {
                 check_alone(invoker);
                 check_end(invoker, clock_boottime());
                 conduct_advance(invoker);
-                link_tell(&invoker->link, &invoker->books.spool);
+                tell(invoker);
                 if (invoker->stop || spool_is_behind(&invoker->books.spool))
                         continue;
                 r = sleep_until_event(invoker);

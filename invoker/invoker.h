@@ -37,6 +37,7 @@
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
 #define START_NSEC            (100ull * 1000 * 1000) /* of starting processes, between two events */
+#define TELL_NSEC             (20ull * 1000 * 1000)  /* within a lease, between two words to the daemon */
 #define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)   /* of the last one: there may be space again */
 
 typedef struct Invoker {
@@ -109,6 +110,8 @@ void evaluate_end(Invoker *invoker); /* records the result */
 void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer);
 /* False: its episode has no attempt left. */
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
+/* After an update: the round is closed with its record at once, or when it has been evaluated. */
+void evaluate_round(Invoker *invoker);
 
 /* finish.c */
 /* PlanEnd by the job's own settings; PLAN_END_NOT: they let it go on. */

@@ -184,8 +184,11 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
 
 /* An update of more rollouts takes longer. */
 static void see_duration(Learners *learners, const Worker *learner) {
-        uint64_t *longest_nsec = &learners->longest_nsec[learner->order.kind];
-        uint64_t nsec = (clock_boottime() - learner->ordered_nsec) / n_parts(learners, learner->order.kind);
+        uint64_t learning_nsec = fused_learning_nsec(learners);
+        uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;
+        uint64_t begun_nsec = learning_nsec > 0 ? learning_nsec : learner->ordered_nsec;
+        uint64_t *longest_nsec = &learners->longest_nsec[kind];
+        uint64_t nsec = (clock_boottime() - begun_nsec) / n_parts(learners, kind);
 
         if (nsec > *longest_nsec)
                 *longest_nsec = nsec;
@@ -203,15 +206,36 @@ static uint64_t seen_nsec(const Learners *learners) {
         return nsec > learners->workers[0].ordered_nsec ? nsec : learners->workers[0].ordered_nsec;
 }
 
-/* Serving has no end of its own, so its deadline moves with each look of the learner at its actors. */
-void learner_look(Learners *learners, uint64_t now) {
-        uint64_t seen;
+static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
+        uint64_t longest_nsec;
 
-        if (!serves(learners) || now < learners->workers[0].deadline_nsec)
+        if (kind == ORDER_SERVE)
+                return learner_timeout_nsec(learners, LEARNER_PATIENCE_NSEC / PATIENCE_FACTOR);
+        if (kind == ORDER_ROLLOUT)
+                return fused_timeout_nsec(learners->place, learners->progress->round);
+        longest_nsec = learners->longest_nsec[kind];
+        return learner_timeout_nsec(learners,
+                        longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
+}
+
+/* Serving has no end of its own, so its deadline moves with each look of the learner at its actors. A
+ * learner that rolled in time and goes on to learn has the time of an update from then on. */
+void learner_look(Learners *learners, uint64_t now) {
+        Worker *learner = &learners->workers[0];
+        uint64_t since = fused_learning_nsec(learners), timeout_nsec = learner->timeout_nsec;
+
+        if (!learner->busy || now < learner->deadline_nsec)
                 return;
-        seen = seen_nsec(learners);
-        if (seen <= now && seen + learners->workers[0].timeout_nsec > learners->workers[0].deadline_nsec)
-                worker_forgive(&learners->workers[0], seen);
+        if (since > 0)
+                timeout_nsec = order_timeout_nsec(learners, ORDER_LEARN);
+        else if (serves(learners))
+                since = seen_nsec(learners);
+        else
+                return;
+        if (since > now || since + timeout_nsec <= learner->deadline_nsec)
+                return;
+        learner->timeout_nsec = timeout_nsec;
+        worker_forgive(learner, since);
 }
 
 /* An actor for which the learner acts is late if the learner has looked at it since its deadline and there
@@ -257,18 +281,7 @@ static void name_clients(Learners *learners) {
                 page->banks[a] = seat->bank;
         }
         atomic_store_explicit(&page->serve_stop, 0, memory_order_seq_cst);
-}
-
-static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
-        uint64_t longest_nsec;
-
-        if (kind == ORDER_SERVE)
-                return learner_timeout_nsec(learners, LEARNER_PATIENCE_NSEC / PATIENCE_FACTOR);
-        if (kind == ORDER_ROLLOUT)
-                return fused_timeout_nsec(learners->place, learners->progress->round);
-        longest_nsec = learners->longest_nsec[kind];
-        return learner_timeout_nsec(learners,
-                        longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
+        atomic_store_explicit(&page->learning_nsec, 0, memory_order_seq_cst);
 }
 
 /* The open round for orders that are part of it, the last closed one for others. */
@@ -281,6 +294,11 @@ static uint64_t round_of(const Learners *learners, uint32_t kind) {
         case ORDER_RESTORE: return learners->place->invoked->launch.resume_round;
         default: return learners->progress->number;
         }
+}
+
+static uint32_t next_bank(const Learners *learners) {
+        return arrival_bank(&learners->progress->arrival, learners->place->n_actors,
+                        learners->place->page->policy.n_banks);
 }
 
 static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
@@ -306,12 +324,15 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 order.hashes = learners->place->n_learners > 1; /* they are compared */
                 order.ordinal = learners->progress->round->number - 1;
                 order.n_actors = learners->progress->round->n_rollouts;
-                order.policy_bank = arrival_bank(&learners->progress->arrival, learners->place->n_actors,
-                                learners->place->page->policy.n_banks);
+                order.policy_bank = next_bank(learners);
         }
         if (kind == ORDER_SERVE || kind == ORDER_ROLLOUT) {
                 order.n_actors = learners->progress->round->n_actors;
                 name_clients(learners);
+        }
+        if (kind == ORDER_ROLLOUT && fused_learns(learners)) {
+                order.learns = 1;
+                order.next_bank = next_bank(learners);
         }
 
         learners->answer = (Answer){};

@@ -39,7 +39,8 @@ int learner_start(Learners *learners);
 void learner_order(Learners *learners, uint32_t kind, uint32_t actor);
 void learner_order_checkpoint(Learners *learners, bool last); /* last: of the life */
 void learner_stop_serving(Learners *learners);
-/* Moves the deadline of a learner that still looks at the actors for which it acts. */
+/* Moves the deadline of a learner that still looks at the actors for which it acts, or that has rolled and
+ * learns. */
 void learner_look(Learners *learners, uint64_t now);
 /* Whether a late actor waits for the learner; then its deadline is moved. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
@@ -57,11 +58,17 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
 void fused_begin(Learners *learners, const Placement *place); /* before ROLLOUT */
 /* The order is out: actors that waited roll. */
 void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round);
+/* Whether ROLLOUT asks for the update as well: one order and one answer less for a round. */
+bool fused_learns(const Learners *learners);
+/* When a learner that also acts began to learn from what it rolled; 0: it has not, or was not asked to. */
+uint64_t fused_learning_nsec(const Learners *learners);
+/* The job ends: returns whether it is too late to keep the learner from learning. */
+bool fused_forbid_learning(Learners *learners);
 /* Divides what the threads used among the actors that rolled. */
 void fused_answered(Learners *learners, Round *round);
 /* Takes one actor's rollout: FAULT_NONE, or why its attempt failed. */
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail);
 uint64_t fused_timeout_nsec(const Placement *place, const Round *round);
-/* Writes what an actor's invocation used into its record. */
-void fused_meter(Learners *learners, Round *round, uint32_t actor);
+/* Writes what the actors' invocations used into their records. */
+void fused_meter(Learners *learners, Round *round);
 void fused_done(Learners *learners); /* the process has ended */

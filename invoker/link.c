@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
@@ -105,6 +106,7 @@ void link_tell(Link *link, const Spool *spool) {
         /* EAGAIN: the daemon has not read earlier messages yet. When it does, it reads the whole spool. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;
+        link->told_nsec = clock_boottime();
 }
 
 void link_tell_failed(int listen_fd, const Failed *failed) {

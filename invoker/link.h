@@ -11,7 +11,8 @@
 typedef struct Link {
         int listen_fd, fd; /* fd -EBADF: no daemon is connected */
         uint32_t n_actors_max;
-        uint64_t told; /* the last record that the daemon was told of */
+        uint64_t told;      /* the last record that the daemon was told of */
+        uint64_t told_nsec; /* and when */
         bool was_connected;
         bool asked; /* it waits for an answer, even if nothing is new */
         bool has_plan;

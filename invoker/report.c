@@ -191,7 +191,9 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
 static uint64_t report_update(Books *books, Learners *learners, uint32_t k) {
         const SegmentLayout *l = &books->place->page->segment;
         Worker *learner = &learners->workers[k];
-        uint64_t cpu_nsec = meter_take(&learner->meter) + learners->acting_nsec;
+        /* A process that also acts was read just now, for its actors. */
+        uint64_t used_nsec = place_fuses(books->place) ? 0 : meter_take(&learner->meter);
+        uint64_t cpu_nsec = used_nsec + learners->acting_nsec;
         uint64_t slowest_nsec = learners->slowest_nsec[k];
         uint64_t *credit_nsec = &learners->credit_nsec[k];
         Record record = {

@@ -2,9 +2,9 @@
 /* fused.so: the learner's process where it also acts (Distribution.Policy=fused). It takes a learner's
  * orders and one more: ROLLOUT, for all actors that the page names. Each actor belongs to one thread,
  * which steps its environments and acts for it exactly as a process of its own would; then its rollout is
- * taken, with the same checks. The usage of an invocation is the CPU time of its thread. The invoker
- * believes that figure up to the usage that it has measured itself, of the process or, where it can, of
- * the thread. */
+ * taken, with the same checks. An order may ask for the update as well, which saves a wake-up of each side.
+ * The usage of an invocation is the CPU time of its thread. The invoker believes that figure up to the
+ * usage that it has measured itself, of the process or, where it can, of the thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -129,9 +129,48 @@ static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         *ret = sum;
 }
 
+/* Returns whether all were taken. */
+static bool take_all(const Acting *x) {
+        bool all = true;
+
+        for (uint32_t a = 0; a < x->order->n_actors; a++) {
+                const Order take = order_of(x, ORDER_TAKE, a);
+                Acted *acted = &x->worker->acted[a];
+                Answer answer;
+
+                if (!is_asked_for(x, a))
+                        continue;
+                if (acted->fault == FAULT_NONE) {
+                        learner_obey(x->learner, &take, &answer);
+                        acted->fault = answer.fault;
+                        acted->detail = answer.detail;
+                }
+                all = all && acted->fault == FAULT_NONE;
+        }
+        return all;
+}
+
+/* Nothing of the learner changes before this; from here on the round is learned from. */
+static bool begin_learning(Acting *x) {
+        uint64_t none = 0;
+
+        return atomic_compare_exchange_strong(&x->worker->learning_nsec, &none, clock_boottime());
+}
+
+static void learn(Acting *x, Answer *ret) {
+        Order order = *x->order;
+
+        order.kind = ORDER_LEARN;
+        order.ordinal = x->order->round - 1;
+        order.policy_bank = x->order->next_bank;
+        learner_obey(x->learner, &order, ret);
+        ret->learned = 1;
+}
+
 static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
-        bool profile = x->learner_context.settings->profile;
+        bool profile = x->learner_context.settings->profile, all;
         uint64_t begun_nsec = profile ? clock_boottime() : 0, rolled_nsec;
+        Spent spent = {};
 
         *ret = (Answer){};
         if (order->n_actors > settings_actors_max(x->learner_context.settings)) {
@@ -144,20 +183,14 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
         memset(x->spents, 0, x->n_hosts * sizeof(Spent));
         threads_deal(x->threads, act, x, x->n_hosts);
         rolled_nsec = profile ? clock_boottime() : 0;
-        for (uint32_t a = 0; a < order->n_actors; a++) {
-                const Order take = order_of(x, ORDER_TAKE, a);
-                Acted *acted = &x->worker->acted[a];
-                Answer answer;
-
-                if (!is_asked_for(x, a) || acted->fault != FAULT_NONE)
-                        continue;
-                learner_obey(x->learner, &take, &answer);
-                acted->fault = answer.fault;
-                acted->detail = answer.detail;
-        }
+        all = take_all(x);
+        if (profile)
+                spents_sum_up(x, clock_boottime() - rolled_nsec, &spent);
+        if (order->learns && all && begin_learning(x))
+                learn(x, ret);
         if (!profile)
                 return;
-        spents_sum_up(x, clock_boottime() - rolled_nsec, &ret->spent);
+        spent_add(&ret->spent, &spent);
         ret->spent.busy_nsec = clock_boottime() - begun_nsec;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The process that acts and learns, driven by hand: an actor whose environment fails is named and asked
- * again alone, and the policy is that of the fused loop. */
+ * again alone; one order may roll and learn, unless a rollout failed or the invoker forbade it; and the
+ * policy is that of the fused loop. */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>
@@ -45,12 +46,13 @@ static void *process(void *arg) {
         return GINT_TO_POINTER(actord_fused_run(&start));
 }
 
-static Answer ask(uint32_t kind, uint64_t version) {
+static Answer ask(uint32_t kind, uint32_t learns) {
         const Order order = { .kind = kind,
                 .round = 1,
-                .policy_version = version,
                 .policy_bank = kind == ORDER_LEARN,
                 .n_actors = N_ACTORS,
+                .learns = learns,
+                .next_bank = 1,
                 .hashes = true };
         uint64_t rings;
         Answer answer;
@@ -69,6 +71,7 @@ static void begin(pthread_t *ret) {
         g_autofree char *message = NULL;
         ActordEnvSpec spec = {};
 
+        memset(&worker, 0, sizeof(worker));
         g_assert_cmpint(settings_parse(TEXT, "test.conf", NULL, 0, NULL, &settings, &message), ==, 0);
         g_assert_cmpint(environment_load("CartPole-v1", "/nowhere", &cartpole), ==, 0);
         env = *cartpole;
@@ -104,20 +107,47 @@ static void end(pthread_t thread) {
         (void) close(start.bell_fd);
 }
 
-static void test_failure(void) {
+/* The policy after the first round. */
+static void compare_with_loop(const Answer *learned) {
         Statistics statistics;
-        uint32_t n_failed = 0;
+        uint8_t sha256[32];
         FusedTimes times;
+        Fused *fused;
+
+        g_assert_cmpuint(learned->policy_version, ==, 1);
+        g_assert_cmpint(fused_new(&settings, cartpole, &fused), ==, 0);
+        g_assert_cmpint(fused_round(fused, N_ACTORS, &statistics, &times), ==, 0);
+        fused_hash_policy(fused, sha256);
+        g_assert_cmpmem(learned->sha256, 32, sha256, 32);
+        fused_free(fused);
+}
+
+/* A job that ends keeps the learner as it is, unless it has begun to learn. */
+static void test_forbidden(void) {
         pthread_t thread;
         Answer learned;
-        uint8_t sha256[32];
-        Fused *fused;
+
+        begin(&thread);
+        (void) ask(ORDER_RESTORE, 0);
+
+        atomic_store(&worker.learning_nsec, LEARNING_FORBIDDEN);
+        g_assert_cmpuint(ask(ORDER_ROLLOUT, 1).learned, ==, 0);
+        learned = ask(ORDER_LEARN, 0);
+        end(thread);
+        compare_with_loop(&learned);
+}
+
+static void test_failure(void) {
+        uint32_t n_failed = 0;
+        pthread_t thread;
+        Answer learned;
 
         begin(&thread);
         g_assert_cmpuint(ask(ORDER_RESTORE, 0).policy_version, ==, 0);
 
         n_steps_to_failure = 40;
-        (void) ask(ORDER_ROLLOUT, 0);
+        g_assert_cmpuint(ask(ORDER_ROLLOUT, 1).learned, ==, 0);
+        g_assert_cmpuint(atomic_load(&worker.learning_nsec), ==, 0);
         for (uint32_t a = 0; a < N_ACTORS; a++) {
                 if (worker.acted[a].fault == FAULT_NONE) {
                         g_assert_cmpuint(worker.acted[a].cpu_nsec, >, 0);
@@ -132,24 +162,20 @@ static void test_failure(void) {
         g_assert_cmpuint(n_failed, ==, 1);
 
         /* An actor that was taken is left alone. */
-        (void) ask(ORDER_ROLLOUT, 0);
+        learned = ask(ORDER_ROLLOUT, 1);
+        g_assert_cmpuint(learned.learned, ==, 1);
+        g_assert_cmpuint(atomic_load(&worker.learning_nsec), >, 0);
         for (uint32_t a = 0; a < N_ACTORS; a++) {
                 g_assert_cmpuint(worker.acted[a].fault, ==, FAULT_NONE);
                 g_assert_cmpint(worker.acted[a].cpu_nsec > 0, ==, worker.ordinals[a] != ORDINAL_NONE);
         }
-        learned = ask(ORDER_LEARN, 0);
-        g_assert_cmpuint(learned.policy_version, ==, 1);
         end(thread);
-
-        g_assert_cmpint(fused_new(&settings, cartpole, &fused), ==, 0);
-        g_assert_cmpint(fused_round(fused, N_ACTORS, &statistics, &times), ==, 0);
-        fused_hash_policy(fused, sha256);
-        g_assert_cmpmem(learned.sha256, 32, sha256, 32);
-        fused_free(fused);
+        compare_with_loop(&learned);
 }
 
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/acting/failure", test_failure);
+        g_test_add_func("/acting/forbidden", test_forbidden);
         return g_test_run();
 }
