@@ -44,6 +44,10 @@ polkitd               authorisation on the system bus
 uidmap                ranges of user ids for ordinary users
 procps                ps and pgrep in tests
 python3-pyte          a terminal that stories about actorctl look at
+cockpit-ws            the page of packaging/cockpit in a real Cockpit
+cockpit-bridge        its other half
+chromium-headless-shell  a browser, for that page and for reports
+sudo                  by which Cockpit gives administrative access
 python3-jsonschema    what actorctl prints as JSON, compared with its schema
 python3-pip           `make wheel`, for the tests of the package for Python
 debhelper             the Debian packages

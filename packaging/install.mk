@@ -11,6 +11,7 @@ USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 SHARE        = $(PREFIX)/share
 DOCDIR      ?= $(SHARE)/doc/actord
 EXAMPLESDIR ?= $(DOCDIR)/examples
+COCKPITDIR  ?= $(SHARE)/cockpit/actord
 
 MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
 man_section  = $(subst .,,$(suffix $(1)))
@@ -28,6 +29,7 @@ INSTALLED = \
         $(foreach m,$(ENGINES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
         0644:packaging/schemas/actorctl.json:$(DATADIR)/schemas/actorctl.json \
+        $(foreach f,$(filter-out %.md,$(wildcard packaging/cockpit/*)),0644:$(f):$(COCKPITDIR)/$(notdir $(f))) \
         $(foreach f,$(wildcard packaging/schedulers/*.minions),0644:$(f):$(DATADIR)/schedulers/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \
         0644:units/actord-spawn.socket.in:$(UNITDIR)/actord-spawn.socket \
@@ -61,7 +63,7 @@ install: all
 uninstall:
 	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(EXAMPLESDIR)/env-template $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
 	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:
