@@ -80,6 +80,9 @@ int learner_restore(Learner *learner, bool plays);
  * banks[actor] (NULL: 0): one list for both ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
+/* learner/checkpoint/digest.c: of the tensors of a checkpoint. */
+void learner_hash_state(const TensorRow *rows, size_t n, uint8_t ret_sha256[32]);
+
 /* The policy's parameters alone, as a file of parameters has them. */
 size_t learner_parameters(Learner *learner, TensorRow *ret);
 

@@ -2,6 +2,7 @@
 /* run: runs one job with a private daemon and prints its result. */
 #include <inttypes.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "include/launch.h"
+#include "lib/checkpoint/checkpoint.h"
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 
@@ -40,11 +42,28 @@ static void print_next(const Options *options, const JobFile *job_file, const ch
         printf("goes on with `%s --from=r%s`\n", command->str, number);
 }
 
+static char *checkpoint_path(const Connection *connection, const JobStatus *status) {
+        return g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME, connection->state_directory,
+                        status->id, status->round);
+}
+
+/* The digest of all that the learner had at the end; null without a checkpoint. */
+static JsonNode *state_digest(const Connection *connection, const JobStatus *status) {
+        g_autofree char *path = checkpoint_path(connection, status);
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        char reason[SAFETENSORS_REASON_MAX];
+        const char *sha256 = NULL;
+
+        if (fd >= 0 && checkpoint_open(fd, &checkpoint, reason) >= 0)
+                sha256 = safetensors_metadata(checkpoint.file, METADATA_STATE_SHA256);
+        return json_word(sha256 ? sha256 : "");
+}
+
 /* Prints where the policy is, since the next command is often `actorctl eval` with it. */
 static void print_places(const Connection *connection, const Options *options, const JobFile *job_file,
                 const JobStatus *status) {
-        g_autofree char *checkpoint = g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME,
-                        connection->state_directory, status->id, status->round);
+        g_autofree char *checkpoint = checkpoint_path(connection, status);
         g_autofree char *word = run_directory_word(connection->state_directory);
         bool numbered = !connection->temporary && !g_str_equal(word, connection->state_directory);
 
@@ -96,6 +115,8 @@ static void print_result(const Connection *connection, const Options *options, c
                 g_autoptr(JsonNode) node = job_result_to_json(
                                 status, bill, connection->temporary ? NULL : connection->state_directory);
 
+                json_object_set_member(json_node_get_object(node), "state_sha256",
+                                state_digest(connection, status));
                 if (profile)
                         json_object_set_member(
                                         json_node_get_object(node), "profile", profile_to_json(profile));

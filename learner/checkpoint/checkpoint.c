@@ -307,9 +307,15 @@ static void describe_settings(Description *d, const JobSettings *settings) {
         }
 }
 
-static void describe(Description *d, const Learner *l) {
+static void describe_digests(Description *d, const Learner *l, const uint8_t state_sha256[32]) {
         uint8_t sha256[32];
 
+        learner_hash_policy(l, sha256);
+        sha256_print(sha256, describe_text(d, METADATA_POLICY_SHA256));
+        sha256_print(state_sha256, describe_text(d, METADATA_STATE_SHA256));
+}
+
+static void describe(Description *d, const Learner *l, const uint8_t state_sha256[32]) {
         (void) snprintf(describe_text(d, METADATA_FORMAT), SETTING_TEXT_MAX, CHECKPOINT_FORMAT "%u",
                         CHECKPOINT_FORMAT_NEWEST);
         (void) snprintf(describe_text(d, METADATA_ARITHMETIC), SETTING_TEXT_MAX, "%u", ARITHMETIC);
@@ -319,8 +325,7 @@ static void describe(Description *d, const Learner *l) {
         d->rows[d->n++] = (MetadataRow){ METADATA_ENVIRONMENT, l->context.page->spec.name };
         (void) snprintf(describe_text(d, METADATA_ROUND), SETTING_TEXT_MAX, "%" PRIu64, l->round);
         (void) snprintf(describe_text(d, METADATA_POLICY), SETTING_TEXT_MAX, "%" PRIu64, l->policy_version);
-        learner_hash_policy(l, sha256);
-        sha256_print(sha256, describe_text(d, METADATA_POLICY_SHA256));
+        describe_digests(d, l, state_sha256);
         describe_settings(d, l->context.settings);
 }
 
@@ -352,13 +357,18 @@ static void content_done(Content *content) {
         free(content->description);
 }
 
+/* banks NULL: only its size matters, and no digest is computed. */
 static int content_make(Learner *l, const uint32_t *banks, Content *ret) {
+        uint8_t sha256[32] = {};
+
         *ret = (Content){ .tensors = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow)),
                 .description = calloc(1, sizeof(Description)) };
         if (!ret->tensors || !ret->description)
                 return -ENOMEM;
-        describe(ret->description, l);
         ret->n = learner_tensors(l, CHECKPOINT_FORMAT_NEWEST, banks, ret->tensors);
+        if (banks)
+                learner_hash_state(ret->tensors, ret->n, sha256);
+        describe(ret->description, l, sha256);
         return 0;
 }
 

@@ -23,6 +23,9 @@
 #define METADATA_ROUND             "round"
 #define METADATA_POLICY            "policy_version"
 #define METADATA_POLICY_SHA256     "policy_sha256"
+/* Of all that the learner learned and keeps, not of its policy alone: equal jobs come to equal ones,
+ * whatever was killed and however they were distributed. It is made in learner/checkpoint/digest.c. */
+#define METADATA_STATE_SHA256 "state_sha256"
 /* Of an exported policy, what it reads: "numbers"; "bytes", each divided by 255; "choice", a 1 among
  * zeros. */
 #define METADATA_OBSERVATION "observation"

@@ -136,15 +136,17 @@ def algorithms():
             equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
 
 
-@story("policies that learn by critics are the same under each distribution")
+@story("policies that learn by critics, and all else that they keep, are the same under each distribution")
 def critics():
     sets = ("Job.StopSteps=600", "Scaling.Actors=2", "Learner.ReplayMin=300", "Learner.ReplaySize=5000", "Learner.HiddenLayers=32 24",
             "Learner.MinibatchSize=64", "Learner.TrainRatio=0.2", "Evaluation.Episodes=0")
     for job in ("pendulum-ddpg", "pendulum-td3", "pendulum-sac", "phydrl"):
-        want = run(job, *sets, seed=7).policy_sha256
+        want = run(job, *sets, seed=7)
+        assert want.state_sha256, want.json
         for distribution in (("Policy=single-learner-fine",), ("Policy=environments",), ("Policy=multi-learner", "Learners=2"),
                              ("Policy=central", "Learners=2"), ("Policy=fused",)):
-            equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
+            r = run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7)
+            equal((r.policy_sha256, r.state_sha256), (want.policy_sha256, want.state_sha256), f"{job} under {distribution}")
 
 
 @story("a number of actors that changes gives the same policy, whether the learner acts or the actors")

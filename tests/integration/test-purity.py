@@ -13,6 +13,12 @@ def policy(*sets, seed=7, **kw):
     return run("cartpole", *SMALL, *sets, seed=seed, **kw)
 
 
+def digests(r):
+    """Of the policy, and of all that the learner learned and keeps."""
+    assert r.state_sha256 and r.state_sha256 != r.policy_sha256, r.state_sha256
+    return r.policy_sha256, r.state_sha256
+
+
 calm = {}
 
 
@@ -101,7 +107,7 @@ def killed_learner():
     killer = Killer("actord-learner", low=0.7, high=0.9, most=1)
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "learners killed")
-    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
 @story("a killed invoker takes everything of its life along, and the next one ends with the same policy")
@@ -111,7 +117,7 @@ def killed_invoker():
     killer = Killer("actord-invoker", low=0.7, high=0.9, most=1)
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "invokers killed")
-    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
 ELASTIC = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=6", "Billing.Clock=model")
@@ -121,7 +127,7 @@ ELASTIC = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=6"
 def elastic():
     sets = (*ELASTIC, "Job.StopSteps=20000", "Actor.RolloutSteps=256", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
-    equal(run("hopper", *sets, seed=5).policy_sha256, before.policy_sha256, "policies")
+    equal(digests(run("hopper", *sets, seed=5)), digests(before), "policies, and all else that was learned")
     for comm in ("actord-learner", "actord-invoker"):
         killer = Killer(comm, low=0.7, high=0.9, most=1)
         after = run("hopper", *sets, seed=5, during=killer)
@@ -139,11 +145,11 @@ REPLAY = ("Scaling.Actors=4", "Actor.RolloutSteps=16", "Job.StopSteps=12000", "J
 def replay_actors():
     sets = (*REPLAY, "Job.StopSteps=48000")  # long enough for a kill, however busy the machine
     before = run("cartpole-dqn", *sets, seed=5)
-    equal(run("cartpole-dqn", *sets, "Actor.Processes=2", "Learner.Threads=3", seed=5).policy_sha256, before.policy_sha256, "policies")
+    equal(digests(run("cartpole-dqn", *sets, "Actor.Processes=2", "Learner.Threads=3", seed=5)), digests(before), "policies, and all else that was learned")
     killer = Killer("actord-actor", low=0.02, high=0.1)
     after = run("cartpole-dqn", *sets, seed=5, during=killer)
     assert len(killer.killed) >= 1, killer.killed
-    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
 @story("replay: a killed learner's store comes back from the checkpoint, and the policy is the same")
@@ -153,7 +159,7 @@ def replay_learner():
     killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
     after = run("cartpole-dqn", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "learners killed")
-    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
 # Seen as images of bytes, through convolutions.
@@ -163,11 +169,11 @@ IMAGES = ("Actor.RolloutSteps=64", "Job.StopSteps=40000", "Job.StopReturn=")
 @story("images: threads, processes and killed actors change nothing")
 def images():
     before = run("catch", *IMAGES, seed=5)
-    equal(run("catch", *IMAGES, "Actor.Processes=1", "Learner.Threads=3", seed=5).policy_sha256, before.policy_sha256, "policies")
+    equal(digests(run("catch", *IMAGES, "Actor.Processes=1", "Learner.Threads=3", seed=5)), digests(before), "policies, and all else that was learned")
     killer = Killer("actord-actor", low=0.02, high=0.1)
     after = run("catch", *IMAGES, seed=5, during=killer)
     assert len(killer.killed) >= 1, killer.killed
-    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
 @story("convolutions that do not fit the observation are refused with a reason")
