@@ -305,7 +305,7 @@ static ExitStatus parse(JobFile *job_file, const char *name, const char *text, c
                 complain_missing_model(job_file);
                 return STATUS_USAGE;
         }
-        if (job_file_check_metrics(job_file) != STATUS_OK)
+        if (job_file_check_metrics(job_file) != STATUS_OK || job_file_read_sheet(job_file) != STATUS_OK)
                 return STATUS_USAGE;
         if (environment_is_job(job_file->settings.environment))
                 return include_inner(job_file);
@@ -353,6 +353,7 @@ void job_file_done(JobFile *job_file) {
         if (job_file->scheduler_data)
                 g_array_unref(job_file->scheduler_data);
         g_free(job_file->text);
+        g_free(job_file->sheet);
         g_free(job_file->file_name);
         *job_file = JOB_FILE_NONE;
 }
@@ -523,6 +524,11 @@ static int append_options(const JobFile *job_file, sd_bus_message *m) {
         }
         if (job_file->n_episodes > 0) {
                 r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", job_file->n_episodes);
+                if (r < 0)
+                        return r;
+        }
+        if (job_file->sheet) {
+                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PRICE_SHEET, "s", job_file->sheet);
                 if (r < 0)
                         return r;
         }

@@ -27,6 +27,7 @@ typedef struct JobFile {
         uint64_t n_episodes;
         uint64_t n_runs;        /* of a scheduler's training, for the display; 0: it is another job */
         GArray *scheduler_data; /* NULL: none */
+        char *sheet;            /* the text of PriceSheet=./FILE; NULL: a sheet that the daemon has */
         bool with_stderr;       /* the job's standard error goes to ours */
         bool no_file;           /* we made the text, so messages name no line */
 } JobFile;
@@ -55,6 +56,9 @@ char *job_file_path(const JobFile *job_file, const char *key, const char *name);
 ExitStatus job_file_check_metrics(const JobFile *job_file);
 /* The files of Metrics= as words "FORMAT:PATH" with their paths resolved; g_ptr_array_unref(). */
 GPtrArray *job_file_metrics(const JobFile *job_file);
+
+/* Reads the file of PriceSheet=, if it names one. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_read_sheet(JobFile *job_file);
 
 /* Whether this host has CPUs of AllowedCPUs=. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_check_cpus(const JobFile *job_file);

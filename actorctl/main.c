@@ -174,12 +174,16 @@ const Verb verbs[] = {
                         "cost by kind, where the time went, and all settings. Of several jobs also a\n"
                         "picture of all curves. The file holds everything: no script, nothing from\n"
                         "elsewhere. It is printed, or written by --output=FILE.\n" RUN_IS },
-        { VERB_IMPORT, "import", "zoo FILE.yml [NAME]", "RL Zoo's hyper-parameters as a job file", 2, 3,
+        { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "others' hyper-parameters as a job file", 2, 3,
                         verb_import,
-                        "FILE.yml is of RL Zoo's hyperparams/ and named after its algorithm: ppo, a2c,\n"
-                        "dqn, ddpg, td3, sac. NAME is one of its entries. The job has the defaults of\n"
-                        "Stable-Baselines3 where the entry is silent; what a job cannot say stands in a\n"
-                        "comment at its head. It is printed, or written by --output=FILE.\n" },
+                        "cleanrl FILE.py: the defaults of a script of CleanRL, which is read and never\n"
+                        "executed. It keeps its name: ppo.py, ppo_continuous_action.py, dqn.py,\n"
+                        "ddpg_continuous_action.py, td3_continuous_action.py, sac_continuous_action.py.\n\n"
+                        "zoo FILE.yml [NAME]: an entry of RL Zoo's hyperparams/, whose files are named\n"
+                        "after their algorithms: ppo, a2c, dqn, ddpg, td3, sac. Where the entry is\n"
+                        "silent, the job has the defaults of Stable-Baselines3.\n\n"
+                        "What a job cannot say stands in a comment at its head. It is printed, or\n"
+                        "written by --output=FILE.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

@@ -159,6 +159,8 @@ static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus
                         r = read_purpose(word, s, error);
         } else if (g_str_equal(key, BUS_OPTION_EPISODES))
                 r = sd_bus_message_read(m, "v", type = "t", &s->n_episodes);
+        else if (g_str_equal(key, BUS_OPTION_PRICE_SHEET))
+                r = sd_bus_message_read(m, "v", type = "s", &s->sheet_text);
         else if (g_str_equal(key, BUS_OPTION_SCHEDULER_DATA))
                 r = read_bytes(m, type = "ay", &s->scheduler_data, &s->n_scheduler_data);
         else

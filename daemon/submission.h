@@ -19,6 +19,7 @@ typedef struct Submission {
         int environment_fd, directory_fd, dataset_fd, checkpoint_fd, stderr_fd; /* borrowed */
         uint32_t purpose;
         uint64_t n_episodes;
+        const char *sheet_text;     /* of PriceSheet=./FILE, borrowed; NULL: none came */
         const void *scheduler_data; /* borrowed; NULL: none */
         size_t n_scheduler_data;
 

@@ -81,14 +81,46 @@ static int check_scheduler(Submission *s, sd_bus_error *error) {
                         settings_locate(s->text, "Scaling", "Policy"), message);
 }
 
-static int check_sheet(Submission *s, sd_bus_error *error) {
+/* A sheet of the user's own, where the money is theirs: not on the system's daemon, whose administrator
+ * says what things cost there. */
+static int take_own_sheet(const Manager *manager, Submission *s, sd_bus_error *error) {
+        const char *reason = NULL;
+
+        if (manager->context.mode == DAEMON_SYSTEM)
+                reason = "on the system's actord the administrator sets the prices: name a sheet of "
+                         "`actorctl price list`, or ask for yours in /etc/actord/price";
+        else if (!s->sheet_text)
+                reason = "this file was not sent along with the job";
+        else if (strlen(s->sheet_text) > SHEET_BYTES_MAX)
+                reason = "a price sheet has at most 64 KiB";
+        if (reason)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Billing] PriceSheet=%s: %s.",
+                                s->file_name, settings_locate(s->text, "Billing", "PriceSheet"),
+                                s->settings.price_sheet, reason);
+        s->sheet = g_strdup(s->sheet_text);
+        return 0;
+}
+
+static int take_sheet(const Manager *manager, Submission *s, sd_bus_error *error) {
+        int r;
+
+        if (strchr(s->settings.price_sheet, '/'))
+                return take_own_sheet(manager, s, error);
+        if (s->sheet_text)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "The call sends a price sheet, but PriceSheet= names one that is here.");
+        r = sheets_read(s->settings.price_sheet, &s->sheet);
+        return r < 0 ? reply_no_sheet(error, s->settings.price_sheet, r) : 0;
+}
+
+static int check_sheet(const Manager *manager, Submission *s, sd_bus_error *error) {
         g_autofree char *message = NULL;
         PriceSheet *sheet = NULL;
         int r;
 
-        r = sheets_read(s->settings.price_sheet, &s->sheet);
+        r = take_sheet(manager, s, error);
         if (r < 0)
-                return reply_no_sheet(error, s->settings.price_sheet, r);
+                return r;
         r = price_sheet_parse(s->sheet, s->settings.price_sheet, &sheet, &message);
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
@@ -364,7 +396,7 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         r = check_scheduler(s, error);
         if (r < 0)
                 return r;
-        r = check_sheet(s, error);
+        r = check_sheet(manager, s, error);
         if (r < 0)
                 return r;
         r = check_files(manager, s, uid, error);

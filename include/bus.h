@@ -30,6 +30,7 @@
 
 /* Keys of SubmitJob's `options`. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
+#define BUS_OPTION_PRICE_SHEET "price-sheet"    /* s: the text of PriceSheet=./FILE */
 #define BUS_OPTION_EPISODES "episodes"          /* t: evaluate */
 /* ay: what the scheduler of Policy= is to know; at most 1 MiB */
 #define BUS_OPTION_SCHEDULER_DATA "scheduler-data"

@@ -143,7 +143,10 @@ static char *make_definition(const Experiment *experiment, const JobFile *job_fi
         /* The version decides what is computed, and what the defaults are. */
         g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
         hash_settings(checksum, &job_file->settings);
-        hash_sheet(checksum, job_file->settings.price_sheet);
+        if (job_file->sheet)
+                g_checksum_update(checksum, (const guchar *) job_file->sheet, -1);
+        else
+                hash_sheet(checksum, job_file->settings.price_sheet);
         for (char **sheet = experiment->prices; sheet && *sheet; sheet++)
                 hash_sheet(checksum, *sheet);
         if (job_file->environment_fd >= 0)

@@ -185,7 +185,8 @@ void settings_check_names(
         check_environment(reader, settings);
         if (!environment_is_job(settings->environment))
                 check_no_inner(reader);
-        if (price_sheets && !g_strv_contains(price_sheets, settings->price_sheet)) {
+        if (price_sheets && !strchr(settings->price_sheet, '/') &&
+                        !g_strv_contains(price_sheets, settings->price_sheet)) {
                 g_autofree char *hint = did_you_mean(settings->price_sheet, price_sheets);
 
                 reader_complain(reader, "Billing", "PriceSheet", settings->price_sheet,

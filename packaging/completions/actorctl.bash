@@ -171,7 +171,7 @@ _actorctl() {
                 *) words='list show check bench rollout' ;;
             esac ;;
         import)
-            mapfile -t COMPREPLY < <(compgen -W zoo -- "$word"; compgen -f -X '!*.yml' -- "$word"; compgen -d -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'zoo cleanrl' -- "$word"; compgen -f -X '!*.yml' -- "$word"; compgen -f -X '!*.py' -- "$word"; compgen -d -- "$word")
             return ;;
         price)
             case $before in

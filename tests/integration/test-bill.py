@@ -214,4 +214,36 @@ def other_prices_killed():
             equal(money(bill(bus, job, "--prices", own["price_sheet"])), money(own), "its own sheet, anew")
 
 
+@story("a price sheet of one's own needs no root: a run and a user's own daemon bill by the file that the client read, also after it is gone")
+def own_sheet():
+    text = open(os.path.join(ROOT, "packaging/price/local.sheet")).read().replace("Currency=EUR", "Currency=CHF")
+    assert "CHF" in text
+    with tempfile.TemporaryDirectory() as d, Bus() as bus:
+        open(d + "/mine.sheet", "w").write(text)
+        open(d + "/job.conf", "w").write(re.sub("(?m)^PriceSheet=.*$", "PriceSheet=./mine.sheet", JOB_TEXT))
+        assert "./mine.sheet" in open(d + "/job.conf").read()
+        run = ctl("run", d + "/job.conf", "--set", "Job.StopReturn=", "--set", "Job.StopSteps=1000", "--json")
+        equal((run.status, run.json["cost"]["currency"]), (0, "CHF"), run.err)
+        job = bus.ctl("submit", d + "/job.conf", "--set", "Job.StopReturn=", "--set", "Job.StopSteps=1000").out.strip()
+        equal(bus.ended(int(job)), "finished", "result")
+        os.unlink(d + "/mine.sheet")
+        bus.stop()
+        bus.start()
+        equal(bill(bus, job)["currency"], "CHF", "the sheet is the job's")
+        gone = bus.ctl("submit", d + "/job.conf", ok=False)
+        assert gone.status == 2 and "mine.sheet cannot be read" in gone.err and "price list" in gone.err, gone
+        for content, reason in ((b"[Sheet]\nName=\xff\n", "UTF-8"), (b"x" * 70000, "large"), (b"[Sheet]\nPrice=1\n", "Price"), (b"", "mine.sheet")):
+            open(d + "/mine.sheet", "wb").write(content)
+            refused = bus.ctl("submit", d + "/job.conf", ok=False)
+            assert refused.status == 2 and reason in refused.err and len(refused.err.splitlines()) <= 3, (content[:20], refused)
+        os.unlink(d + "/mine.sheet")
+        os.mkfifo(d + "/mine.sheet")
+        missing = [("Billing.PriceSheet", "./mine.sheet")]
+        try:
+            bus.submit(overrides=missing)
+            raise AssertionError("a sheet that did not come")
+        except BusError as e:
+            assert "was not sent along" in e.text, e.text
+
+
 tell()

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Each script of CleanRL has one algorithm, and its settings in a dataclass Args of literals. A setting is a
+ * row of the table `plain`, or is computed in one of the functions below; the others are told in a comment.
+ * What the scripts have no setting for (networks, optimisers, wrappers) is in the table `scripts`. */
+#include "actorctl/import/cleanrl.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGUMENTS_MAX 200u
+
+typedef enum Kind { PPO = 1 << 0, DQN = 1 << 1, DDPG = 1 << 2, TD3 = 1 << 3, SAC = 1 << 4 } Kind;
+#define REPLAYS (DQN | DDPG | TD3 | SAC)
+#define CRITICS (DDPG | TD3 | SAC)
+#define EACH    (PPO | REPLAYS)
+
+static const struct {
+        const char *file, *algorithm;
+        Kind kind;
+        const char *fixed; /* of [Learner] */
+} scripts[] = {
+        { "ppo.py", "ppo", PPO, "HiddenLayers=64 64\nActivation=tanh\nAdamEpsilon=1e-5\n" },
+        { "ppo_continuous_action.py", "ppo", PPO,
+                        "HiddenLayers=64 64\nActivation=tanh\nAdamEpsilon=1e-5\nLogStdInit=0\n"
+                        "NormalizeObservations=yes\nNormalizeRewards=yes\n" },
+        { "dqn.py", "dqn", DQN,
+                        "HiddenLayers=120 84\nActivation=relu\nOrthogonalInit=no\nAdamEpsilon=1e-8\n"
+                        "MaxGradNorm=0\nHuberBound=1000000000\n" },
+        { "ddpg_continuous_action.py", "ddpg", DDPG,
+                        "HiddenLayers=256 256\nActivation=relu\nOrthogonalInit=no\nAdamEpsilon=1e-8\n"
+                        "MaxGradNorm=0\n" },
+        { "td3_continuous_action.py", "td3", TD3,
+                        "HiddenLayers=256 256\nActivation=relu\nOrthogonalInit=no\nAdamEpsilon=1e-8\n"
+                        "MaxGradNorm=0\n" },
+        { "sac_continuous_action.py", "sac", SAC,
+                        "HiddenLayers=256 256\nActivation=relu\nOrthogonalInit=no\nAdamEpsilon=1e-8\n"
+                        "MaxGradNorm=0\n" },
+};
+
+/* Numbers that mean the same under another name. */
+static const struct {
+        Kind kinds;
+        const char *name, *section, *setting;
+} plain[] = {
+        { EACH, "seed", "Job", "Seed" },
+        { EACH, "total_timesteps", "Job", "StopSteps" },
+        { EACH, "num_envs", "Actor", "EnvsPerActor" },
+        { PPO, "num_steps", "Actor", "RolloutSteps" },
+        { EACH, "learning_rate", "Learner", "LearningRate" },
+        { SAC, "policy_lr", "Learner", "LearningRate" },
+        { SAC, "q_lr", "Learner", "CriticLearningRate" },
+        { EACH, "gamma", "Learner", "Gamma" },
+        { PPO, "gae_lambda", "Learner", "Lambda" },
+        { PPO, "update_epochs", "Learner", "Epochs" },
+        { PPO, "clip_coef", "Learner", "Clip" },
+        { PPO, "ent_coef", "Learner", "EntropyWeight" },
+        { PPO, "vf_coef", "Learner", "ValueWeight" }, /* both weigh half of the squared error */
+        { PPO, "max_grad_norm", "Learner", "MaxGradNorm" },
+        { PPO, "target_kl", "Learner", "KLStop" },
+        { REPLAYS, "batch_size", "Learner", "MinibatchSize" },
+        { DQN, "start_e", "Learner", "EpsilonStart" },
+        { DQN, "end_e", "Learner", "EpsilonEnd" },
+        { CRITICS, "tau", "Learner", "Tau" },
+        { DDPG | TD3, "exploration_noise", "Learner", "ActionNoise" },
+        { TD3, "policy_noise", "Learner", "TargetNoise" },
+        { TD3, "noise_clip", "Learner", "NoiseClip" },
+        { TD3, "policy_frequency", "Learner", "PolicyDelay" },
+};
+
+#define N_SECTIONS 3
+static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
+
+typedef struct Script {
+        const char *file;
+        size_t row;            /* of `scripts` */
+        GHashTable *arguments; /* name -> text of the literal */
+        GHashTable *told;      /* names that became settings */
+        GString *parts[N_SECTIONS];
+        char *reason;
+} Script;
+
+static void script_done(Script *script) {
+        g_hash_table_unref(script->arguments);
+        g_hash_table_unref(script->told);
+        for (size_t i = 0; i < N_SECTIONS; i++)
+                g_string_free(script->parts[i], TRUE);
+        g_free(script->reason);
+}
+
+__attribute__((format(printf, 2, 3))) static bool refuse(Script *script, const char *format, ...) {
+        g_autofree char *words = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        words = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        script->reason = g_strdup_printf("%s: %s", script->file, words);
+        return false;
+}
+
+static const char *get(const Script *script, const char *name) {
+        return g_hash_table_lookup(script->arguments, name);
+}
+
+/* A literal of Python's: 1_000_000, 2.5e-4, 3. NaN: it is not there, or no number. */
+static double number(const Script *script, const char *name) {
+        g_autofree char *digits = g_strdup(get(script, name));
+        char *to = digits, *end;
+        double value;
+
+        if (!digits || !(g_ascii_isdigit(digits[0]) || digits[0] == '-'))
+                return NAN;
+        for (const char *from = digits; *from; from++)
+                if (*from != '_')
+                        *to++ = *from;
+        *to = '\0';
+        value = g_ascii_strtod(digits, &end);
+        return *end || !isfinite(value) ? NAN : value;
+}
+
+static bool is_true(const Script *script, const char *name) {
+        return g_strcmp0(get(script, name), "True") == 0;
+}
+
+/* A comment is one line of printable characters, whatever the script has. */
+static char *as_comment(const char *text) {
+        char *line = g_strdup(text);
+
+        for (char *c = line; *c; c++)
+                if ((unsigned char) *c < ' ' || (unsigned char) *c > '~')
+                        *c = '?';
+        return line;
+}
+
+/* `name` is the argument that the value comes from, NULL: of none. */
+static void put(Script *script, const char *section, const char *setting, const char *name,
+                const char *value) {
+        size_t i = 0;
+
+        while (strcmp(sections[i], section) != 0)
+                i++;
+        if (name) {
+                g_autofree char *text = as_comment(get(script, name));
+
+                g_string_append_printf(script->parts[i], "# CleanRL: %s = %s\n", name, text);
+                g_hash_table_add(script->told, g_strdup(name));
+        }
+        g_string_append_printf(script->parts[i], "%s=%s\n", setting, value);
+}
+
+static void put_number(
+                Script *script, const char *section, const char *setting, const char *name, double value) {
+        char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+        if (!isfinite(value))
+                return; /* it stays among those that are told as not carried over */
+        if (value == floor(value) && fabs(value) < 1e15)
+                (void) g_snprintf(text, sizeof(text), "%.0f", value);
+        else
+                (void) g_ascii_formatd(text, sizeof(text), "%.10g", value);
+        put(script, section, setting, name, text);
+}
+
+static void put_ppo(Script *script) {
+        double rows = number(script, "num_envs") * number(script, "num_steps");
+
+        put_number(script, "Learner", "MinibatchSize", "num_minibatches",
+                        floor(rows / number(script, "num_minibatches")));
+        if (is_true(script, "anneal_lr"))
+                put(script, "Learner", "LearningRateSchedule", "anneal_lr", "linear");
+        if (get(script, "norm_adv"))
+                put(script, "Learner", "NormalizeAdvantages", "norm_adv",
+                                is_true(script, "norm_adv") ? "yes" : "no");
+        if (is_true(script, "clip_vloss"))
+                put_number(script, "Learner", "ValueClip", "clip_vloss", number(script, "clip_coef"));
+}
+
+/* A gradient step for every so many environment steps, and the store. */
+static void put_replay(Script *script) {
+        double every = get(script, "train_frequency") ? number(script, "train_frequency") : 1;
+        double steps = number(script, "total_timesteps"), kept = number(script, "buffer_size");
+        double first = number(script, "learning_starts"), batch = number(script, "batch_size");
+        double envs = get(script, "num_envs") ? number(script, "num_envs") : 1;
+
+        put_number(script, "Actor", "RolloutSteps",
+                        get(script, "train_frequency") ? "train_frequency" : NULL, every);
+        put_number(script, "Learner", "TrainRatio", NULL, 1 / (every * envs));
+        put_number(script, "Learner", "ReplaySize", "buffer_size", kept > steps ? steps : kept);
+        put_number(script, "Learner", "ReplayMin", "learning_starts", first < batch ? batch : first);
+}
+
+static void put_dqn(Script *script) {
+        double every = number(script, "target_network_frequency") / number(script, "train_frequency");
+
+        if (number(script, "tau") == 1) /* the whole way, as here */
+                g_hash_table_add(script->told, g_strdup("tau"));
+        /* There in environment steps, here in gradient steps. */
+        put_number(script, "Learner", "TargetInterval", "target_network_frequency",
+                        every < 1 ? 1 : floor(every));
+        put_number(script, "Learner", "EpsilonSteps", "exploration_fraction",
+                        floor(number(script, "total_timesteps") * number(script, "exploration_fraction")));
+}
+
+static void put_settings(Script *script) {
+        Kind kind = scripts[script->row].kind;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(plain); i++)
+                if (plain[i].kinds & kind)
+                        put_number(script, plain[i].section, plain[i].setting, plain[i].name,
+                                        number(script, plain[i].name));
+        if (kind & PPO)
+                put_ppo(script);
+        if (kind & REPLAYS)
+                put_replay(script);
+        if (kind & DQN)
+                put_dqn(script);
+        if (kind & SAC && get(script, "autotune")) {
+                if (is_true(script, "autotune"))
+                        put(script, "Learner", "Temperature", "autotune", "");
+                else
+                        put_number(script, "Learner", "Temperature", "alpha", number(script, "alpha"));
+        }
+        g_string_append(script->parts[N_SECTIONS - 1], scripts[script->row].fixed);
+}
+
+/* "    name: type = literal" and a comment behind it, of a class's body; int(literal) counts as one. */
+#define ARGUMENT                                                             \
+        "^[ \\t]+([A-Za-z_][A-Za-z0-9_]{0,63})[ \\t]*:[^=\"']{1,80}=[ \\t]*" \
+        "(?:\"([^\"\\\\]*)\"|'([^'\\\\]*)'|int\\(([0-9_.e]+)\\)|([-A-Za-z0-9_.+]+))[ \\t]*(?:#.*)?$"
+enum { GROUP_FIRST = 2, GROUP_LAST = 5 };
+
+static bool read_line(Script *script, const GRegex *regex, const char *line) {
+        g_autoptr(GMatchInfo) match = NULL;
+        g_autofree char *name = NULL, *text = NULL;
+
+        if (!g_regex_match(regex, line, 0, &match))
+                return true;
+        if (g_hash_table_size(script->arguments) >= ARGUMENTS_MAX)
+                return refuse(script, "its class Args has more than %u arguments", ARGUMENTS_MAX);
+        name = g_match_info_fetch(match, 1);
+        for (int group = GROUP_FIRST; group <= GROUP_LAST && (!text || !*text); group++) {
+                g_free(text);
+                text = g_match_info_fetch(match, group);
+        }
+        g_hash_table_insert(script->arguments, g_steal_pointer(&name),
+                        text ? g_steal_pointer(&text) : g_strdup(""));
+        return true;
+}
+
+/* The body of `class Args:` ends with the first line that is not indented. */
+static bool read_arguments(Script *script, const char *text) {
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        g_autoptr(GRegex) regex = g_regex_new(ARGUMENT, 0, 0, NULL);
+        bool inside = false, found = false;
+
+        for (char **line = lines; *line; line++) {
+                g_strchomp(*line);
+                if (g_str_has_prefix(*line, "class Args:") || g_str_has_prefix(*line, "class Args("))
+                        inside = found = true;
+                else if (**line && !g_ascii_isspace(**line))
+                        inside = false;
+                else if (inside && !read_line(script, regex, *line))
+                        return false;
+        }
+        return found || refuse(script, "it has no class Args with default values, as the scripts of "
+                                       "CleanRL 2 have; older ones cannot be imported");
+}
+
+static bool find_script(Script *script) {
+        g_autofree char *base = g_path_get_basename(script->file);
+        g_autoptr(GString) known = g_string_new(NULL);
+
+        for (script->row = 0; script->row < G_N_ELEMENTS(scripts); script->row++) {
+                if (strcmp(scripts[script->row].file, base) == 0)
+                        return true;
+                g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", scripts[script->row].file);
+        }
+        return refuse(script, "this script cannot be imported; these can, by their names: %s", known->str);
+}
+
+static bool check_arguments(Script *script) {
+        static const char *const counts[] = { "total_timesteps", "num_envs", "num_steps", "num_minibatches",
+                "update_epochs", "buffer_size", "train_frequency" };
+        const char *env = get(script, "env_id");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
+                if (number(script, counts[i]) < 1)
+                        return refuse(script, "%s must be at least 1", counts[i]);
+        if (scripts[script->row].kind & REPLAYS && !(number(script, "batch_size") >= 1))
+                return refuse(script, "batch_size must be at least 1");
+        if (!env || !*env)
+                return refuse(script, "its class Args has no env_id");
+        if (strspn(env, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./:") != strlen(env) || strlen(env) > 100)
+                return refuse(script, "env_id is not an environment's name");
+        return true;
+}
+
+/* Arguments that say where results go, and have no meaning here, are left out. */
+static bool concerns_training(const char *name) {
+        static const char *const others[] = { "exp_name", "torch_deterministic", "cuda", "track",
+                "wandb_project_name", "wandb_entity", "capture_video", "save_model", "upload_model",
+                "hf_entity", "env_id",
+                /* of ppo: 0 there, and computed when it runs */
+                "minibatch_size", "num_iterations", NULL };
+
+        return !g_strv_contains(others, name);
+}
+
+static int compare_names(const void *a, const void *b) {
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* Lists the arguments that the job lacks, so that the job is not taken for the whole script. */
+static void append_rest(const Script *script, GString *out) {
+        g_autofree char **names = (char **) g_hash_table_get_keys_as_array(script->arguments, NULL);
+        bool first = true;
+
+        qsort(names, g_hash_table_size(script->arguments), sizeof(*names), compare_names);
+        for (char **name = names; *name; name++) {
+                g_autofree char *text = as_comment(get(script, *name));
+
+                if (g_hash_table_contains(script->told, *name) || !concerns_training(*name) ||
+                                strcmp(text, "None") == 0 || strcmp(text, "0") == 0)
+                        continue;
+                g_string_append_printf(out, "%s#     %s = %s\n", first ? "#\n# Not carried over:\n" : "",
+                                *name, text);
+                first = false;
+        }
+}
+
+static char *compose(const Script *script) {
+        g_autofree char *file = as_comment(script->file);
+        GString *out = g_string_new(NULL);
+
+        g_string_append_printf(out,
+                        "# %s: the defaults of a script of CleanRL. What it has no argument for, as the\n"
+                        "# network, is at the end.\n",
+                        file);
+        append_rest(script, out);
+        for (size_t i = 0; i < N_SECTIONS; i++)
+                g_string_append_printf(out, "\n[%s]\n%s", sections[i], script->parts[i]->str);
+        return g_string_free(out, FALSE);
+}
+
+char *cleanrl_to_job(const char *text, size_t n, const char *file, char **ret_reason) {
+        Script script = {
+                .file = file,
+                .arguments = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+                .told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        };
+        char *job = NULL;
+
+        for (size_t i = 0; i < N_SECTIONS; i++)
+                script.parts[i] = g_string_new(NULL);
+        if (strlen(text) != n || !g_utf8_validate(text, (gssize) n, NULL))
+                (void) refuse(&script, "it is not a text in UTF-8");
+        else if (find_script(&script) && read_arguments(&script, text) && check_arguments(&script)) {
+                put(&script, "Job", "Environment", "env_id", get(&script, "env_id"));
+                put(&script, "Job", "Algorithm", NULL, scripts[script.row].algorithm);
+                put_settings(&script);
+                job = compose(&script);
+        }
+        *ret_reason = g_steal_pointer(&script.reason);
+        script_done(&script);
+        return job;
+}
