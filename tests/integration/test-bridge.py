@@ -365,8 +365,10 @@ def slow():
 @story("anything that is missing is named: a package and where it was looked for, Gymnasium itself, a virtual environment")
 def missing():
     text = refused("gym:actord_awkward:Needy-v0")
-    assert "no package package_that_is_not" in text and venv() in text, text
-    assert "no package nowhere" in refused("gym:nowhere:X-v0")
+    assert "no module package_that_is_not" in text and venv() in text, text
+    # A word that anyone may have taken in the index is no advice.
+    text = refused("gym:nowhere:X-v0")
+    assert "no module nowhere" in text and "install nowhere" not in text and f"{venv()}/bin/pip install FOLDER" in text, text
     # Found out when it is imported, made, wrapped or shown; pip's name for it may be another one.
     install = f"install it by {venv()}/bin/pip install "
     assert "no package Box2D: " + install + "'gymnasium[box2d]'" in refused("gym:LunarLander-v3")

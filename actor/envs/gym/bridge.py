@@ -16,14 +16,21 @@ class Refusal(Exception):
     pass
 
 
-# Packages whose name at installation differs from the imported one; pictures need no window here.
-DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless"}
+# What packages that environments commonly need are called in the package index; pictures need no window here. Any other module may be the user's
+# own, or a word that a stranger chose: anyone may upload a package of that name, so no message says to install it from there.
+DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless", "gymnasium": "gymnasium",
+                 "mujoco": "mujoco", "numpy": "numpy", "pygame": "pygame", "scipy": "scipy", "moviepy": "moviepy", "imageio": "imageio"}
 venv = ""  # Python= of the job
 
 
 def missing(name):
     """A package that is not there, told by its name and by where it was looked for."""
-    wanted = DISTRIBUTIONS.get(name, name)
+    wanted = DISTRIBUTIONS.get(name)
+    if not wanted:
+        place = f"Python={venv}: this virtual environment" if venv else "the system's python3"
+        put = f"{venv}/bin/pip install FOLDER" if venv else "a virtual environment ([Actor] Python=) and its pip install FOLDER"
+        return Refusal(f"{place} has no module {name}: if it is yours, install it from its folder by {put}, and not with -e, since what lies elsewhere "
+                       f"is not seen; if it is not, ask its authors how it is called before you take it from a package index")
     if not venv:
         return Refusal(f"the system's python3 has no package {name}: install it, or name by [Actor] Python= a virtual environment "
                        f"that has it (pip install {wanted})")
