@@ -7,7 +7,7 @@ install, or does not train, is named with the reason, and the others go on. A ti
 the training in it alone, without loading Python's modules.
 
   PEERS="stable-baselines3 cleanrl"   only these
-  PEERS_TASKS="cartpole"              only these: cartpole, cartpole-475, cartpole-cleanrl, hopper
+  PEERS_TASKS="cartpole"              only these: cartpole, cartpole-475, cartpole-cleanrl, cartpole-dqn, hopper
   PEERS_STEPS=65536                   environment steps of a training; one that stops at a return of 475 has at most 100,000, or less with this
   PEERS_SEEDS=10                      trainings of each kind
   PEERS_SECONDS=900                   the most that one may take
@@ -36,6 +36,7 @@ SHOWN = {"stable-baselines3": "Stable-Baselines3", "cleanrl": "CleanRL's setting
          "ray": "RLlib", "sample-factory": "Sample Factory"}
 
 CARTPOLE = os.path.join(ROOT, "examples", "cartpole.conf")
+CARTPOLE_DQN = os.path.join(ROOT, "examples", "cartpole-dqn.conf")
 NEVER = ["Job.StopReturn=501"]
 CLEANRL = ["Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.LearningRate=2.5e-4", "Learner.Epochs=4", "Learner.MinibatchSize=128",
            "Learner.Gamma=0.99", "Learner.Lambda=0.95", "Learner.Clip=0.2", "Learner.ClipSchedule=constant", "Learner.ValueClip=0.2",
@@ -45,6 +46,7 @@ TASKS = {
     "cartpole": (CARTPOLE, NEVER, STEPS, ["stable-baselines3", "ray", "sample-factory"]),
     "cartpole-475": (CARTPOLE, [], min(STEPS_TO_REACH, STEPS) if STEPS < 65536 else STEPS_TO_REACH, ["stable-baselines3", "ray"]),
     "cartpole-cleanrl": (CARTPOLE, [*NEVER, *CLEANRL], STEPS, ["cleanrl", "envpool"]),
+    "cartpole-dqn": (CARTPOLE_DQN, [*NEVER, "Distribution.Policy=fused"], STEPS, ["stable-baselines3"]),
     "hopper": (os.path.join(ROOT, "examples", "hopper.conf"), [], STEPS, ["stable-baselines3"]),
 }
 

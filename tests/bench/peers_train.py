@@ -27,7 +27,7 @@ class Episodes:
 def stable_baselines3(task, seed, steps):
     import gymnasium
     import torch
-    from stable_baselines3 import PPO
+    from stable_baselines3 import DQN, PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
 
@@ -43,6 +43,12 @@ def stable_baselines3(task, seed, steps):
         name = "Hopper-v4" if "Hopper-v4" in gymnasium.registry else "Hopper-v5"
         model = PPO("MlpPolicy", make_vec_env(name, n_envs=1, seed=seed), n_steps=2048, batch_size=64, n_epochs=10,
                     learning_rate=lambda left: 3e-4 * left, device="cpu", seed=seed)
+    elif task == "cartpole-dqn":
+        # The settings of examples/cartpole-dqn.conf, which are CleanRL's.
+        model = DQN("MlpPolicy", make_vec_env("CartPole-v1", n_envs=1, seed=seed), learning_rate=2.5e-4, buffer_size=10000,
+                    learning_starts=10000, batch_size=128, gamma=0.99, train_freq=10, gradient_steps=1, target_update_interval=500,
+                    exploration_fraction=0.5, exploration_final_eps=0.05, max_grad_norm=1e9, policy_kwargs={"net_arch": [120, 84]},
+                    device="cpu", seed=seed)
     else:
         s = ZOO
         model = PPO("MlpPolicy", make_vec_env("CartPole-v1", n_envs=s["envs"], seed=seed), n_steps=s["rollout"], batch_size=s["batch"],
