@@ -260,20 +260,21 @@ static int slot_park(const Invocation *v, uint32_t e) {
 static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint32_t n) {
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
+        ActordRandom randoms[FORWARD_ROWS_MAX];
 
+        for (uint32_t k = 0; k < n; k++) {
+                random_begin(&randoms[k], v->settings->seed, RANDOM_ACTION, invocation_slot(v, e + k),
+                                v->order->ordinal, t);
+                forward_draw(v->host->forward, k, &randoms[k]);
+        }
         forward_rows(v->host->forward, slot_sight(v, row, e), l->observation_bytes, n, v->host->parameters,
                         NULL);
 
-        for (uint32_t k = 0; k < n; k++) {
-                ActordRandom random;
-
-                random_begin(&random, v->settings->seed, RANDOM_ACTION, invocation_slot(v, e + k),
-                                v->order->ordinal, t);
+        for (uint32_t k = 0; k < n; k++)
                 action_sample(&v->page->network,
                                 v->host->parameters + k * forward_parameters(&v->page->network), false,
-                                &random, segment_action(v->segment, l, row + k),
+                                &randoms[k], segment_action(v->segment, l, row + k),
                                 &segment_log_probabilities(v->segment, l)[row + k]);
-        }
 }
 
 /* The actions of a step, which we draw ourselves or ask the learner for. */

@@ -34,7 +34,13 @@ typedef enum ActKind {
         ACT_DETERMINISTIC,                      /* the output, scaled to the bounds, and noise */
         ACT_SQUASHED,                           /* tanh() of a normal number, scaled to the bounds */
         ACT_CONSISTENCY,                        /* what several passes make of noise: lib/sampler.h */
+        ACT_DIFFUSION,                          /* the same, by passes of another kind */
 } ActKind;
+
+/* Whether an action is made of noise, by passes. */
+static inline int act_passes(uint32_t act) {
+        return act == ACT_CONSISTENCY || act == ACT_DIFFUSION;
+}
 
 /* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a
  * convolution writes has its channels first, rows of columns in each. A square that would reach
@@ -69,9 +75,9 @@ typedef struct Network {
         uint32_t n_observation, n_action;
         /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
         uint32_t pixels;
-        uint32_t passes;                        /* ACT_CONSISTENCY: of the network, for one action; else 0 */
+        uint32_t passes;                        /* of the network, for one action out of noise; else 0 */
         uint64_t n_parameters;
-        /* ACT_DETERMINISTIC, ACT_SQUASHED, ACT_CONSISTENCY: of each number of an action */
+        /* of each number of an action, but of ACT_GAUSSIAN */
         double action_low, action_high;
         /* ACT_DETERMINISTIC: the noise's standard deviation, as a share of half of high - low */
         double action_noise;

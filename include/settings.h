@@ -40,7 +40,7 @@
         X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")           \
         X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac") X(REBEL, "rebel") X(BC, "bc")           \
         X(TD3_BC, "td3-bc") X(PHYDRL, "phydrl") X(SIMPPO, "simppo") X(MAPPO, "mappo")               \
-        X(CONSISTENCY, "consistency")
+        X(CONSISTENCY, "consistency") X(DIFFUSION_QL, "diffusion-ql") X(PI_FT, "pi-ft")
 #define DISTRIBUTIONS(X)                                                                                    \
         X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")   \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
@@ -283,7 +283,7 @@ enum KernelClass_ {
         X(Learner, Eta, f64, eta, "1", 1e-9, 1e9, "worth of rewards beside the old policy or the data")     \
         X(Learner, Dataset, string, dataset, "", 0, 0, "recorded episodes to learn from: main_data.hdf5")   \
         X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "of the critic's word beside the data's actions") \
-        X(Learner, Passes, u32, passes, "2", 1, 5, "of the network that takes noise out of an action")      \
+        X(Learner, Passes, u32, passes, "", 1, 5, "of the network that takes noise out; unset: 2 or 5")     \
         X(Learner, ModelA, matrix, model_a, "", -1e9, 1e9,                                                  \
                 "of the linear model s' = A s + B a, row by row; s is the observation")                     \
         X(Learner, ModelB, matrix, model_b, "", -1e9, 1e9, "of the model, a row for each number of s")      \

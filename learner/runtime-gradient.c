@@ -11,7 +11,6 @@
 #include "learner/algorithm/values.h"
 #include "lib/forward.h"
 #include "lib/network.h"
-#include "lib/sampler.h"
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
@@ -147,6 +146,7 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
                 memset(entropy, 0, pass->stride * sizeof(float));
                 break;
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
         }
@@ -175,6 +175,7 @@ static void bench_backward(
                                 pass->stride, pass->d_output[rt->layer_action]);
                 break;
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
         }
@@ -320,49 +321,6 @@ TapePlace bench_place(const Runtime *rt, Bench *bench, uint32_t stride) {
         for (Net net = 0; net < NETS_MAX; net++)
                 place.parameters[net] = rt->nets[net] ? rt->nets[net]->parameters : NULL;
         return place;
-}
-
-static void moment_write(const Moment *moment, float *to, uint32_t stride) {
-        to[(size_t) MOMENT_TIME * stride] = moment->time;
-        to[(size_t) MOMENT_SKIP * stride] = moment->skip;
-        to[(size_t) MOMENT_OUT * stride] = moment->out;
-        to[(size_t) MOMENT_IN * stride] = moment->in;
-        for (uint32_t k = 0; k < TIME_EMBEDDING; k++)
-                to[(size_t) (MOMENT_EMBEDDING + k) * stride] = moment->embedding[k];
-}
-
-/* Two neighbouring boundaries, the later one first, for row i. */
-static void moments_draw(
-                const Runtime *rt, Bench *bench, ActordRandom *random, uint32_t i, uint32_t stride) {
-        uint32_t k = random_below(random, rt->n_boundaries - 1);
-        double late = sampler_boundary(rt->n_boundaries, k + 1),
-               early = sampler_boundary(rt->n_boundaries, k);
-        Moment moment;
-
-        moment_of(late, &moment);
-        moment_write(&moment, bench->moments + i, stride);
-        moment_of(early, &moment);
-        moment_write(&moment, bench->moments + (size_t) MOMENT_NUMBERS * stride + i, stride);
-        bench->moments[(size_t) 2 * MOMENT_NUMBERS * stride + i] = (float) (1.0 / (late - early));
-}
-
-void bench_draw(const Runtime *rt, Bench *bench, RandomPurpose purpose, const Gathered *g) {
-        const uint32_t n_normal = rt->shape.n_inputs[INPUT_NORMAL];
-
-        if (!rt->work.draws && !rt->work.times)
-                return;
-        for (uint32_t i = 0; i < g->stride; i++) {
-                ActordRandom random;
-
-                random_begin(&random, rt->settings->seed, purpose,
-                                i < g->n ? (uint32_t) gathered_row(g, i) & RANDOM_SLOT_MAX : 0, rt->update,
-                                rt->work.draw);
-                for (uint32_t k = 0; k < n_normal; k++)
-                        bench->normal[(size_t) k * g->stride + i] =
-                                        i < g->n ? (float) actord_random_normal(&random) : 0.0f;
-                if (rt->work.times)
-                        moments_draw(rt, bench, &random, i, g->stride);
-        }
 }
 
 static void shard_gradient(Runtime *rt, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane) {

@@ -39,7 +39,8 @@ void runtime_follow(Runtime *rt) {
                 if (!target)
                         continue;
                 switch ((Follows) algorithm_net(rt->settings->algorithm, net, &member)->follows) {
-                case FOLLOWS_NONE: break;
+                case FOLLOWS_NONE:
+                case FOLLOWS_NEVER: break;
                 case FOLLOWS_COPY: net_copy(target, rt->nets[net]); break;
                 case FOLLOWS_AVERAGE: net_average(target, rt->nets[net], rt->settings->tau); break;
                 }

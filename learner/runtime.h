@@ -109,8 +109,8 @@ void runtime_bootstrap(Runtime *runtime);
  * random stream of its own. */
 void runtime_targets(Runtime *runtime, Rows rows, Loss record, const void *arg);
 
-/* Of a policy that acts by passes: the number of boundaries that INPUT_MOMENTS of the next gradients are
- * drawn from, each pair of neighbours alike. */
+/* ACT_CONSISTENCY: the number of boundaries that INPUT_MOMENTS of the next gradients are drawn from, each
+ * pair of neighbours alike. */
 void runtime_boundaries(Runtime *runtime, uint32_t n);
 
 /* learner/curvature/noise.c: the gradient's noise scale in rows, from the shares of the round that its

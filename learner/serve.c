@@ -140,6 +140,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         Station *station = &s->stations[thread];
         uint64_t first = (uint64_t) task * s->task_rows, n_rows = (uint64_t) s->n_ready * l->envs;
         uint32_t n = n_rows - first < s->task_rows ? (uint32_t) (n_rows - first) : s->task_rows;
+        ActordRandom randoms[FORWARD_ROWS_MAX];
 
         for (uint32_t k = 0; k < n; k++) {
                 uint32_t actor = s->ready[(first + k) / l->envs];
@@ -147,6 +148,10 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
 
                 segment_stack_read(s->segments[actor], l, segment_ends(s->segments[actor], l), row,
                                 station->observations + k * l->observation_bytes);
+                random_begin(&randoms[k], s->settings->seed, RANDOM_ACTION,
+                                actor * l->envs + (uint32_t) ((first + k) % l->envs),
+                                s->clients[actor].ordinal, s->clients[actor].ask.step);
+                forward_draw(station->forward, k, &randoms[k]);
         }
         forward_rows(station->forward, station->observations, l->observation_bytes, n, station->parameters,
                         NULL);
@@ -156,13 +161,10 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
                 const Client *client = &s->clients[actor];
                 uint64_t row = (uint64_t) client->ask.step * l->envs + e;
                 float log_probability;
-                ActordRandom random;
 
-                random_begin(&random, s->settings->seed, RANDOM_ACTION, actor * l->envs + e, client->ordinal,
-                                client->ask.step);
                 action_sample(&s->page->network,
                                 station->parameters + k * forward_parameters(&s->page->network), false,
-                                &random, station->action, &log_probability);
+                                &randoms[k], station->action, &log_probability);
                 memcpy(segment_action(s->segments[actor], l, row), station->action, l->action_bytes);
                 segment_log_probabilities(s->segments[actor], l)[row] = log_probability;
         }

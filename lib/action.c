@@ -159,8 +159,13 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
-/* What passes made of noise is the action: there is nothing left to draw. */
-static void shares_scale(const Network *network, const float *shares, float *ret_action) {
+/* What passes made of noise is the action, unless any other is tried. */
+static void shares_sample(const Network *network, const float *shares, bool deterministic,
+                ActordRandom *random, float *ret_action) {
+        if (!deterministic && action_is_random(shares[network->n_action], random)) {
+                uniform_sample(network, random, ret_action);
+                return;
+        }
         for (uint32_t i = 0; i < network->n_action; i++)
                 ret_action[i] = action_within(
                                 network, action_middle(network) + action_reach(network) * shares[i]);
@@ -250,7 +255,8 @@ void action_sample(const Network *network, const float *parameters, bool determi
         case ACT_DETERMINISTIC:
                 deterministic_sample(network, parameters, deterministic, random, ret_action);
                 break;
-        case ACT_CONSISTENCY: shares_scale(network, parameters, ret_action); break;
+        case ACT_CONSISTENCY:
+        case ACT_DIFFUSION: shares_sample(network, parameters, deterministic, random, ret_action); break;
         case ACT_SQUASHED: squashed_sample(network, parameters, deterministic, random, ret_action); break;
         }
 
@@ -287,6 +293,7 @@ float action_log_probability(const Network *network, const float *parameters, co
                 return (float) double_log(greedy_probability(parameters, n, choice));
         }
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC: return 0;
         case ACT_SQUASHED: return (float) squashed_log_probability(network, parameters, action);
         }

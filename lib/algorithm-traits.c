@@ -9,11 +9,13 @@
 
 #include "include/policy.h"
 
-#define BIT(name)     (UINT32_C(1) << ALGORITHM_##name)
-#define REPLAYS       (BIT(DQN) | CONTINUOUS | OFFLINE)
-#define CONTINUOUS    (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
-#define REGULATED     (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act beside a controller */
-#define OFFLINE       (BIT(BC) | BIT(TD3_BC) | BIT(CONSISTENCY))
+#define BIT(name)  (UINT32_C(1) << ALGORITHM_##name)
+#define REPLAYS    (BIT(DQN) | CONTINUOUS | OFFLINE)
+#define CONTINUOUS (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
+#define REGULATED  (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act beside a controller */
+/* make actions of noise */
+#define GENERATIVE    (BIT(CONSISTENCY) | BIT(DIFFUSION_QL) | BIT(PI_FT))
+#define OFFLINE       (BIT(BC) | BIT(TD3_BC) | GENERATIVE)
 #define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* see other agents */
 #define PROXIMAL      (BIT(PPO) | COMPANIES)
 #define ACTOR_CRITICS (PROXIMAL | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
@@ -23,6 +25,12 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
 #define THE_POLICY(follow) \
         { .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = 1, .follows = (follow) }
+/* It is applied in each pass, and `more` times to learn. */
+#define THE_DENOISER(more, how)                                                                      \
+        {                                                                                            \
+                .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = PASSES_MAX + (more), \
+                .follows = (how)                                                                     \
+        }
 /* The value of an action, by each member of an ensemble. */
 #define CRITICS(members)                                                                       \
         {                                                                                      \
@@ -62,11 +70,15 @@ static const AlgorithmRow rows[_ALGORITHM_MAX] = {
                                .networks = { THE_POLICY(FOLLOWS_NONE) } },
         [ALGORITHM_MAPPO] = { .store = STORE_ROLLOUT, .company = COMPANY_ALL,
                               .networks = { THE_POLICY(FOLLOWS_NONE) } },
-        [ALGORITHM_CONSISTENCY] = { .store = STORE_REPLAY, .stale = true, .offline = true,
-                                    .acting = ACTING_CONSISTENCY,
-                                    .networks = { { .name = "policy", .reads = READS_OBSERVATION, .n = 1,
-                                                    .passes = PASSES_MAX + 2, .follows = FOLLOWS_AVERAGE },
-                                                  CRITICS(2) } },
+        [ALGORITHM_CONSISTENCY] = { .store = STORE_REPLAY, .stale = true, .offline = true, .online = true,
+                                    .acting = ACTING_CONSISTENCY, .acting_passes = 2,
+                                    .networks = { THE_DENOISER(2, FOLLOWS_AVERAGE), CRITICS(2) } },
+        [ALGORITHM_DIFFUSION_QL] = { .store = STORE_REPLAY, .stale = true, .offline = true, .online = true,
+                                     .acting = ACTING_DIFFUSION, .acting_passes = 5,
+                                     .networks = { THE_DENOISER(2, FOLLOWS_AVERAGE), CRITICS(2) } },
+        [ALGORITHM_PI_FT] = { .store = STORE_REPLAY, .stale = true, .offline = true, .online = true,
+                              .acting = ACTING_DIFFUSION, .acting_passes = 5,
+                              .networks = { THE_DENOISER(PASSES_MAX, FOLLOWS_NEVER), CRITICS(2) } },
 };
 /* clang-format on */
 
@@ -105,13 +117,13 @@ static const struct {
         { SETTING_Learner_ReplaySize, REPLAYS },
         { SETTING_Learner_ReplayMin, REPLAYS },
         { SETTING_Learner_TrainRatio, REPLAYS },
-        { SETTING_Learner_NSteps, BIT(DQN) | CONTINUOUS | BIT(TD3_BC) | BIT(CONSISTENCY) },
+        { SETTING_Learner_NSteps, BIT(DQN) | CONTINUOUS | BIT(TD3_BC) | GENERATIVE },
         { SETTING_Learner_HuberBound, BIT(DQN) },
-        { SETTING_Learner_EpsilonStart, BIT(DQN) },
-        { SETTING_Learner_EpsilonEnd, BIT(DQN) },
-        { SETTING_Learner_EpsilonSteps, BIT(DQN) },
-        { SETTING_Learner_CriticLearningRate, CONTINUOUS | BIT(TD3_BC) | BIT(CONSISTENCY) },
-        { SETTING_Learner_Tau, CONTINUOUS | BIT(TD3_BC) | BIT(CONSISTENCY) },
+        { SETTING_Learner_EpsilonStart, BIT(DQN) | GENERATIVE },
+        { SETTING_Learner_EpsilonEnd, BIT(DQN) | GENERATIVE },
+        { SETTING_Learner_EpsilonSteps, BIT(DQN) | GENERATIVE },
+        { SETTING_Learner_CriticLearningRate, CONTINUOUS | BIT(TD3_BC) | GENERATIVE },
+        { SETTING_Learner_Tau, CONTINUOUS | BIT(TD3_BC) | GENERATIVE },
         { SETTING_Learner_PolicyDelay, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
         { SETTING_Learner_ActionNoise, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
         { SETTING_Learner_TargetNoise, BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
@@ -119,10 +131,10 @@ static const struct {
         { SETTING_Learner_Temperature, BIT(SAC) },
         { SETTING_Learner_TargetEntropy, BIT(SAC) },
         { SETTING_Actor_PairSteps, BIT(REBEL) },
-        { SETTING_Learner_Eta, BIT(REBEL) | BIT(CONSISTENCY) },
+        { SETTING_Learner_Eta, BIT(REBEL) | GENERATIVE },
         { SETTING_Learner_Dataset, OFFLINE },
         { SETTING_Learner_QWeight, BIT(TD3_BC) },
-        { SETTING_Learner_Passes, BIT(CONSISTENCY) },
+        { SETTING_Learner_Passes, GENERATIVE },
         { SETTING_Learner_ModelA, REGULATED },
         { SETTING_Learner_ModelB, REGULATED },
         { SETTING_Learner_ControllerF, REGULATED },

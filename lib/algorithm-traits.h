@@ -20,6 +20,7 @@ typedef enum ActsBy {
         ACTING_DETERMINISTIC, /* the action itself: ACT_DETERMINISTIC */
         ACTING_SQUASHED,      /* a density within the bounds: ACT_SQUASHED */
         ACTING_CONSISTENCY,   /* the action itself, out of noise: ACT_CONSISTENCY */
+        ACTING_DIFFUSION,     /* the same: ACT_DIFFUSION */
 } ActsBy;
 
 /* What a network reads: the sum of some, joined in this order. */
@@ -33,6 +34,7 @@ typedef enum Follows {
         FOLLOWS_NONE,    /* there is no target */
         FOLLOWS_COPY,    /* it becomes a copy now and then */
         FOLLOWS_AVERAGE, /* it goes Tau= of the way (Polyak averaging) */
+        FOLLOWS_NEVER,   /* it stays as it began */
 } Follows;
 
 /* A network of an algorithm, or an ensemble: networks of one shape, each with parameters of its own. The
@@ -61,6 +63,8 @@ typedef struct AlgorithmRow {
         uint32_t store;
         bool stale;   /* may learn from what an older version of the policy did */
         bool offline; /* learns from Dataset=: actors read episodes, and act in evaluations alone */
+        bool online;  /* and, where no Dataset= is given, from what actors do */
+        uint32_t acting_passes; /* where Passes= is unset; 0: the policy acts in one */
         uint32_t acting, company;
         bool regulated; /* learns beside a controller, inside an envelope: lib/regulation.h */
         bool pairs;     /* learns from pairs of rollouts that begin in one state: lib/pair.h */
@@ -112,6 +116,9 @@ uint32_t algorithm_pair_steps(const JobSettings *settings);
 
 /* How often an update passes over its data, unless it ends early. */
 uint32_t algorithm_epochs(const JobSettings *settings);
+
+/* Passes= of the network for one action; 0: a policy that does not act by passes. */
+uint32_t algorithm_acting_passes(const JobSettings *settings);
 
 /* The chance of a random action of an algorithm that acts by values, after so many environment steps: it
  * goes from EpsilonStart= to EpsilonEnd= in a straight line (Mnih et al., Nature 2015, Methods). */

@@ -86,6 +86,12 @@ uint32_t algorithm_epochs(const JobSettings *settings) {
         return algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1;
 }
 
+uint32_t algorithm_acting_passes(const JobSettings *settings) {
+        uint32_t usual = algorithm_row(settings->algorithm)->acting_passes;
+
+        return usual > 0 && settings_present(settings, SETTING_Learner_Passes) ? settings->passes : usual;
+}
+
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps) {
         assert(settings);
 

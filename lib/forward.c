@@ -116,7 +116,7 @@ static bool network_possible(const Network *network) {
                 return false;
         if (log_std && log_std->n_out != network->n_action)
                 return false;
-        if (network->passes > 0 && network->act != ACT_CONSISTENCY)
+        if (network->passes > 0 && !act_passes(network->act))
                 return false;
         switch ((ActKind) network->act) {
         case ACT_CATEGORICAL: return !value || value->kind == LAYER_DENSE;
@@ -124,6 +124,7 @@ static bool network_possible(const Network *network) {
                 return (!value || value->kind == LAYER_DENSE) && log_std && log_std->kind == LAYER_PARAMETER;
         case ACT_EPSILON_GREEDY: return !value;
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
                 return !value && network->passes >= 1 && network->passes <= PASSES_MAX &&
                        bounds_possible(network);
         case ACT_DETERMINISTIC: return !value && bounds_possible(network);
@@ -438,7 +439,8 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
         case OUTPUT_HIDDEN: break;
         case OUTPUT_ACTION:
                 memcpy(ret_parameters, forward->outputs[i] + first, network->n_action * sizeof(float));
-                if (network->act == ACT_EPSILON_GREEDY || network->act == ACT_DETERMINISTIC)
+                if (network->act == ACT_EPSILON_GREEDY || network->act == ACT_DETERMINISTIC ||
+                                act_passes(network->act))
                         ret_parameters[network->n_action] = (float) bank->epsilon;
                 else if (network->act == ACT_SQUASHED)
                         ret_parameters[2 * (size_t) network->n_action] = (float) bank->epsilon;
@@ -473,10 +475,10 @@ static float *row_action(const Forward *forward, size_t r, uint32_t pass) {
 }
 
 /* Adds the noise of pass k to the action that the pass before left, and writes what the network reads. */
-static void pass_begin(Forward *forward, const Moment *moment, uint32_t k, size_t n_rows) {
+static void pass_begin(Forward *forward, const SamplerPass *pass, uint32_t k, size_t n_rows) {
         const Network *network = &forward->network;
+        const Moment *moment = &pass->moment;
         uint32_t n = network->n_action;
-        float spread = (float) (k == 0 ? SAMPLER_MOST : sampler_spread((double) moment->time));
 
         for (size_t r = 0; r < n_rows; r++) {
                 float *x = forward->observation + r * padded(network_inputs(network)) +
@@ -485,15 +487,16 @@ static void pass_begin(Forward *forward, const Moment *moment, uint32_t k, size_
                 const float *before = k > 0 ? row_action(forward, r, k - 1) : NULL;
 
                 for (uint32_t i = 0; i < n; i++) {
-                        action[i] = spread * action[i] + (before ? before[i] : 0.0f);
+                        action[i] = pass->spread * action[i] + (before ? before[i] : 0.0f);
                         x[i] = moment->in * action[i];
                 }
                 memcpy(x + n, moment->embedding, sizeof(moment->embedding));
         }
 }
 
-/* c_skip x + c_out F, within the space, in the place of x and of F. */
-static void pass_end(Forward *forward, const Moment *moment, uint32_t k, uint32_t layer, size_t n_rows) {
+/* What is left of the noise, in the place of x and of F. */
+static void pass_end(Forward *forward, const SamplerPass *pass, uint32_t k, uint32_t layer, size_t n_rows) {
+        const Moment *moment = &pass->moment;
         uint32_t n = forward->network.n_action;
 
         for (size_t r = 0; r < n_rows; r++) {
@@ -503,7 +506,8 @@ static void pass_end(Forward *forward, const Moment *moment, uint32_t k, uint32_
                         float a = moment->skip * action[i] + moment->out * y[i];
 
                         a = a > 1.0f ? 1.0f : a;
-                        action[i] = y[i] = a < -1.0f ? -1.0f : a;
+                        a = a < -1.0f ? -1.0f : a;
+                        action[i] = y[i] = pass->keep * action[i] + pass->take * a;
                 }
         }
 }
@@ -520,12 +524,12 @@ static void rows_sample(Forward *forward, const float *parameters, size_t n_rows
         while (forward->network.layers[layer].output != OUTPUT_ACTION)
                 layer++;
         for (uint32_t k = 0; k < forward->network.passes; k++) {
-                Moment moment;
+                SamplerPass pass;
 
-                moment_of(sampler_time(forward->network.passes, k), &moment);
-                pass_begin(forward, &moment, k, n_rows);
+                sampler_pass(forward->network.act, forward->network.passes, k, &pass);
+                pass_begin(forward, &pass, k, n_rows);
                 rows_forward(forward, parameters, false, n_rows);
-                pass_end(forward, &moment, k, layer, n_rows);
+                pass_end(forward, &pass, k, layer, n_rows);
         }
 }
 

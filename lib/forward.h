@@ -35,9 +35,9 @@ static inline size_t forward_parameters(const Network *network) {
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
  * the values of the choices, then the chance of a random one; or of ACT_DETERMINISTIC shares of the bounds,
  * then that chance; or of ACT_SQUASHED means, then shares of the log standard deviations' bounds, then that
- * chance; or of ACT_CONSISTENCY shares of the bounds. value may be NULL: then layers that only the value
- * needs are left out; it is untouched if the network has none. Not NULL: after forward_new_with_values()
- * alone. */
+ * chance; or of passes shares of the bounds, then that chance. value may be NULL: then layers that only the
+ * value needs are left out; it is untouched if the network has none. Not NULL: after
+ * forward_new_with_values() alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are

@@ -371,16 +371,16 @@ static int network_derive_squashed(
 }
 
 /* A row of hidden layers over observation, action and time. */
-static int network_derive_consistency(
-                const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
+static int network_derive_denoiser(
+                const JobSettings *settings, const ActordEnvSpec *spec, uint32_t act, Network *network) {
         uint32_t n_hidden = settings_hidden_layers(settings);
         int r, trunk;
 
         r = network_take_bounds(settings, &spec->action, network);
         if (r < 0)
                 return r;
-        network->act = ACT_CONSISTENCY;
-        network->passes = settings->passes;
+        network->act = act;
+        network->passes = algorithm_acting_passes(settings);
         trunk = network_append_trunk(network, settings, &spec->observation, "actor.denoiser");
         if (trunk < 0)
                 return trunk;
@@ -431,7 +431,8 @@ static int network_derive_layers(const JobSettings *settings, const ActordEnvSpe
         case ACTING_VALUES: return network_derive_values(settings, &spec->observation, network);
         case ACTING_DETERMINISTIC: return network_derive_deterministic(settings, spec, network);
         case ACTING_SQUASHED: return network_derive_squashed(settings, spec, network);
-        case ACTING_CONSISTENCY: return network_derive_consistency(settings, spec, network);
+        case ACTING_CONSISTENCY: return network_derive_denoiser(settings, spec, ACT_CONSISTENCY, network);
+        case ACTING_DIFFUSION: return network_derive_denoiser(settings, spec, ACT_DIFFUSION, network);
         }
         return -EINVAL;
 }

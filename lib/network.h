@@ -29,8 +29,7 @@ static inline uint64_t network_observation_bytes(const Network *network) {
 
 /* Whether actions are numbers of a BOX, float [n_action]; else one choice. */
 static inline bool act_is_continuous(uint32_t act) {
-        return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED ||
-               act == ACT_CONSISTENCY;
+        return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED || act_passes(act);
 }
 
 /* The layer with this output (the first), or NULL. */

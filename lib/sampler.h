@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy that acts by several passes of one network, each of which takes noise out of an action:
- * "Consistency Models" (Song et al., ICML 2023), as "Consistency Models as a Rich and Efficient Policy Class
- * for Reinforcement Learning" (Ding & Jin, ICLR 2024) acts by them.
+/* A policy that acts by several passes of one network, each of which takes noise out of an action. A pass is
+ * one row of numbers:
  *
- *   f(s, x, t) = c_skip(t) x + c_out(t) F(s, c_in(t) x, t)
+ *   x = x + spread z,  a = clamp(skip x + out F(s, in x, time)),  x = keep x + take a
  *
- * is the action of which noise of standard deviation t made x; f(s, x, SAMPLER_LEAST) = x. Actions are
- * shares of half the space, -1 to 1. Pure. */
+ * where F is the network, z new noise, a an estimate of the action without noise, and x at the end the
+ * action. Two kinds of policy differ in these numbers alone:
+ *
+ * ACT_CONSISTENCY: "Consistency Models" (Song et al., ICML 2023), as "Consistency Models as a Rich and
+ * Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR 2024) acts by them. x is an action
+ * with noise of standard deviation t, and f(s, x, t) = skip x + out F the action;
+ * f(s, x, SAMPLER_LEAST) = x.
+ *
+ * ACT_DIFFUSION: "Denoising Diffusion Probabilistic Models" (Ho et al., NeurIPS 2020), as "Diffusion
+ * Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023)
+ * acts by them. x is sqrt(abar) of an action and noise of variance 1 - abar; F estimates that noise.
+ *
+ * Actions are shares of half the space, -1 to 1. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -16,16 +26,17 @@
 #define SAMPLER_LEAST 0.002 /* epsilon */
 #define SAMPLER_MOST  80.0  /* T */
 
-/* What a network and a loss need of a time t. */
+/* What a network and a loss need of a time: an action with noise is signal a + noise z. */
 typedef struct Moment {
-        float time;
+        float signal, noise;
         float skip, out, in;             /* c_skip(t), c_out(t), c_in(t) */
-        float embedding[TIME_EMBEDDING]; /* sines, then cosines, of 250 log(t) at falling frequencies */
+        float embedding[TIME_EMBEDDING]; /* sines, then cosines, at falling frequencies */
 } Moment;
 
-/* As columns for a tape: time, skip, out, in, then the embedding. */
+/* As columns for a tape: these numbers, then the embedding. */
 enum {
-        MOMENT_TIME,
+        MOMENT_SIGNAL,
+        MOMENT_NOISE,
         MOMENT_SKIP,
         MOMENT_OUT,
         MOMENT_IN,
@@ -33,6 +44,20 @@ enum {
         MOMENT_NUMBERS = MOMENT_EMBEDDING + TIME_EMBEDDING,
 };
 
+/* A pass of the sampler. */
+typedef struct SamplerPass {
+        Moment moment;
+        float spread;     /* of the noise that is added before */
+        float keep, take; /* 0 and 1: the estimate is the action */
+        /* ACT_DIFFUSION: the divergence of two networks' passes is this times |F - F'|^2, were the noise of
+         * the step's whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et al. */
+        float divergence;
+} SamplerPass;
+
+/* Pass k of n of ACT_CONSISTENCY or ACT_DIFFUSION. */
+void sampler_pass(uint32_t act, uint32_t n, uint32_t k, SamplerPass *ret);
+
+/* ACT_CONSISTENCY: noise of standard deviation `time`. */
 void moment_of(double time, Moment *ret);
 
 /* The time of pass k, of n: T first, then equal steps down to 2, as the authors' code has it. */
@@ -48,3 +73,12 @@ double sampler_boundary(uint32_t n, uint32_t k);
 
 /* How many boundaries there are at this share of the training: ceil(sqrt(share (150^2 - 4) + 4) - 1) + 1. */
 uint32_t sampler_boundaries(double share);
+
+/* ACT_DIFFUSION: the variance that step i of n adds to actions, i from 1 to n; Wang et al. (2023), from
+ * "Tackling the Generative Learning Trilemma with Denoising Diffusion GANs" (Xiao et al., ICLR 2022):
+ * beta_i = 1 - exp(-0.1 / n - 0.5 (10 - 0.1) (2 i - 1) / n^2). And the product abar of 1 - beta up to i. */
+double diffusion_beta(uint32_t n, uint32_t i);
+double diffusion_left(uint32_t n, uint32_t i);
+
+/* An action after step i. */
+void diffusion_moment(uint32_t n, uint32_t i, Moment *ret);

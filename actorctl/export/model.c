@@ -110,6 +110,7 @@ const char *model_output_name(const Model *model) {
         case ACT_EPSILON_GREEDY: return "action_values";
         case ACT_GAUSSIAN:
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: return "mean";
         }

@@ -283,6 +283,27 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
+/* Where the checkpoint's job read episodes and this one's actors act, or the other way around, there is no
+ * state of an environment to go on from: slots begin afresh, and what their last episodes came to is
+ * dropped. */
+static void begin_slots(Learner *l, const Safetensors *file) {
+        const char *dataset = safetensors_metadata(file, "Learner.Dataset");
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        if (!dataset || (*dataset != 0) == (l->context.settings->dataset[0] != 0))
+                return;
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++)
+                for (uint32_t e = 0; e < layout->envs; e++)
+                        memset(segment_snapshot(l->context.segments[a], layout, 0, e), 0, sizeof(SlotState));
+        for (uint32_t s = 0; s < l->episodes->n_slots; s++) {
+                l->episodes->running_return[s] = 0.0;
+                l->episodes->discounted_return[s] = 0.0;
+                l->episodes->elapsed_steps[s] = 0;
+        }
+        if (l->runtime->replay)
+                replay_cut(l->runtime->replay);
+}
+
 /* The optimiser, statistics and counters are as in any job that begins. */
 static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
@@ -316,6 +337,7 @@ static int restore_file(Learner *l, bool plays) {
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
                 return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
+        begin_slots(l, checkpoint.file);
         if (l->context.learner == 0)
                 note_arithmetic(l, &checkpoint);
         return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;

@@ -60,6 +60,7 @@ void head_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_
         case ACT_GAUSSIAN: gaussian_terms(h, shard, ret); break;
         case ACT_EPSILON_GREEDY:
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }
@@ -117,6 +118,7 @@ void head_gradient(const Hessian *h, uint32_t shard) {
         case ACT_GAUSSIAN: gaussian_gradient(h, shard); break;
         case ACT_EPSILON_GREEDY:
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }
@@ -214,6 +216,7 @@ void head_along(const Hessian *h, uint32_t shard, double *const *along_y, double
         case ACT_GAUSSIAN: gaussian_along(h, shard, y, along_y, ret_along_d); break;
         case ACT_EPSILON_GREEDY:
         case ACT_CONSISTENCY:
+        case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
         case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }

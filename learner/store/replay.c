@@ -120,16 +120,28 @@ static void step_enter(
         replay->ends[at] = end;
 }
 
+/* What the slot brings next is of another episode. */
+static void slot_cut(Replay *replay, uint32_t slot) {
+        size_t last;
+
+        if (replay->n_stored[slot] == 0)
+                return;
+        last = replay_at(replay, slot, replay->n_stored[slot] - 1);
+        if (replay->ends[last] == END_NOT)
+                replay->ends[last] = END_TRUNCATED;
+}
+
+void replay_cut(Replay *replay) {
+        for (uint32_t slot = 0; slot < replay->n_slots; slot++)
+                slot_cut(replay, slot);
+}
+
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset) {
         for (uint32_t s = 0; s < n_actors * live->envs; s++) {
                 uint32_t slot = batch_slot(live, s);
 
-                if (live->lost[slot] && replay->n_stored[slot] > 0) {
-                        size_t last = replay_at(replay, slot, replay->n_stored[slot] - 1);
-
-                        if (replay->ends[last] == END_NOT)
-                                replay->ends[last] = END_TRUNCATED;
-                }
+                if (live->lost[slot])
+                        slot_cut(replay, slot);
         }
 
         for (uint32_t a = 0; a < n_actors; a++) {

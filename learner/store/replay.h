@@ -39,6 +39,8 @@ Replay *replay_free(Replay *replay);
 
 /* Enters the steps of the first n_actors blocks; `reset`: episodes do not go on in the next invocation. */
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset);
+/* What is entered next belongs to other episodes than what was entered last. */
+void replay_cut(Replay *replay);
 /* How many windows may be drawn; to be called before replay_gather(). */
 uint64_t replay_count(Replay *replay);
 /* Copies window number `window`, less than that count, into row `row` of the minibatch. */

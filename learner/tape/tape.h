@@ -21,7 +21,7 @@
 #include "learner/gradient.h"
 
 enum {
-        TAPE_NODES_MAX = 128,
+        TAPE_NODES_MAX = 192,
         TAPE_OUTPUTS_MAX = 8,
         TAPE_NETS_MAX = 16,
         TAPE_PASSES_MAX = 32, /* applications of networks */
@@ -46,8 +46,8 @@ typedef enum Input {
         INPUT_ACTION,
         INPUT_NORMAL,  /* standard normal numbers, as many as an action has; of a policy that acts by passes,
                        * so many for each, and once more */
-        INPUT_MOMENTS, /* of such a policy: two Moments of lib/sampler.h, a boundary and the one before;
-                        * then 1 / (t' - t) */
+        INPUT_MOMENTS, /* of such a policy: two Moments of lib/sampler.h, a boundary and the one before, then
+                        * 1 / (t' - t); of ACT_DIFFUSION the first alone, of any step */
         _INPUT_MAX,
 } Input;
 

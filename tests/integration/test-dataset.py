@@ -197,7 +197,7 @@ def keys():
 @story("equal policies from a data set, whatever the threads, processes and widths")
 def equal_policies():
     data = recorded()
-    for algorithm in ("bc", "td3-bc", "consistency"):
+    for algorithm in ("bc", "td3-bc", "consistency", "diffusion-ql"):
         words = (*SHORT, "Job.StopSteps=4000", "Scaling.Actors=2")
         first = policy(offline(algorithm, data, *words, "Learner.Threads=1"))
         for sets in (["Learner.Threads=3"], ["Actor.Processes=1"], ["Learner.KernelClass=scalar"], ["Actor.Sandbox=process"]):
@@ -226,13 +226,29 @@ def consistency_refused():
     assert r.status == 0 and b"actor.denoiser.0.weight" in open(path("policy"), "rb").read(), r
 
 
-@story("bc gets most of what the policy did that it clones, offline, and td3-bc and consistency too")
+@story("a job goes on from recorded episodes with actors that act, and a policy is fine-tuned from there")
+def on_from_there():
+    data = recorded()
+    r = offline("diffusion-ql", data, *SHORT, "Job.StopSteps=2500")
+    assert r.status == 0, r.err
+    checkpoint = re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
+    for algorithm in ("diffusion-ql", "pi-ft"):
+        words = ("Learner.Dataset=", f"Job.Algorithm={algorithm}", "Job.StopSteps=4500", "Learner.EpsilonStart=0.05")
+        sets = [w for s in (*SHORT, *words) for w in ("--set", s)]
+        example = os.path.join(EXAMPLES, "pendulum-diffusion-ql.conf")
+        first = policy(ctl("run", example, "--from", checkpoint, *sets))
+        equal(policy(ctl("run", example, "--from", checkpoint, *sets, "--set", "Distribution.Policy=single-learner-fine")), first, algorithm)
+    r = offline("consistency", data, "Learner.EpsilonEnd=0.1", verb="verify")
+    assert r.status == 2 and "choose no actions" in r.err, r
+
+
+@story("bc gets most of what the policy did that it clones, offline, and the others too")
 def clones():
     checkpoint = trained("pendulum-sac", "Job.StopSteps=6000")
     source = ctl("eval", checkpoint, "--episodes=50", "--json").json["return_mean"]
     data = rollouts(checkpoint, "good", 50)
     assert source > -400, source
-    for algorithm in ("bc", "td3-bc", "consistency"):
+    for algorithm in ("bc", "td3-bc", "consistency", "diffusion-ql"):
         r = offline(algorithm, data)
         assert r.status == 0, r.err
         clone = ctl("eval", re.search(r"^checkpoint (.*)$", r.out, re.M)[1], "--episodes=50", "--json").json["return_mean"]

@@ -176,6 +176,35 @@ static void test_keys(void) {
         g_assert_true(algorithm_uses(ALGORITHM_A2C, SETTING_Actor_RolloutSteps));
 }
 
+/* Algorithms whose actions have bounds. */
+static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
+        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n", algorithm);
+        JobSettings settings;
+        JobPage page;
+
+        bed_settings("CartPole-v1", sections, &settings);
+        return job_page_make(&settings, spec, &page);
+}
+
+static void test_bounds(void) {
+        static const char *const algorithms[] = { "ddpg", "td3", "sac", "consistency", "diffusion-ql" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(algorithms); i++) {
+                ActordEnvSpec discrete = bed_spec_box(3, 2, 4), continuous = bed_spec_box(3, 2, 0);
+
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, 0);
+                g_assert_cmpint(page_of(algorithms[i], &discrete), ==, -EPROTOTYPE);
+                continuous.action.high = INFINITY;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = 1e39;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = nextafter(continuous.action.low, INFINITY);
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+                continuous.action.high = continuous.action.low;
+                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
+        }
+}
+
 /* Each algorithm that can be asked for is there, and tested here. */
 static void test_table(gconstpointer data) {
         const Case *cases = data;
@@ -228,7 +257,14 @@ int main(int argc, char *argv[]) {
                 { "mappo", "Epochs=2\nMinibatchSize=96\nNormalizeObservations=yes",
                                 "Epochs=4\nMinibatchSize=64", 80, true },
                 { "consistency", CRITICS "Dataset=a.hdf5\nPasses=3\nNormalizeObservations=yes",
-                                .continuous = true, .no_choices = true },
+                                "ReplayMin=256\nMinibatchSize=64\nTau=0.05\nEpsilonSteps=2000", 60, true,
+                                true },
+                { "diffusion-ql", CRITICS "Dataset=a.hdf5\nPasses=3\nNormalizeObservations=yes",
+                                "ReplayMin=256\nMinibatchSize=64\nTau=0.05\nEpsilonSteps=2000", 60, true,
+                                true },
+                { "pi-ft", CRITICS "Passes=3",
+                                "ReplayMin=256\nMinibatchSize=64\nTau=0.05\nEpsilonSteps=2000\nEta=100", 60,
+                                true, true },
         };
 
         /* One of each store. */
@@ -259,5 +295,6 @@ int main(int argc, char *argv[]) {
         }
         g_test_add_func("/algorithms/keys", test_keys);
         g_test_add_data_func("/algorithms/table", cases, test_table);
+        g_test_add_func("/algorithms/bounds", test_bounds);
         return g_test_run();
 }

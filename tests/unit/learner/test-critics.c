@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DDPG, TD3, SAC, TD3+BC and consistency: targets and gradients against the same in double precision and
- * plain loops; how often the policy moves, how its targets follow, what is refused. */
+/* DDPG, TD3, SAC, TD3+BC, and policies out of noise: targets and gradients against the same in double
+ * precision and plain loops; how often the policy moves, how its targets follow. */
 #include "learner/algorithm/critics.h"
 #include "lib/rng.h"
 #include "lib/sampler.h"
@@ -81,7 +81,8 @@ typedef struct Given {
         Net critic;
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
-        double eta;              /* of consistency */
+        double eta;              /* of policies out of noise */
+        bool online;             /* they follow the critics alone */
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -175,8 +176,51 @@ static Drawn drawn_of(const Given *g, RandomPurpose purpose, uint32_t i, uint32_
         for (uint32_t pass = 0; pass < g->bed->settings.passes; pass++)
                 for (unsigned k = 0; k < ACTIONS; k++)
                         drawn.passes[pass][k] = actord_random_normal(&random);
-        drawn.boundary = random_below(&random, n_boundaries - 1);
+        drawn.boundary = random_below(&random, n_boundaries - 1); /* of a diffusion: its step, less one */
         return drawn;
+}
+
+/* F of a row whose action has the noise of step i. */
+static void noise_of(const Network *network, const double *parameters, const float *observation, uint32_t i,
+                const double x[ACTIONS], double ret[ACTIONS]) {
+        double beside[ACTIONS + TIME_EMBEDDING];
+        Moment m;
+
+        diffusion_moment(network->passes, i, &m);
+        memcpy(beside, x, ACTIONS * sizeof(double));
+        for (unsigned k = 0; k < TIME_EMBEDDING; k++)
+                beside[ACTIONS + k] = (double) m.embedding[k];
+        outputs_of(network, parameters, observation, beside, ACTIONS + TIME_EMBEDDING, OUTPUT_ACTION, ret);
+}
+
+/* The action that the passes of a diffusion make of noise; and how far those of `other` parameters, if not
+ * NULL, would have gone from there. */
+static double diffused_of(const Given *g, const double *parameters, const double *other,
+                const float *observation, const Drawn *drawn, double x[ACTIONS]) {
+        const Network *network = &g->bed->page.network;
+        uint32_t n = network->passes;
+        double sd = 1, divergence = 0;
+
+        memset(x, 0, ACTIONS * sizeof(double));
+        for (uint32_t i = n; i >= 1; i--) {
+                double left = diffusion_left(n, i), before = diffusion_left(n, i - 1);
+                double beta = diffusion_beta(n, i), f[ACTIONS], theirs[ACTIONS] = {};
+
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        x[k] += sd * drawn->passes[n - i][k];
+                noise_of(network, parameters, observation, i, x, f);
+                if (other)
+                        noise_of(network, other, observation, i, x, theirs);
+                for (unsigned k = 0; k < ACTIONS; k++) {
+                        double a = CLAMP((x[k] - sqrt(1 - left) * f[k]) / sqrt(left), -1, 1);
+
+                        divergence += beta / (2 * (1 - beta) * (1 - left)) * pow(f[k] - theirs[k], 2);
+                        x[k] = sqrt(before) * beta / (1 - left) * a +
+                               sqrt(1 - beta) * (1 - before) / (1 - left) * x[k];
+                }
+                sd = sqrt(beta * (1 - before) / (1 - left));
+        }
+        return divergence;
 }
 
 /* The action that passes make of noise. */
@@ -184,6 +228,10 @@ static void sampled_of(const Given *g, const double *parameters, const float *ob
                 const Drawn *drawn, double ret[ACTIONS]) {
         const uint32_t passes = g->bed->settings.passes;
 
+        if (g->bed->page.network.act == ACT_DIFFUSION) {
+                (void) diffused_of(g, parameters, NULL, observation, drawn, ret);
+                return;
+        }
         for (uint32_t pass = 0; pass < passes; pass++) {
                 double time = pass == 0 ? 80 : 80 - 78.0 * pass / (passes - 1), x[ACTIONS];
 
@@ -204,30 +252,61 @@ static uint32_t boundaries_of(const Given *g) {
         return sampler_boundaries((ROUNDS - 1) / ((double) s->stop_steps * s->train_ratio));
 }
 
+/* Of row i, whose policy has these parameters. */
+static double consistency_distance(
+                const Given *g, const double *parameters, uint32_t i, const Drawn *drawn, uint32_t n) {
+        const Network *network = g->bed->learner->runtime->network;
+        const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
+        double late = sampler_boundary(n, drawn->boundary + 1), early = sampler_boundary(n, drawn->boundary);
+        double x[ACTIONS], y[ACTIONS], said[ACTIONS], wanted[ACTIONS], sum = 0;
+
+        for (unsigned k = 0; k < ACTIONS; k++) {
+                double recorded = (double) batch_of(g)->actions[i * ACTIONS + k];
+
+                x[k] = recorded + late * drawn->distance[k];
+                y[k] = recorded + early * drawn->distance[k];
+        }
+        denoised_of(network, parameters, observation, late, x, said);
+        denoised_of(network, g->nets->parameters[NET_TARGET], observation, early, y, wanted);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                sum += CONSISTENCY_WEIGHT * pow(said[k] - wanted[k], 2) / (late - early);
+        return sum;
+}
+
+static double diffusion_distance(const Given *g, const double *parameters, uint32_t i, const Drawn *drawn) {
+        const Network *network = g->bed->learner->runtime->network;
+        const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
+        double left = diffusion_left(network->passes, drawn->boundary + 1), x[ACTIONS], f[ACTIONS], sum = 0;
+
+        for (unsigned k = 0; k < ACTIONS; k++)
+                x[k] = sqrt(left) * (double) batch_of(g)->actions[i * ACTIONS + k] +
+                       sqrt(1 - left) * drawn->distance[k];
+        noise_of(network, parameters, observation, drawn->boundary + 1, x, f);
+        for (unsigned k = 0; k < ACTIONS; k++)
+                sum += pow(drawn->distance[k] - f[k], 2) / ACTIONS;
+        return sum;
+}
+
 /* Steps take turns: of the third, the first critic judges, and the second says how much that is worth. */
-static double reference_consistency_loss(const void *arg, const double *parameters) {
+static double reference_generative_loss(const void *arg, const double *parameters) {
         const Given *g = arg;
         const Runtime *rt = g->bed->learner->runtime;
-        uint32_t n = boundaries_of(g);
+        bool diffuses = rt->network->act == ACT_DIFFUSION;
+        uint32_t n = diffuses ? rt->network->passes + 1 : boundaries_of(g);
         double distances = 0, values = 0, sizes = 0;
 
         for (uint32_t i = 0; i < ROWS; i++) {
                 const float *observation = batch_of(g)->observations + (size_t) i * OBSERVATIONS;
                 Drawn drawn = drawn_of(g, RANDOM_POLICY, i, n);
-                double late = sampler_boundary(n, drawn.boundary + 1);
-                double early = sampler_boundary(n, drawn.boundary);
-                double x[ACTIONS], y[ACTIONS], said[ACTIONS], wanted[ACTIONS], action[ACTIONS];
+                double action[ACTIONS];
 
-                for (unsigned k = 0; k < ACTIONS; k++) {
-                        double recorded = (double) batch_of(g)->actions[i * ACTIONS + k];
-
-                        x[k] = recorded + late * drawn.distance[k];
-                        y[k] = recorded + early * drawn.distance[k];
-                }
-                denoised_of(rt->network, parameters, observation, late, x, said);
-                denoised_of(rt->network, g->nets->parameters[NET_TARGET], observation, early, y, wanted);
-                for (unsigned k = 0; k < ACTIONS; k++)
-                        distances += CONSISTENCY_WEIGHT * pow(said[k] - wanted[k], 2) / (late - early);
+                if (g->bed->settings.algorithm == ALGORITHM_PI_FT)
+                        distances += diffused_of(g, parameters, g->nets->parameters[NET_TARGET], observation,
+                                        &drawn, action);
+                else if (!g->online && diffuses)
+                        distances += diffusion_distance(g, parameters, i, &drawn);
+                else if (!g->online)
+                        distances += consistency_distance(g, parameters, i, &drawn, n);
 
                 sampled_of(g, parameters, observation, &drawn, action);
                 values += critic_of(rt->networks[NET_CRITIC], g->nets->parameters[NET_CRITIC], observation,
@@ -291,10 +370,12 @@ static void check_targets(const Given *g, double noise, double noise_clip) {
                 double action[ACTIONS], normal[ACTIONS], value = 0;
 
                 stream_of(g, RANDOM_TARGET, i, normal);
-                if (g->bed->page.network.act == ACT_CONSISTENCY) {
+                if (act_passes(g->bed->page.network.act)) {
                         Drawn drawn = drawn_of(g, RANDOM_TARGET, i, 2);
+                        Net teacher = g->bed->settings.algorithm == ALGORITHM_PI_FT ? NET_POLICY
+                                                                                    : NET_TARGET;
 
-                        sampled_of(g, g->nets->parameters[NET_TARGET], next, &drawn, action);
+                        sampled_of(g, g->nets->parameters[teacher], next, &drawn, action);
                 } else if (g->bed->page.network.act == ACT_DETERMINISTIC) {
                         outputs_of(rt->network, g->nets->parameters[NET_TARGET], next, NULL, 0,
                                         OUTPUT_ACTION, action);
@@ -333,7 +414,7 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         if (g.q_weight > 0)
                 g.lambda = lambda_of(&g);
         differences_check(bed.learner->runtime->gradients[0], parameters, bed.page.network.n_parameters,
-                        g.eta > 0 ? reference_consistency_loss : reference_policy_loss, &g);
+                        g.eta > 0 ? reference_generative_loss : reference_policy_loss, &g);
 
         /* Now the critics', at where they are. */
         for (Net net = NET_CRITIC; net < NETS_MAX && bed.learner->runtime->nets[net]; net += 2) {
@@ -377,6 +458,25 @@ static void test_consistency(const void *passes) {
                         "Dataset=a.hdf5\nEta=40\nPasses=%s\n[Job]\nStopSteps=20000", (const char *) passes);
 
         check_algorithm("consistency", learner, 0, (Given){ .eta = 40 });
+}
+
+static void test_diffusion_ql(const void *passes) {
+        g_autofree char *learner =
+                        g_strdup_printf("Dataset=a.hdf5\nEta=0.3\nPasses=%s\n", (const char *) passes);
+
+        check_algorithm("diffusion-ql", learner, 0, (Given){ .eta = 0.3 });
+}
+
+/* Its pretrained policy is the one that it began with. */
+static void test_pi_ft(const void *passes) {
+        g_autofree char *learner = g_strdup_printf("Eta=0.3\nPasses=%s\n", (const char *) passes);
+
+        check_algorithm("pi-ft", learner, 0, (Given){ .eta = 0.3 });
+}
+
+static void test_online(void) {
+        check_algorithm("consistency", "Passes=2\nEta=0.3", 0, (Given){ .eta = 0.3, .online = true });
+        check_algorithm("diffusion-ql", "Passes=5\nEta=0.3", 0, (Given){ .eta = 0.3, .online = true });
 }
 
 /* The policy moves once for two moves of the critics, and targets with it, a quarter of the way. */
@@ -456,35 +556,6 @@ static void test_epsilon(void) {
         bed_close(&bed);
 }
 
-static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
-        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n%s", algorithm,
-                        g_str_equal(algorithm, "consistency") ? "[Learner]\nDataset=a.hdf5\n" : "");
-        JobSettings settings;
-        JobPage page;
-
-        bed_settings("CartPole-v1", sections, &settings);
-        return job_page_make(&settings, spec, &page);
-}
-
-static void test_refused(void) {
-        static const char *const algorithms[] = { "ddpg", "td3", "sac", "consistency" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(algorithms); i++) {
-                ActordEnvSpec discrete = bed_spec_box(3, 2, 4), continuous = bed_spec_box(3, 2, 0);
-
-                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, 0);
-                g_assert_cmpint(page_of(algorithms[i], &discrete), ==, -EPROTOTYPE);
-                continuous.action.high = INFINITY;
-                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
-                continuous.action.high = 1e39;
-                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
-                continuous.action.high = nextafter(continuous.action.low, INFINITY);
-                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
-                continuous.action.high = continuous.action.low;
-                g_assert_cmpint(page_of(algorithms[i], &continuous), ==, -ERANGE);
-        }
-}
-
 /* An action beyond the bounds cannot have come from such a policy. */
 static void test_beyond(void) {
         Answer answer;
@@ -508,11 +579,15 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/td3-bc", test_td3_bc);
         g_test_add_data_func("/critics/consistency/1", "1", test_consistency);
         g_test_add_data_func("/critics/consistency/5", "5", test_consistency);
+        g_test_add_data_func("/critics/diffusion-ql/1", "1", test_diffusion_ql);
+        g_test_add_data_func("/critics/diffusion-ql/5", "5", test_diffusion_ql);
+        g_test_add_data_func("/critics/pi-ft/1", "1", test_pi_ft);
+        g_test_add_data_func("/critics/pi-ft/5", "5", test_pi_ft);
+        g_test_add_func("/critics/online", test_online);
         g_test_add_func("/critics/delay", test_delay);
         g_test_add_func("/critics/temperature", test_temperature);
         g_test_add_func("/critics/temperature-high", test_temperature_high);
         g_test_add_func("/critics/epsilon", test_epsilon);
-        g_test_add_func("/critics/refused", test_refused);
         g_test_add_func("/critics/beyond", test_beyond);
         return g_test_run();
 }

@@ -55,34 +55,123 @@ static void test_times(void) {
                 g_assert_cmpfloat(sampler_boundary(150, k), >, sampler_boundary(150, k - 1));
 }
 
+/* Wang et al.'s beta_i = 1 - alpha_i by hand, and the product of the alphas. */
+static double beta_of(uint32_t n, uint32_t i) {
+        return 1 - exp(-0.1 / n - 4.95 * (2 * i - 1) / (n * n));
+}
+
+static double left_of(uint32_t n, uint32_t i) {
+        return i == 0 ? 1 : left_of(n, i - 1) * (1 - beta_of(n, i));
+}
+
+static void test_diffusion(void) {
+        for (uint32_t n = 1; n <= PASSES_MAX; n++) {
+                g_assert_cmpfloat_with_epsilon(diffusion_left(n, n), exp(-5.05), 1e-12);
+                for (uint32_t i = 1; i <= n; i++) {
+                        Moment m;
+
+                        g_assert_cmpfloat_with_epsilon(diffusion_beta(n, i), beta_of(n, i), 1e-12);
+                        g_assert_cmpfloat_with_epsilon(diffusion_left(n, i), left_of(n, i), 1e-12);
+                        /* From a noised action and its noise, the action. */
+                        diffusion_moment(n, i, &m);
+                        for (double a = -1; a <= 1; a += 0.25)
+                                for (double z = -2; z <= 2; z += 0.5) {
+                                        double x = (double) m.signal * a + (double) m.noise * z;
+
+                                        g_assert_cmpfloat_with_epsilon(
+                                                        (double) m.skip * x + (double) m.out * z, a, 1e-4);
+                                }
+                        for (uint32_t k = 0; k < TIME_EMBEDDING / 2; k++)
+                                g_assert_cmpfloat_with_epsilon((double) m.embedding[k],
+                                                sin((i - 1) * pow(10000, -(double) k / (TIME_EMBEDDING / 2 -
+                                                                                                       1))),
+                                                1e-6);
+                }
+        }
+}
+
+/* Whatever noise is drawn, a diffusion that knows the one action there is, ends there. */
+static void test_diffusion_knows(void) {
+        ActordRandom random;
+
+        random_begin(&random, 4, RANDOM_INIT, 0, 0, 0);
+        for (uint32_t n = 1; n <= PASSES_MAX; n++)
+                for (double action = -0.75; action <= 0.75; action += 0.25) {
+                        double x = 0;
+
+                        for (uint32_t k = 0; k < n; k++) {
+                                SamplerPass pass;
+                                double left = left_of(n, n - k), said, a;
+
+                                sampler_pass(ACT_DIFFUSION, n, k, &pass);
+                                x += (double) pass.spread * actord_random_normal(&random);
+                                said = (x - sqrt(left) * action) / sqrt(1 - left);
+                                a = (double) pass.moment.skip * x + (double) pass.moment.out * said;
+                                g_assert_cmpfloat_with_epsilon(a, action, 1e-4);
+                                x = (double) pass.keep * x + (double) pass.take * a;
+                        }
+                        g_assert_cmpfloat_with_epsilon(x, action, 1e-4);
+                }
+}
+
 enum { ROWS = 32, OBSERVATIONS = 11, ACTIONS = 3 };
 
-/* The same in double precision, in plain loops. */
-static void reference_passes(const Network *network, const double *parameters, const float *observation,
-                ActordRandom random, double ret[ACTIONS]) {
+/* The same in double precision, in plain loops: F of x and these numbers of a time. */
+static void reference_network(const Network *network, const double *parameters, const float *observation,
+                const double x[ACTIONS], double in, const float embedding[TIME_EMBEDDING],
+                double ret[ACTIONS]) {
         double storage[LAYERS_MAX][32], *outputs[LAYERS_MAX];
         float input[OBSERVATIONS + ACTIONS + TIME_EMBEDDING];
 
         for (unsigned i = 0; i < LAYERS_MAX; i++)
                 outputs[i] = storage[i];
         memcpy(input, observation, OBSERVATIONS * sizeof(float));
+        for (unsigned k = 0; k < ACTIONS; k++)
+                input[OBSERVATIONS + k] = (float) (in * x[k]);
+        memcpy(input + OBSERVATIONS + ACTIONS, embedding, TIME_EMBEDDING * sizeof(float));
+        reference_forward(network, parameters, input, outputs);
+        memcpy(ret, outputs[network_find(network, OUTPUT_ACTION)], ACTIONS * sizeof(double));
+}
+
+/* Algorithm 2 of Ho et al. with Wang et al.'s steps: the estimate of the action is clipped, and the last
+ * step adds no noise. */
+static void reference_diffusion(const Network *network, const double *parameters, const float *observation,
+                ActordRandom random, double x[ACTIONS]) {
+        uint32_t n = network->passes;
+        double sd = 1;
+
+        memset(x, 0, ACTIONS * sizeof(double));
+        for (uint32_t i = n; i >= 1; i--) {
+                double left = left_of(n, i), before = left_of(n, i - 1), beta = beta_of(n, i), f[ACTIONS];
+                Moment m;
+
+                diffusion_moment(n, i, &m);
+                for (unsigned k = 0; k < ACTIONS; k++)
+                        x[k] += sd * actord_random_normal(&random);
+                reference_network(network, parameters, observation, x, 1, m.embedding, f);
+                for (unsigned k = 0; k < ACTIONS; k++) {
+                        double a = CLAMP((x[k] - sqrt(1 - left) * f[k]) / sqrt(left), -1, 1);
+
+                        x[k] = sqrt(before) * beta / (1 - left) * a +
+                               sqrt(1 - beta) * (1 - before) / (1 - left) * x[k];
+                }
+                sd = sqrt(beta * (1 - before) / (1 - left));
+        }
+}
+
+static void reference_consistency(const Network *network, const double *parameters, const float *observation,
+                ActordRandom random, double ret[ACTIONS]) {
         for (uint32_t pass = 0; pass < network->passes; pass++) {
-                double time = sampler_time(network->passes, pass), x[ACTIONS];
+                double time = sampler_time(network->passes, pass), x[ACTIONS], f[ACTIONS];
                 Moment m;
 
                 moment_of(time, &m);
-                for (unsigned k = 0; k < ACTIONS; k++) {
+                for (unsigned k = 0; k < ACTIONS; k++)
                         x[k] = actord_random_normal(&random) * (pass == 0 ? time : sampler_spread(time)) +
                                (pass == 0 ? 0 : ret[k]);
-                        input[OBSERVATIONS + k] = (float) ((double) m.in * x[k]);
-                }
-                memcpy(input + OBSERVATIONS + ACTIONS, m.embedding, sizeof(m.embedding));
-                reference_forward(network, parameters, input, outputs);
+                reference_network(network, parameters, observation, x, (double) m.in, m.embedding, f);
                 for (unsigned k = 0; k < ACTIONS; k++)
-                        ret[k] = CLAMP((double) m.skip * x[k] +
-                                                        (double) m.out * outputs[network_find(network,
-                                                                                         OUTPUT_ACTION)][k],
-                                        -1, 1);
+                        ret[k] = CLAMP((double) m.skip * x[k] + (double) m.out * f[k], -1, 1);
         }
 }
 
@@ -103,10 +192,11 @@ static void check_batches(Forward *forward, float rows[ROWS][OBSERVATIONS], floa
                 }
 }
 
-static void check_passes(uint32_t passes) {
-        g_autofree char *sections = g_strdup_printf("Algorithm=consistency\n[Learner]\nDataset=a.hdf5\n"
+static void check_passes(const char *algorithm, uint32_t passes) {
+        g_autofree char *sections = g_strdup_printf("Algorithm=%s\n[Learner]\nDataset=a.hdf5\n"
                                                     "HiddenLayers=24 16\nActivation=mish\nPasses=%u\n",
-                        passes);
+                        algorithm, passes);
+        bool diffuses = g_str_equal(algorithm, "diffusion-ql");
         ActordEnvSpec spec = bed_spec_box(OBSERVATIONS, ACTIONS, 0);
         float rows[ROWS][OBSERVATIONS], alone[ROWS][2 * ACTIONS] = {};
         g_autofree double *parameters = NULL;
@@ -132,7 +222,8 @@ static void check_passes(uint32_t passes) {
                 for (unsigned k = 0; k < OBSERVATIONS; k++)
                         rows[i][k] = (float) actord_random_normal(&random);
                 random_begin(&noise, 4, RANDOM_ACTION, i, 0, 0);
-                reference_passes(&bed.page.network, parameters, rows[i], noise, expected);
+                (diffuses ? reference_diffusion : reference_consistency)(
+                                &bed.page.network, parameters, rows[i], noise, expected);
                 forward_draw(forward, 0, &noise);
                 forward_row(forward, rows[i], alone[i], NULL);
                 for (unsigned k = 0; k < ACTIONS; k++)
@@ -145,7 +236,8 @@ static void check_passes(uint32_t passes) {
 
 static void test_passes(void) {
         for (uint32_t passes = 1; passes <= PASSES_MAX; passes++)
-                check_passes(passes);
+                for (int i = 0; i < 2; i++)
+                        check_passes(i == 0 ? "consistency" : "diffusion-ql", passes);
 }
 
 int main(int argc, char *argv[]) {
@@ -153,6 +245,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/sampler/boundary", test_boundary);
         g_test_add_func("/sampler/moment", test_moment);
         g_test_add_func("/sampler/times", test_times);
+        g_test_add_func("/sampler/diffusion", test_diffusion);
+        g_test_add_func("/sampler/diffusion-knows", test_diffusion_knows);
         g_test_add_func("/sampler/passes", test_passes);
         return g_test_run();
 }
