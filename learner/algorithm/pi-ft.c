@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PI-FT: "Stochastic Control for Fine-tuning Diffusion Models: Optimality, Regularity, and Convergence" (Han,
- * Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each chooses F, pays its
- * divergence from the pre-trained F' there, and the action at the end earns its value. The policy goes on
+/* PI-FT: "Stochastic Control for Fine-tuning Diffusion Models: Optimality, Regularity, and Convergence"
+ * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each chooses F, pays
+ * its divergence from the pre-trained F' there, and the action at the end earns its value. The policy goes on
  * from that of a diffusion-ql job (--from), whose target is F', and descends the mean of
  *
  *   sum over passes i of beta_i / (2 alpha_i (1 - abar_i)) |F(s, x_i, i) - F'(s, x_i, i)|^2
@@ -10,8 +10,7 @@
  *
  * An iteration of the paper moves each F to F' less a multiple of the mean gradient of what follows pass i
  * under the last iteration's F. Here it moves there by one gradient step. The gradient of half the squared
- * distance to that, times the pass's weight, is the gradient of the sum above through the passes; and an
- * exact form for a linear model is in lib/fine-tuning.h. */
+ * distance to that, times the pass's weight, is the gradient of the sum above through the passes. */
 #include "learner/algorithm/generative.h"
 
 static Node divergence(Tape *t, const Generator *g, const Sample *sampled) {

@@ -107,14 +107,6 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "the episodes of its rounds are those of the data set: write StopReturn= "
                                 "under [Evaluation]");
         }
-        for (Setting i = SETTING_Learner_EpsilonStart; i <= SETTING_Learner_EpsilonSteps; i++)
-                if (settings_present(settings, i)) {
-                        char text[SETTING_TEXT_MAX];
-
-                        setting_print(settings, i, text);
-                        reader_complain(reader, "Learner", setting_row(i)->key, text,
-                                        "actors that read a data set choose no actions");
-                }
         if (!row || row->host[FRAGMENT_STEP] != HOST_ACTOR || row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),

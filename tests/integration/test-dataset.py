@@ -238,17 +238,15 @@ def on_from_there():
         example = os.path.join(EXAMPLES, "pendulum-diffusion-ql.conf")
         first = policy(ctl("run", example, "--from", checkpoint, *sets))
         equal(policy(ctl("run", example, "--from", checkpoint, *sets, "--set", "Distribution.Policy=single-learner-fine")), first, algorithm)
-    r = offline("consistency", data, "Learner.EpsilonEnd=0.1", verb="verify")
-    assert r.status == 2 and "choose no actions" in r.err, r
 
 
-@story("bc gets most of what the policy did that it clones, offline, and the others too")
+@story("bc gets most of what the policy did that it clones, offline, and td3-bc and consistency too")
 def clones():
     checkpoint = trained("pendulum-sac", "Job.StopSteps=6000")
     source = ctl("eval", checkpoint, "--episodes=50", "--json").json["return_mean"]
     data = rollouts(checkpoint, "good", 50)
     assert source > -400, source
-    for algorithm in ("bc", "td3-bc", "consistency", "diffusion-ql"):
+    for algorithm in ("bc", "td3-bc", "consistency"):
         r = offline(algorithm, data)
         assert r.status == 0, r.err
         clone = ctl("eval", re.search(r"^checkpoint (.*)$", r.out, re.M)[1], "--episodes=50", "--json").json["return_mean"]

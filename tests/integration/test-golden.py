@@ -23,8 +23,10 @@ JOBS = {
     "pendulum-ddpg": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
     "pendulum-td3": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
     "pendulum-sac": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
-    "pendulum-consistency": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.Dataset=", "Evaluation.Episodes=0"),
-    "pendulum-diffusion-ql": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.Dataset=", "Evaluation.Episodes=0"),
+    "pendulum-consistency": ("Job.StopSteps=1000", "Learner.ReplayMin=500", "Learner.Dataset=", "Learner.TrainRatio=0.05",
+                     "Learner.MinibatchSize=64", "Evaluation.Episodes=0"),
+    "pendulum-diffusion-ql": ("Job.StopSteps=1000", "Learner.ReplayMin=500", "Learner.Dataset=", "Learner.TrainRatio=0.05",
+                     "Learner.MinibatchSize=64", "Evaluation.Episodes=0"),
     "phydrl": ("Job.StopSteps=600", "Learner.ReplayMin=400", "Learner.HiddenLayers=64 48", "Evaluation.Episodes=0"),
 }
 # A job long enough for rare events, with the widest vectors alone: half a minute on two idle cores.
