@@ -109,6 +109,48 @@ def listing(interface):
     return lines
 
 
+def algorithm_keys():
+    """{word: keys that not all algorithms read}, from the table in lib/algorithm-traits.c."""
+    table = re.search(r"#define ALGORITHMS\(X\)(.*?)\n#define", read("include/settings.h"), re.S)[1]
+    words, text = re.findall(r'X\((\w+), "([\w-]+)"\)', table), read("lib/algorithm-traits.c")
+    sets = {"BIT_" + name: {word} for name, word in words}
+    for name, value in re.findall(r"^#define ([A-Z_]+) +(\([^\n]*?\))(?: +/\*.*)?$", text, re.M) * 4:
+        try:
+            sets[name] = evaluate(value, sets)
+        except NameError:
+            pass  # it names one that stands further down; four rounds are more than any is deep
+    rows = [(key, evaluate(value, sets)) for key, value in re.findall(r"\{ SETTING_[A-Za-z]+?_(\w+), ([^\n]*) \},\n", text)]
+    assert len(rows) > 40, rows
+    return {word: [key for key, algorithms in rows if word in algorithms] for _, word in words}
+
+
+def evaluate(value, sets):
+    """An expression of | and & ~ over names of sets."""
+    value = re.sub(r"BIT\((\w+)\)", r"BIT_\1", value).replace("& ~", "- ")
+    return eval(value, {"__builtins__": {}}, sets)
+
+
+def algorithms_have_a_section():
+    text = read("docs/algorithms.md")
+    parts = dict(re.findall(r"(?ms)^## ([\w-]+)\n(.*?)(?=^#|\Z)", text))
+    want = algorithm_keys()
+    assert list(parts) == list(want) or sorted(parts) == sorted(want), f"sections {sorted(parts)}, algorithms {sorted(want)}"
+    for word, keys in want.items():
+        found = re.findall(r"`(\w+)=`", parts[word].split("Keys: ")[1])
+        assert found == keys, f"{word}: the page has {sorted(set(found) - set(keys))} too much and lacks {sorted(set(keys) - set(found))}"
+        examples = re.findall(r"`([\w-]+\.conf)`", parts[word])
+        assert examples, f"{word}: no example"
+        for name in examples:
+            algorithm = re.search(r"(?m)^Algorithm=(.*)$", read("examples/" + name))
+            assert (algorithm[1] if algorithm else "ppo") == word, f"{name} is no example of {word}"
+
+
+def schedulers_have_a_row():
+    rows = re.findall(r"(?m)^\| `([\w-]+)(?::\w+)?` \|", read("docs/algorithms.md").split("# Schedulers")[1])
+    want = re.findall(r'X\(\w+, "([\w-]+)", [^\n]*\)', re.search(r"#define SCHEDULERS\(X\)(.*?)\n\n", read("include/schedulers.h"), re.S)[1])
+    assert sorted(rows) == sorted(want), f"rows {sorted(rows)}, schedulers {sorted(want)}"
+
+
 def bus_page_lists_the_interface():
     text = page("org.actord1.5")
     for interface in ElementTree.parse("units/org.actord1.xml").getroot().findall("interface"):
@@ -231,7 +273,7 @@ def main():
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
               environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
               published_tables_are_those_of_their_cells, readme_shows_the_cells, reliability_names_tests_that_exist,
-              architecture_locates_every_room]
+              architecture_locates_every_room, algorithms_have_a_section, schedulers_have_a_row]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):

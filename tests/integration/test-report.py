@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Reports: one file that holds everything, in which no job's text becomes markup, with the figures that the other verbs print."""
-import html.parser, shutil
+import contextlib, html.parser
 
+import browser
 from story import *
 
 HOSTILE = 'a <script>alert(1)</script> & | [x](http://x) "quoted"'
@@ -84,16 +85,30 @@ def together():
         assert r.status != 0 and says in r.err and r.out == "", (words, r.err)
 
 
-@story("a browser shows it")
+@story("a browser shows it: light, dark, on a phone and on paper, and no page is wider than its screen")
 def in_browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not chromium:
-        raise Skip("no chromium is installed here")
-    page, picture = os.path.join(STATE, "report.html"), os.path.join(STATE, "report.png")
+    if not browser.program():
+        raise Skip("no chromium is installed here: packaging/dependencies.sh test installs one")
+    page = os.path.join(STATE, "report.html")
     ctl("report", elastic()["run"], f"--output={page}")
-    subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={STATE}/chromium", "--window-size=900,1400",
-                    f"--screenshot={picture}", "file://" + page], capture_output=True, timeout=60 * PATIENCE)
-    assert os.path.getsize(picture) > 20000, os.path.getsize(picture)
+    try:
+        b = browser.Browser()
+        b.__enter__()
+    except browser.Broken as e:
+        raise Skip("Chromium cannot run here: " + str(e).replace("\n", " ")[:200])
+    with contextlib.ExitStack() as stack:
+        stack.push(b.__exit__)
+        for name, width, scheme, media in (("light", 1200, "light", ""), ("dark", 1200, "dark", ""), ("phone", 390, "light", ""), ("paper", 794, "light", "print")):
+            b.look(width, 900, scheme, name == "phone", media)
+            b.go("file://" + page)
+            b.wait("document.readyState === 'complete' && document.querySelectorAll('svg').length >= 2")
+            assert b.run("document.documentElement.scrollWidth") <= width, name
+            curve = b.run("(r => [r.width, r.height])(document.querySelector('svg').getBoundingClientRect())")
+            assert curve[0] > 200 and curve[1] > 100, (name, curve)
+            canvas = b.run("getComputedStyle(document.body).color")
+            equal(canvas == "rgb(255, 255, 255)", scheme == "dark", f"light letters, {name}: {canvas}")
+            equal(b.run("getComputedStyle(document.querySelector('details')).display === 'none'"), media == "print", f"no settings on paper, {name}")
+        equal(b.complaints(), [], "what the browser complains about")
 
 
 tell()
