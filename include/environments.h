@@ -149,6 +149,7 @@
         X("Agents", "functions that the policy runs, at most 1 + Neighbours=") \
         X("Neighbours", "other functions on its node; faas:N says so, too")    \
         X("SLOSec", "latency that is promised, s")                             \
+        X("Cores", "cores of the node; 0: 6 for each function")                \
         X("StormScale", "times the published rain; 0: drawn, 0.5 to 2")        \
         X("FloodWeight", "cost of a flooding pond for a step")                 \
         X("Engine", "release of MuJoCo, of the engines above")                 \

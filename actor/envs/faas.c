@@ -18,8 +18,9 @@
  *     arrivals  A ~ Poisson(dt rate), rate = min(10, base (1 + 0.3 sin(2 pi t / 120 + phase)) b); base is
  *               drawn from [1, 3); b is 3 in a burst and else 1; a burst begins with chance 0.03 a step and
  *               ends with chance 0.15
- *     speed     s = shares / 1024, times 6 Functions 1024 / (all shares on the node) where that is below 1:
- *               a container of 1024 shares is one core, and an oversold node slows all containers alike
+ *     speed     s = shares / 1024, times Cores 1024 / (all shares on the node) where that is below 1: a
+ *               container of 1024 shares is one core, and an oversold node slows all containers alike;
+ *               Cores= is 6 for each function unless set
  *     served    D = min(Q + A, c s dt) of 1 core-second each, by c containers
  *     queue     Q' = min(Q + A - D, 500); what does not fit is dropped
  *     u         = D / (c s dt)
@@ -47,7 +48,7 @@
 #define CONTAINERS_MAX  10.0
 #define CONTAINERS_UNIT 20.0
 #define RATE_MAX        10.0
-#define CORES_EACH      6.0 /* of the node, for each function */
+#define CORES_EACH      6.0 /* of the node, for each function, unless Cores= says otherwise */
 #define QUEUE_MAX       500.0
 #define BURST_FACTOR    3.0
 #define BURST_BEGINS    0.03
@@ -86,7 +87,7 @@ typedef struct Account {
 } Account;
 
 typedef struct Faas {
-        double agents, neighbours, slo_seconds;
+        double agents, neighbours, slo_seconds, cores;
         Account account;
         Cluster cluster; /* functions beyond 1 + neighbours stay zero */
 } Faas;
@@ -364,12 +365,16 @@ static bool act(Faas *f, int agent, int32_t choice) {
         return legal && !undone;
 }
 
+static double cores_of_node(const Faas *f) {
+        return f->cores > 0 ? f->cores : CORES_EACH * n_functions(f);
+}
+
 /* All functions serve their requests on what the node has for them. */
 static void serve_all(Faas *f, ActordRandom *random) {
         Cluster *k = &f->cluster;
         double share = total_shares(&k->functions[0]) + other_shares(f, 0);
 
-        share = share > 0 ? fmin(CORES_EACH * n_functions(f) * SHARES_CORE / share, 1) : 1;
+        share = share > 0 ? fmin(cores_of_node(f) * SHARES_CORE / share, 1) : 1;
         k->n_steps++;
         for (int i = 0; i < n_functions(f); i++) {
                 double latency = serve(&k->functions[i], k->n_steps, share, f->slo_seconds, random);

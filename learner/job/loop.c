@@ -327,6 +327,22 @@ int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean) {
         return 0;
 }
 
+int fused_take_policy(Fused *fused, const Fused *from) {
+        const PolicyLayout *l = &fused->page.policy, *other = &from->page.policy;
+
+        assert(fused);
+        assert(from);
+
+        if (memcmp(&fused->page.network, &from->page.network, sizeof(Network)) != 0 ||
+                        l->bank_bytes != other->bank_bytes)
+                return -EINVAL;
+
+        fused->policy_version = from->policy_version;
+        memcpy((uint8_t *) fused->policy + fused->arrival.policy_bank % l->n_banks * l->bank_bytes,
+                        policy_bank(from->policy, other, from->arrival.policy_bank), l->bank_bytes);
+        return 0;
+}
+
 const FusedFault *fused_fault(const Fused *fused) {
         return &fused->fault;
 }

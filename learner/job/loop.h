@@ -37,5 +37,9 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
  * 1. The slots stay as they are. 0, -EIO. */
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
+/* From now on `fused` evaluates the newest policy of `from`, which may be of another environment; it does
+ * not learn from then on. 0; -EINVAL: that policy has another shape. */
+int fused_take_policy(Fused *fused, const Fused *from);
+
 const FusedFault *fused_fault(const Fused *fused);
 void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]); /* the newest one */

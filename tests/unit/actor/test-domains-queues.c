@@ -151,6 +151,26 @@ static void test_faas_contention(void) {
         assert_near(crowded, 60, 1e-9); /* its 6 cores for 10 s, not its 20 */
 }
 
+/* Of one function that holds 20 cores: the node has 3, or more than enough. */
+static void test_faas_cores(void) {
+        for (int n_cores = 3; n_cores <= 60; n_cores += 57) {
+                ActordOption options[] = { env_option("Neighbours", "0"),
+                        env_option("Cores", n_cores == 3 ? "3" : "60") };
+                g_autoptr(Env) env = env_new_with("faas", options, 2);
+                double state[NUMBERS_MAX], *own = &state[FUNCTIONS];
+
+                env_reset(env, SEED);
+                get_state(env, state);
+                own[CONTAINERS] = 10;
+                own[SHARES] = 2048;
+                own[QUEUE] = 500;
+                set_state(env, state);
+                step_choice(env, NOTHING);
+                get_state(env, state);
+                assert_near(own[SERVED], fmin(n_cores, 20) * 10, 1e-9);
+        }
+}
+
 /* 50 episodes of nothing (0), of any action (1), or of the rule that the neighbours follow (2). */
 static double faas_return(int how) {
         g_autoptr(Env) env = env_new("faas");
@@ -334,6 +354,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/domains/faas/reward", test_faas_reward);
         g_test_add_func("/domains/faas/queue", test_faas_queue);
         g_test_add_func("/domains/faas/contention", test_faas_contention);
+        g_test_add_func("/domains/faas/cores", test_faas_cores);
         g_test_add_func("/domains/faas/baselines", test_faas_baselines);
         g_test_add_func("/domains/faas/options", test_faas_options);
         g_test_add_func("/domains/two-ponds/conserves", test_ponds_conserve);
