@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "actor/host.h"
-#include "lib/company.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 
@@ -92,10 +91,7 @@ int evaluation_set_state(Host *host, Instance *instance, const double *state) {
         r = host->env->set_state(instance->memory, state, shown);
         if (r < 0)
                 return r;
-        if (host->own)
-                company_join(host->context->settings, host->context->page, host->own, NULL,
-                                host->observation);
-        return 0;
+        return host_show(host, instance, NULL, host->observation);
 }
 
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t) {

@@ -108,7 +108,8 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         host->before = calloc(1, page->segment.observation_bytes);
         if (algorithm_row(context->settings->algorithm)->company) {
                 host->own = calloc(n_agents * page->n_own, sizeof(float));
-                if (!host->own)
+                host->shared = calloc(page->spec.n_shared + UINT64_C(1), sizeof(float));
+                if (!host->own || !host->shared)
                         return -ENOMEM;
         }
         if (page->segment.frames > 1)
@@ -133,6 +134,7 @@ Host *host_free(Host *host) {
         dataset_free(host->dataset);
         free(host->stacks);
         free(host->before);
+        free(host->shared);
         free(host->own);
         free(host->observation);
         free(host->sample);
@@ -217,6 +219,32 @@ int host_policy(Host *host, const Order *order) {
         return 0;
 }
 
+int host_active(const Host *host, const Instance *instance, uint8_t *ret) {
+        return env_active(host->env, &host->context->page->spec, instance->memory, ret);
+}
+
+int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
+        const JobPage *page = host->context->page;
+        const CompanyIn in = {
+                .own = host->own,
+                .shared = host->shared,
+                .actions = actions,
+                .active = host->active,
+                .acted = host->acted,
+        };
+        int r;
+
+        r = host_active(host, instance, host->active);
+        if (r < 0 || !host->own)
+                return r;
+        if (page->spec.n_shared > 0)
+                r = host->env->shared(instance->memory, host->shared);
+        if (r < 0)
+                return r;
+        company_join(host->context->settings, page, &in, ret_observations);
+        return 0;
+}
+
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations) {
         int r;
 
@@ -226,26 +254,25 @@ int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_o
         r = host->env->reset(instance->memory, random, host->own ? host->own : ret_observations);
         if (r < 0)
                 return r;
-        if (host->own)
-                company_join(host->context->settings, host->context->page, host->own, NULL,
-                                ret_observations);
-        return 0;
+        return host_show(host, instance, NULL, ret_observations);
 }
 
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations) {
-        void *shown;
+        uint32_t n_agents = host->context->page->spec.n_agents;
         int r;
 
         assert(host);
         assert(instance);
 
-        shown = host->own ? host->own : ret_observations;
-        memset(host->steps, 0, host->context->page->spec.n_agents * sizeof(*host->steps));
-        r = host->env->step(instance->memory, host->action, random, shown, host->steps);
+        r = host_active(host, instance, host->acted);
         if (r < 0)
                 return r;
-        if (host->own)
-                company_join(host->context->settings, host->context->page, host->own, host->action,
-                                ret_observations);
-        return 0;
+        memset(host->steps, 0, n_agents * sizeof(*host->steps));
+        r = host->env->step(instance->memory, host->action, random, host->own ? host->own : ret_observations,
+                        host->steps);
+        if (r < 0)
+                return r;
+        for (uint32_t a = 0; a < n_agents; a++)
+                host->steps[a].reward = host->acted[a] ? host->steps[a].reward : 0;
+        return host_show(host, instance, host->action, ret_observations);
 }

@@ -45,14 +45,25 @@ typedef struct Host {
         bool regulated;
         RegulationCounts counts; /* of an evaluation's episode */
         void *before;            /* observation before its step */
-        float *own; /* [agents][n_own]: as the environment wrote it; NULL: agents see no more than that */
-        Dataset *dataset; /* NULL: not read yet */
+        float *own;    /* [agents][n_own]: as the environment wrote it; NULL: agents see no more than that */
+        float *shared; /* [n_shared]: as the environment wrote it; NULL: it is not read */
+        uint8_t active[ACTORD_AGENTS_MAX]; /* which agents are there after the newest reset or step */
+        uint8_t acted[ACTORD_AGENTS_MAX];  /* which were there before it */
+        Dataset *dataset;                  /* NULL: not read yet */
 } Host;
 
 /* The environment's functions, with what agents see of each other (lib/company.h). ret_observations: of all
  * agents, as the page's spec has them. host->action acts, host->steps is written. */
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
+
+/* Which agents of the instance are there: [agents]. 0, or what the environment returned. */
+int host_active(const Host *host, const Instance *instance, uint8_t *ret);
+
+/* After a reset or a step: notes who is there, and joins what the environment showed in host->own with what
+ * agents see of each other and of the state that they share. actions: NULL after a reset. 0, or what the
+ * environment returned. */
+int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
 /* Checks that the table is one of ours and complete. 0 or -ENOEXEC. */
 int environment_check(const ActordEnv *env);

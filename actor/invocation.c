@@ -174,10 +174,25 @@ static int slot_begin(const Invocation *v, uint32_t e) {
         return v->host->env->restore(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
 }
 
+/* Which agents of the environment whose first agent has slot e are there, in the rows from `row` on. */
+static int active_note(const Invocation *v, uint64_t row, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+        Instance *instance;
+        int r;
+
+        if (l->active_at == 0)
+                return 0;
+        r = host_instance(v->host, v->order->actor, e, &instance);
+        return r < 0 ? r : host_active(v->host, instance, segment_active(v->segment, l, row));
+}
+
 static int slot_resume(const Invocation *v, uint32_t e) {
         int r;
 
         r = slot_begin(v, e);
+        if (r < 0)
+                return r;
+        r = active_note(v, e, e);
         if (r < 0)
                 return r;
         for (uint32_t a = 0; invocation_stacks(v) && a < v->page->segment.agents; a++)
@@ -376,14 +391,22 @@ static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
         if (r < 0)
                 return r;
         for (uint32_t a = 0; a < l->agents; a++) {
-                r = slot_take(v, row + a, e + a, &steps[a], end);
+                /* An agent that has gone counts on nothing that comes after a truncation. */
+                EndKind own = end == END_TRUNCATED && !v->host->active[a] ? END_TERMINATED : end;
+
+                r = slot_take(v, row + a, e + a, &steps[a], own);
                 if (r < 0)
                         return r;
         }
-        if (end == END_NOT)
-                return 0;
-        r = metrics_take(v, instance, row, e);
-        return r < 0 ? r : episode_begin(v, instance, row + l->envs, e);
+        if (end != END_NOT) {
+                r = metrics_take(v, instance, row, e);
+                if (r < 0)
+                        return r;
+                r = episode_begin(v, instance, row + l->envs, e);
+                if (r < 0)
+                        return r;
+        }
+        return active_note(v, row + l->envs, e);
 }
 
 static int slots_resume(Invocation *v) {

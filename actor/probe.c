@@ -92,8 +92,8 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
                 answer_fault(ret, FAULT_SPEC, field);
                 return;
         }
-        if (!env_has_metrics(env, &spec)) {
-                answer_fault(ret, FAULT_SPEC, SPEC_FIELD_METRICS);
+        if (env_lacks(env, &spec) != SPEC_FIELD_NONE) {
+                answer_fault(ret, FAULT_SPEC, env_lacks(env, &spec));
                 return;
         }
         if (context->page && !spec_agrees(context->settings, &spec, &context->page->spec)) {

@@ -34,7 +34,8 @@
         X(Agents, WHOLE, agents, 1, N_FUNCTIONS_MAX, "1") \
         X(Neighbours, WHOLE, neighbours, 0, N_FUNCTIONS_MAX - 1, "4") \
         X(SLOSec, NUMBER, slo_seconds, 0, 3600, "2") \
-        X(Cores, NUMBER, cores, 0, 1024, "0")
+        X(Cores, NUMBER, cores, 0, 1024, "0") \
+        X(Stay, NUMBER, stay, 0, 1000000, "0")
 #define TWO_PONDS_OPTIONS(X) \
         X(StormScale, NUMBER, storm_scale, 0, SCALE_MAX, "0") \
         X(FloodWeight, NUMBER, flood_weight, 0, 1e6, "10")

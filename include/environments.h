@@ -150,6 +150,7 @@
         X("Neighbours", "other functions on its node; faas:N says so, too")    \
         X("SLOSec", "latency that is promised, s")                             \
         X("Cores", "cores of the node; 0: 6 for each function")                \
+        X("Stay", "mean steps until an agent goes, or comes; 0: it stays")     \
         X("StormScale", "times the published rain; 0: drawn, 0.5 to 2")        \
         X("FloodWeight", "cost of a flooding pond for a step")                 \
         X("Engine", "release of MuJoCo, of the engines above")                 \

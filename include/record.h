@@ -71,7 +71,8 @@ typedef enum RecordKind {
         X(INTERNAL, "internal", "met an error of its own (error %d)")                                   \
         X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")      \
         X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
-        X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")
+        X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                       \
+        X(ACTIVE, "active", "wrote neither 0 nor 1 of an agent, or that no agent is there (row %d)")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,

@@ -19,7 +19,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 7u
+#define SLOT_ABI 8u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -48,6 +48,9 @@ typedef struct SegmentLayout {
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
         /* double [T][E][n_metrics]: where an episode ended, its metrics; else anything */
         uint64_t metrics_at, n_metrics;
+        /* uint8_t [T + 1][E], of agents that come and go: 1 where one is there before the step. 0: all are
+         * there always, and there is no such column */
+        uint64_t active_at;
         /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order: truncation
          * bootstraps from it */
         uint64_t finals_at;

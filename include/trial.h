@@ -152,7 +152,8 @@ enum TrialPoint_ {
         X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                     \
         X(GROWS, "its memory grew by %d bytes")                                                       \
         X(METRIC, "number %d of an episode's metrics is beyond 3.4e38; use NaN where there is none")  \
-        X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")
+        X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")            \
+        X(ACTIVE, "active() says after step %d that no agent is there, or neither 0 nor 1 of one")
 
 typedef enum TrialFinding {
 #define X(name, sentence) TRIAL_FINDING_##name,

@@ -134,20 +134,26 @@ void episode_statistics_discount(EpisodeStatistics *episodes, const Batch *batch
                 uint32_t slot = batch_slot(batch, s);
                 double value = reset || batch->lost[slot] ? 0.0 : episodes->discounted_return[slot];
                 double mean = 0.0, m2 = 0.0;
+                uint32_t n = 0;
 
                 /* Welford's recurrence: the values need not be kept. */
                 for (uint32_t t = 0; t < batch->steps; t++) {
                         size_t row = first + (size_t) t * batch->envs;
                         double delta;
 
+                        if (!batch_active(batch, row)) {
+                                value = 0.0; /* the agent has gone, and with it what it was to get */
+                                continue;
+                        }
                         value = value * gamma + batch->rewards[row];
                         delta = value - mean;
-                        mean += delta / (double) (t + 1);
+                        mean += delta / (double) ++n;
                         m2 += delta * (value - mean);
                         if (batch->ends[row] != END_NOT)
                                 value = 0.0;
                 }
                 episodes->discounted_return[slot] = value;
-                normaliser_merge(returns, batch->steps, &mean, &m2);
+                if (n > 0)
+                        normaliser_merge(returns, n, &mean, &m2);
         }
 }

@@ -69,6 +69,19 @@ double normaliser_variance(const Normaliser *normaliser, uint32_t i) {
         return normaliser->count > 0 ? normaliser->m2[i] / normaliser->count : 1.0;
 }
 
+static bool step_active(const Batch *batch, uint32_t t, uint32_t s) {
+        return batch_active(batch, batch_step_row(batch, t, s));
+}
+
+/* In how many steps something is learned from row s of each step. */
+static uint32_t steps_active(const Batch *batch, uint32_t s) {
+        uint32_t n = 0;
+
+        for (uint32_t t = 0; t < batch->steps; t++)
+                n += step_active(batch, t, s);
+        return n;
+}
+
 void normaliser_observe(Normaliser *normaliser, const Batch *batch, uint32_t n_actors) {
         double *mean = normaliser->scratch, *m2 = normaliser->scratch + normaliser->n;
         size_t n = normaliser->n, stride = batch->envs * n;
@@ -79,19 +92,23 @@ void normaliser_observe(Normaliser *normaliser, const Batch *batch, uint32_t n_a
                 const float *first = batch->observations +
                                      (batch_block(batch, s / batch->envs) + s % batch->envs) * n;
 
+                uint32_t n_steps = steps_active(batch, s);
+
+                if (n_steps == 0)
+                        continue;
                 memset(normaliser->scratch, 0, 2 * n * sizeof(double));
                 for (uint32_t t = 0; t < batch->steps; t++)
-                        for (size_t i = 0; i < n; i++)
+                        for (size_t i = 0; i < n && step_active(batch, t, s); i++)
                                 mean[i] += (double) first[t * stride + i];
                 for (size_t i = 0; i < n; i++)
-                        mean[i] /= batch->steps;
+                        mean[i] /= n_steps;
                 for (uint32_t t = 0; t < batch->steps; t++)
-                        for (size_t i = 0; i < n; i++) {
+                        for (size_t i = 0; i < n && step_active(batch, t, s); i++) {
                                 double delta = (double) first[t * stride + i] - mean[i];
 
                                 m2[i] += delta * delta;
                         }
-                normaliser_merge(normaliser, batch->steps, mean, m2);
+                normaliser_merge(normaliser, n_steps, mean, m2);
         }
 }
 

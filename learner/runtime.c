@@ -349,6 +349,7 @@ static StepsIn actor_steps(const Batch *b, uint32_t actor, size_t block, double 
                 .envs = b->envs,
                 .rewards = b->scaled + block,
                 .ends = b->ends + block,
+                .active = b->active ? b->active + block : NULL,
                 .values = b->value + block,
                 .final_values = b->value + block + b->next_rows,
                 .n_finals = b->n_finals[actor],
@@ -384,12 +385,27 @@ void runtime_vtrace(Runtime *rt, double gamma, double rho_bar, double c_bar) {
         }
 }
 
+/* The rows of the round that something is learned from. */
+static uint32_t rows_count(const Runtime *rt) {
+        const Batch *b = rt->batch;
+        uint32_t n = 0;
+
+        if (!b->active)
+                return rt->n_actors * b->step_rows;
+        for (uint32_t a = 0; a < rt->n_actors; a++)
+                for (uint32_t i = 0; i < b->step_rows; i++)
+                        n += batch_active(b, batch_block(b, a) + i);
+        return n;
+}
+
 double runtime_explained_variance(const Runtime *rt) {
         const Batch *b = rt->batch;
-        double n = (double) rt->n_actors * b->step_rows, target = 0.0, error = 0.0, m2 = 0.0, error_m2 = 0.0;
+        double n = rows_count(rt), target = 0.0, error = 0.0, m2 = 0.0, error_m2 = 0.0;
 
         for (uint32_t a = 0; a < rt->n_actors; a++)
                 for (size_t i = batch_block(b, a), end = i + b->step_rows; i < end; i++) {
+                        if (!batch_active(b, i))
+                                continue;
                         target += (double) b->target[i] / n;
                         error += ((double) b->target[i] - (double) b->value[i]) / n;
                 }
@@ -398,6 +414,8 @@ double runtime_explained_variance(const Runtime *rt) {
                         double d = (double) b->target[i] - target;
                         double e = (double) b->target[i] - (double) b->value[i] - error;
 
+                        if (!batch_active(b, i))
+                                continue;
                         m2 += d * d;
                         error_m2 += e * e;
                 }
@@ -422,8 +440,12 @@ Rows runtime_rows(Runtime *rt) {
         uint32_t *order = rt->batch->order, k = 0;
 
         for (uint32_t a = 0; a < rt->n_actors; a++)
-                for (uint32_t i = 0; i < rt->batch->step_rows; i++)
-                        order[k++] = a * rt->batch->block_rows + i;
+                for (uint32_t i = 0; i < rt->batch->step_rows; i++) {
+                        uint32_t row = a * rt->batch->block_rows + i;
+
+                        if (batch_active(rt->batch, row))
+                                order[k++] = row;
+                }
         return (Rows){ .order = order, .n = k };
 }
 
@@ -447,7 +469,7 @@ static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t 
 }
 
 Rows runtime_sample(Runtime *rt, uint32_t epoch, uint32_t minibatch) {
-        uint32_t n_rows = rt->n_actors * rt->batch->step_rows, size = minibatch_rows(rt, n_rows);
+        uint32_t n_rows = rows_count(rt), size = minibatch_rows(rt, n_rows);
         uint64_t first = (uint64_t) minibatch * size;
 
         if (first >= n_rows)

@@ -44,8 +44,9 @@ void runtime_vtrace(
                 Runtime *runtime, double gamma, double rho_bar, double c_bar); /* by old_log_probability */
 double runtime_explained_variance(const Runtime *runtime); /* of the targets, by the old values */
 
-/* Every row in order; or minibatches: a permutation of all rows for each epoch, cut into pieces as
- * Updates= says. n == 0: the epoch is over. What one of them returns holds until the next is called. */
+/* Every row in order, but for those of agents that are not there; or minibatches: a permutation of these
+ * rows for each epoch, cut into pieces as Updates= says. n == 0: the epoch is over. What one of them returns
+ * holds until the next is called. */
 Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
 

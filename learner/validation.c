@@ -217,12 +217,17 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
 
         memcpy(rewards, segment_rewards(segment, &validation->page->segment), b->step_rows * sizeof(double));
 
-        for (uint32_t row = 0; row < b->step_rows; row++)
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                if (!batch_active(b, first_row(b, actor) + row)) {
+                        rewards[row] = 0;
+                        continue;
+                }
                 /* It becomes a float. */
                 if (!isfinite((float) rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
                         *ret_row = (int32_t) row;
                         return FAULT_REWARD;
                 }
+        }
         return FAULT_NONE;
 }
 
@@ -337,6 +342,32 @@ static Fault ends_take(
         return FAULT_NONE;
 }
 
+/* Which agents are there: in each step, one of each environment's at least, so that there is something to
+ * learn from. */
+static Fault active_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
+        const SegmentLayout *l = &validation->page->segment;
+        const Batch *b = validation->batch;
+        uint8_t *active = b->active ? b->active + first_row(b, actor) : NULL;
+
+        if (!active)
+                return FAULT_NONE;
+        memcpy(active, segment_active(segment, l, 0), b->next_rows);
+        for (uint32_t row = 0; row < b->next_rows; row += l->agents) {
+                uint32_t n_there = 0;
+                uint8_t bits = 0;
+
+                for (uint32_t a = 0; a < l->agents; a++) {
+                        n_there += active[row + a];
+                        bits |= active[row + a];
+                }
+                if (bits > 1 || n_there == 0) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_ACTIVE;
+                }
+        }
+        return FAULT_NONE;
+}
+
 /* The last observations of truncated episodes, which are as many as the ends say. */
 static Fault finals_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         Batch *b = validation->batch;
@@ -396,6 +427,8 @@ Fault validation_take(
         validation->batch->actors[block] = actor;
 
         fault = ends_take(validation, actor, segment, bank & 1, &row);
+        if (fault == FAULT_NONE)
+                fault = active_take(validation, actor, segment, &row);
         if (fault == FAULT_NONE)
                 fault = observations_take(validation, actor, segment, &row);
         if (fault == FAULT_NONE)

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "lib/algorithm-traits.h"
@@ -31,8 +32,10 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         }
         if (own->kind != ACTORD_BOX || own->element != ACTORD_F32 || spec->stack > 0)
                 return -ECHRNG;
-        n = company == COMPANY_ALL ? spec->n_agents * space_numbers(own)
-                                   : 2 * space_numbers(own) + action_numbers(action);
+        n = 2 * space_numbers(own) + action_numbers(action);
+        if (company == COMPANY_ALL)
+                n = spec->n_shared > 0 ? space_numbers(own) + spec->n_shared
+                                       : spec->n_agents * space_numbers(own);
         if (n > UINT32_MAX)
                 return -E2BIG;
 
@@ -55,17 +58,31 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
 }
 
 /* Number k of the observation and the action of an agent. */
-static double number_of(const JobPage *page, const float *own, const void *actions, uint32_t a, uint64_t k) {
+static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         const ActordSpace *action = &page->spec.action;
 
         if (k < page->n_own)
-                return own[a * page->n_own + k];
-        if (!actions)
+                return in->own[a * page->n_own + k];
+        if (!in->actions)
                 return 0;
         k -= page->n_own;
         if (action->kind == ACTORD_DISCRETE)
-                return (uint64_t) ((const int32_t *) actions)[a] == k ? 1 : 0;
-        return ((const float *) actions)[a * space_numbers(action) + k];
+                return (uint64_t) ((const int32_t *) in->actions)[a] == k ? 1 : 0;
+        return ((const float *) in->actions)[a * space_numbers(action) + k];
+}
+
+/* Whether the means of number k are over this agent, too: it is there, and has acted if k is of actions. */
+static bool counts(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
+        return in->active[a] && (k < page->n_own || in->acted[a]);
+}
+
+static void join_shared(const JobPage *page, const CompanyIn *in, float *ret) {
+        uint64_t n = page->n_own + page->spec.n_shared;
+
+        for (uint64_t a = 0; a < page->spec.n_agents; a++) {
+                memcpy(ret + a * n, in->own + a * page->n_own, page->n_own * sizeof(float));
+                memcpy(ret + a * n + page->n_own, in->shared, page->spec.n_shared * sizeof(float));
+        }
 }
 
 static void join_all(const JobPage *page, const float *own, float *ret) {
@@ -80,20 +97,27 @@ static void join_all(const JobPage *page, const float *own, float *ret) {
         }
 }
 
-static void join_means(const JobPage *page, const float *own, const void *actions, float *ret) {
+static void join_means(const JobPage *page, const CompanyIn *in, float *ret) {
         const ActordSpace *space = &page->spec.observation;
-        uint64_t n = space_numbers(space), n_others = page->spec.n_agents - 1;
+        uint64_t n = space_numbers(space);
+        uint32_t n_agents = page->spec.n_agents;
 
-        for (uint32_t a = 0; a < page->spec.n_agents; a++)
-                memcpy(ret + a * n, own + a * page->n_own, page->n_own * sizeof(float));
+        for (uint32_t a = 0; a < n_agents; a++)
+                memcpy(ret + a * n, in->own + a * page->n_own, page->n_own * sizeof(float));
         for (uint64_t k = 0; k < n - page->n_own; k++) {
+                uint32_t n_counted = 0;
                 double sum = 0;
 
-                for (uint32_t a = 0; a <= n_others; a++)
-                        sum += number_of(page, own, actions, a, k);
-                for (uint32_t a = 0; a <= n_others; a++) {
-                        double rest = sum - number_of(page, own, actions, a, k);
-                        double mean = n_others > 0 ? rest / (double) n_others : 0;
+                for (uint32_t a = 0; a < n_agents; a++)
+                        if (counts(page, in, a, k)) {
+                                sum += number_of(page, in, a, k);
+                                n_counted++;
+                        }
+                for (uint32_t a = 0; a < n_agents; a++) {
+                        bool counted = counts(page, in, a, k);
+                        double rest = counted ? sum - number_of(page, in, a, k) : sum;
+                        uint32_t n_others = n_counted - counted;
+                        double mean = n_others > 0 ? rest / n_others : 0;
 
                         /* What the subtraction rounds must not leave the bounds. */
                         ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
@@ -101,14 +125,15 @@ static void join_means(const JobPage *page, const float *own, const void *action
         }
 }
 
-void company_join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
-                float *ret) {
+void company_join(const JobSettings *settings, const JobPage *page, const CompanyIn *in, float *ret) {
         assert(settings);
-        assert(own);
+        assert(in);
         assert(space_numbers(&page->spec.observation) >= page->n_own);
 
-        if (algorithm_row(settings->algorithm)->company == COMPANY_ALL)
-                join_all(page, own, ret);
+        if (algorithm_row(settings->algorithm)->company != COMPANY_ALL)
+                join_means(page, in, ret);
+        else if (page->spec.n_shared > 0)
+                join_shared(page, in, ret);
         else
-                join_means(page, own, actions, ret);
+                join_all(page, in->own, ret);
 }

@@ -9,7 +9,10 @@
  * Or behind its own lie the observations of the others, of the agent with the next number first and after
  * the last agent the first, which an algorithm's value reads and its policy does not: a centralised critic
  * ("The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", Yu et al., NeurIPS 2022). Such a
- * value has one shape for one number of agents.
+ * value has one shape for one number of agents. If the environment has a state that all agents share, that
+ * takes the place of the others' observations.
+ *
+ * Means are over the agents that are there.
  *
  * Everything but the environment itself works on the joined observation, as if the environment had written
  * it. */
@@ -22,7 +25,13 @@
  * asks for nothing. 0; -ECHRNG: the observation is not of floats, or a stack of frames; -E2BIG. */
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret);
 
-/* own: float [n_agents][page->n_own]; actions: [n_agents] as the environment gets them, or NULL before the
- * first step, which are not read where actions are not joined; ret: float [n_agents][joined]. */
-void company_join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
-                float *ret);
+typedef struct CompanyIn {
+        const float *own;      /* [n_agents][page->n_own] */
+        const float *shared;   /* [n_shared]; not read where there is none, or it is not joined */
+        const void *actions;   /* [n_agents] as the environment got them; NULL: before the first step */
+        const uint8_t *active; /* [n_agents]: which are there */
+        const uint8_t *acted;  /* [n_agents]: which were there when they acted */
+} CompanyIn;
+
+/* ret: float [n_agents][joined]. */
+void company_join(const JobSettings *settings, const JobPage *page, const CompanyIn *in, float *ret);

@@ -282,9 +282,10 @@ static int network_derive_actor_critic(
         if (!settings->shared_network)
                 number = (int) dense_number(settings, settings_hidden_layers(settings));
 
-        /* The critic reads all agents' observations, and the actor its own, which is the first. */
+        /* The critic reads all agents' observations or what they share, and the actor its own, which is the
+         * first. */
         if (algorithm_row(settings->algorithm)->company == COMPANY_ALL)
-                n_read /= spec->n_agents;
+                n_read = spec->n_shared > 0 ? n_read - spec->n_shared : n_read / spec->n_agents;
         trunk = network_append_trunk_of(
                         network, settings, space, settings->shared_network ? "network" : actor, n_read);
         if (trunk < 0)

@@ -43,8 +43,32 @@ bool env_has_frame(const ActordEnv *env) {
         return HAS(env, paint);
 }
 
-bool env_has_metrics(const ActordEnv *env, const ActordEnvSpec *spec) {
-        return spec->n_metrics == 0 || (HAS(env, metrics));
+SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec) {
+        if (spec->n_metrics > 0 && !(HAS(env, metrics)))
+                return SPEC_FIELD_METRICS;
+        if (spec->flags & ACTORD_ENV_COME_AND_GO && !(HAS(env, active)))
+                return SPEC_FIELD_ACTIVE;
+        if (spec->n_shared > 0 && !(HAS(env, shared)))
+                return SPEC_FIELD_SHARED;
+        return SPEC_FIELD_NONE;
+}
+
+int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret) {
+        uint32_t n_there = 0;
+        int r;
+
+        memset(ret, 1, spec->n_agents);
+        if (!(spec->flags & ACTORD_ENV_COME_AND_GO))
+                return 0;
+        r = env->active(instance, ret);
+        if (r < 0)
+                return r;
+        for (uint32_t a = 0; a < spec->n_agents; a++) {
+                if (ret[a] > 1)
+                        return -EPROTO;
+                n_there += ret[a];
+        }
+        return n_there > 0 ? 0 : -EPROTO;
 }
 
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret) {
@@ -189,7 +213,7 @@ static bool metrics_possible(const char names[][ACTORD_METRIC_BYTES], uint32_t n
 }
 
 static int spec_first_impossible(const ActordEnvSpec *spec) {
-        const uint32_t known = ACTORD_ENV_STICKY | ACTORD_ENV_TRUNCATES;
+        const uint32_t known = ACTORD_ENV_STICKY | ACTORD_ENV_TRUNCATES | ACTORD_ENV_COME_AND_GO;
         int field;
 
         if (!name_possible(spec->name))
@@ -217,6 +241,8 @@ static int spec_first_impossible(const ActordEnvSpec *spec) {
                 return SPEC_FIELD_STACK;
         if (!metrics_possible(spec->metrics, spec->n_metrics))
                 return SPEC_FIELD_METRICS;
+        if (spec->n_shared > SPACE_NUMBERS_MAX)
+                return SPEC_FIELD_SHARED;
         return SPEC_FIELD_NONE;
 }
 
@@ -304,6 +330,8 @@ int segment_layout(
                 l.n_metrics = spec->n_metrics;
                 l.metrics_at = span_append(&span, rows, spec->n_metrics * sizeof(double));
         }
+        if (spec->flags & ACTORD_ENV_COME_AND_GO)
+                l.active_at = span_append(&span, rows + envs, sizeof(uint8_t));
         l.finals_at = span_append(&span, l.finals_max, l.frame_bytes);
         l.snapshots_at[0] = span_append(&span, envs / l.agents, l.snapshot_stride);
         l.snapshots_at[1] = span_append(&span, envs / l.agents, l.snapshot_stride);
@@ -389,6 +417,13 @@ static int pairs_check(const JobSettings *settings, const ActordEnvSpec *spec) {
         return spec->n_agents > 1 ? -EMULTIHOP : 0;
 }
 
+/* Whether this job can learn from agents that come and go. */
+static int coming_check(const JobSettings *settings, const ActordEnvSpec *spec) {
+        bool keeps = algorithm_row(settings->algorithm)->store != STORE_ROLLOUT;
+
+        return keeps && spec->flags & ACTORD_ENV_COME_AND_GO ? -ENOTUNIQ : 0;
+}
+
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret) {
         ActordEnvSpec recorded, seen;
         JobPage page;
@@ -417,6 +452,9 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         if (r < 0)
                 return r;
         r = pairs_check(settings, spec);
+        if (r < 0)
+                return r;
+        r = coming_check(settings, spec);
         if (r < 0)
                 return r;
         recorded = page.spec;

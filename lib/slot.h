@@ -64,7 +64,11 @@
         X(SLOTS, "n_agents: each agent has a slot, so [Actor] EnvsPerActor= must be a multiple of it")      \
         X(PAIRED_AGENTS, "n_agents: rebel compares rollouts of one agent; ppo would work")                  \
         X(COMPANY, "observation: simppo takes means over agents and mappo joins them, which need a BOX of " \
-                   "float32 that is no stack of frames; ppo would work")
+                   "float32 that is no stack of frames; ppo would work")                                    \
+        X(ACTIVE, "flags: agents come and go (ACTORD_ENV_COME_AND_GO), and there is no function active()")  \
+        X(SHARED, "n_shared: more than 16,777,216 numbers, or no function shared()")                        \
+        X(COMING, "flags: agents come and go, and what Algorithm= keeps of earlier rounds has no room for " \
+                  "that; ppo, a2c, impala, simppo or mappo would work")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -83,7 +87,11 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field);
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
-bool env_has_metrics(const ActordEnv *env, const ActordEnvSpec *spec); /* as many as its spec names */
+/* The first of the functions that its spec calls for and that it lacks; SPEC_FIELD_NONE: it has them all. */
+SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
+/* Which agents are there in the present state, all if none ever goes: [n_agents]. 0, what active() returned,
+ * or -EPROTO: it said that none is there, or neither 0 nor 1. Of a table that has it if it needs to. */
+int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret);
 
 /* The metrics of an episode that has ended: [spec->n_metrics], checked by the reader. Of a table that has
  * them. 0, or what metrics() returned. */
@@ -205,6 +213,11 @@ static inline double *segment_metrics(void *segment, const SegmentLayout *l, uin
 
 static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {
         return (uint8_t *) segment + l->ends_at;
+}
+
+/* Of a segment that has this column. */
+static inline uint8_t *segment_active(void *segment, const SegmentLayout *l, uint64_t row) {
+        return (uint8_t *) segment + l->active_at + row;
 }
 
 static inline void *segment_final(void *segment, const SegmentLayout *l, uint64_t i) {

@@ -29,13 +29,18 @@
  * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours=
  * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. With
  * Agents=N the first N functions are agents, each with the observation, the actions and the reward above,
- * and the others follow that rule. They act at once, before requests come. */
+ * and the others follow that rule. They act at once, before requests come.
+ *
+ * With Stay=S an agent that is there goes after a step with a chance of 1 / S, unless it is the only one,
+ * and takes waiting requests with it; one that is away comes with that chance, over-provisioned. A function that
+ * is away has no shares and gets no requests. */
 #include <math.h>
 #include <stdio.h>
 
 #include "actor/envs/builtin.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/waits.h"
 #include "include/environments.h"
 
 #define STEP_SECONDS    10.0
@@ -62,7 +67,7 @@ enum { P50, P95, P99, VIOLATIONS, DROPPED, N_METRICS };
 enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 
 typedef struct Function {
-        double containers, shares; /* shares: of each container */
+        double containers, shares; /* shares: of each container; 0: it is away */
         double queue;
         double base, phase, burst;                          /* how its requests come */
         double arrivals, served, dropped, utilization, slo; /* of the last step */
@@ -72,10 +77,6 @@ typedef struct Cluster {
         double n_steps, last; /* last: +1, -1 or 0 containers by the action before this one */
         Function functions[N_FUNCTIONS_MAX];
 } Cluster;
-
-typedef struct Wait {
-        double latency, served; /* of the requests of a step: seconds, and how many */
-} Wait;
 
 /* The sums of an episode over all agents, and the waiting times of their requests, over which the episode's
  * percentiles are taken. */
@@ -87,7 +88,7 @@ typedef struct Account {
 } Account;
 
 typedef struct Faas {
-        double agents, neighbours, slo_seconds, cores;
+        double agents, neighbours, slo_seconds, cores, stay;
         Account account;
         Cluster cluster; /* functions beyond 1 + neighbours stay zero */
 } Faas;
@@ -152,6 +153,7 @@ static int faas_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
                 .solved_return = NAN,
                 .instance_bytes = sizeof(Faas),
                 .snapshot_bytes = account_bytes(&f) + cluster_numbers(&f) * sizeof(double),
+                .flags = f.stay > 0 ? ACTORD_ENV_COME_AND_GO : 0,
                 .n_metrics = N_METRICS,
                 .metrics = { "latency_p50", "latency_p95", "latency_p99", "violations", "dropped" },
         };
@@ -204,6 +206,25 @@ static double draw_poisson(double mean, ActordRandom *random) {
         return k;
 }
 
+/* Over-provisioned, as if it had been running. */
+static void function_begin(Function *function, double n_steps) {
+        double rate = arrival_rate(function, n_steps);
+
+        function->containers = fmin(ceil(rate) + 2, CONTAINERS_MAX);
+        function->shares = SHARES_CORE;
+        function->arrivals = floor(rate * STEP_SECONDS);
+        function->utilization = fmin(rate / function->containers, 1);
+        function->slo = 1;
+}
+
+static void function_end(Function *f) {
+        *f = (Function){ .base = f->base, .phase = f->phase, .burst = f->burst, .slo = 1 };
+}
+
+static bool is_there(const Faas *f, int i) {
+        return f->cluster.functions[i].shares > 0;
+}
+
 static int faas_reset(void *instance, ActordRandom *random, void *ret_observation) {
         Faas *f = instance;
 
@@ -211,16 +232,10 @@ static int faas_reset(void *instance, ActordRandom *random, void *ret_observatio
         memset(&f->account, 0, sizeof(f->account));
         for (int i = 0; i < n_functions(f); i++) {
                 Function *function = &f->cluster.functions[i];
-                double rate;
 
                 function->base = actord_random_uniform(random, 1, 3);
                 function->phase = actord_random_uniform(random, 0, 2 * M_PI);
-                rate = arrival_rate(function, 0);
-                function->containers = fmin(ceil(rate) + 2, CONTAINERS_MAX);
-                function->shares = SHARES_CORE;
-                function->arrivals = floor(rate * STEP_SECONDS); /* as if it had been running */
-                function->utilization = fmin(rate / function->containers, 1);
-                function->slo = 1;
+                function_begin(function, 0);
         }
         faas_observe(f, ret_observation);
         return 0;
@@ -270,6 +285,10 @@ static double serve(
 
         function->burst = function->burst > 0 ? begins >= BURST_ENDS : begins < BURST_BEGINS;
         function->arrivals = draw_poisson(STEP_SECONDS * arrival_rate(function, n_steps), random);
+        if (function->shares <= 0) {
+                function->arrivals = 0;
+                return NAN;
+        }
 
         before = function->queue;
         function->served = fmin(before + function->arrivals, c * speed * STEP_SECONDS);
@@ -302,33 +321,6 @@ static void account_add(Faas *f, const Function *own, double latency) {
         k->n_waits++;
 }
 
-/* Shell sort, since qsort() may ask the kernel for the size of memory, which a sandbox forbids. */
-static void sort_by_latency(Wait *waits, size_t n) {
-        for (size_t gap = n / 2; gap > 0; gap /= 2)
-                for (size_t i = gap; i < n; i++) {
-                        Wait moved = waits[i];
-                        size_t k = i;
-
-                        for (; k >= gap && waits[k - gap].latency > moved.latency; k -= gap)
-                                waits[k] = waits[k - gap];
-                        waits[k] = moved;
-                }
-}
-
-/* The least latency that this share of the requests did not pass, of waits in order. NaN: of none. */
-static double percentile(const Wait *waits, size_t n, double share) {
-        double all = 0, within = 0;
-
-        for (size_t i = 0; i < n; i++)
-                all += waits[i].served;
-        for (size_t i = 0; i < n; i++) {
-                within += waits[i].served;
-                if (within >= share * all)
-                        return waits[i].latency;
-        }
-        return n > 0 ? waits[n - 1].latency : NAN;
-}
-
 /* Of the requests of all agents. */
 static int faas_metrics(const void *instance, double *ret) {
         const Account *k = &((const Faas *) instance)->account;
@@ -336,10 +328,10 @@ static int faas_metrics(const void *instance, double *ret) {
         size_t n = (size_t) k->n_waits;
 
         memcpy(waits, k->waits, n * sizeof(Wait));
-        sort_by_latency(waits, n);
-        ret[P50] = percentile(waits, n, 0.5);
-        ret[P95] = percentile(waits, n, 0.95);
-        ret[P99] = percentile(waits, n, 0.99);
+        waits_sort(waits, n);
+        ret[P50] = waits_percentile(waits, n, 0.5);
+        ret[P95] = waits_percentile(waits, n, 0.95);
+        ret[P99] = waits_percentile(waits, n, 0.99);
         ret[VIOLATIONS] = k->violations;
         ret[DROPPED] = k->dropped;
         return 0;
@@ -357,7 +349,8 @@ static double *last_of(Faas *f, int agent) {
 
 /* An agent's action. Returns whether it was legal and undid nothing. */
 static bool act(Faas *f, int agent, int32_t choice) {
-        bool legal = scale(&f->cluster.functions[agent], choice), undone;
+        bool there = is_there(f, agent);
+        bool legal = there && scale(&f->cluster.functions[agent], choice), undone;
         double moved = legal * ((choice == CONTAINER_MORE) - (choice == CONTAINER_LESS));
 
         undone = moved * *last_of(f, agent) < 0;
@@ -384,6 +377,35 @@ static void serve_all(Faas *f, ActordRandom *random) {
         }
 }
 
+/* Who has gone and who has come after a step. */
+static void come_and_go(Faas *f, ActordRandom *random) {
+        int n_there = 0;
+
+        for (int i = 0; i < n_agents(f); i++)
+                n_there += is_there(f, i);
+        for (int i = 0; i < n_agents(f); i++) {
+                Function *function = &f->cluster.functions[i];
+                bool moves = actord_random_uniform(random, 0, 1) * f->stay < 1;
+
+                if (moves && !is_there(f, i)) {
+                        function_begin(function, f->cluster.n_steps);
+                        n_there++;
+                } else if (moves && n_there > 1) {
+                        function_end(function);
+                        *last_of(f, i) = 0;
+                        n_there--;
+                }
+        }
+}
+
+static int faas_active(const void *instance, uint8_t *ret) {
+        const Faas *f = instance;
+
+        for (int i = 0; i < n_agents(f); i++)
+                ret[i] = is_there(f, i);
+        return 0;
+}
+
 static int faas_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         int32_t choices[N_FUNCTIONS_MAX];
@@ -400,10 +422,14 @@ static int faas_step(void *instance, const void *action, ActordRandom *random, v
         for (int i = n_agents(f); i < n_functions(f); i++)
                 scale_by_rule(&f->cluster.functions[i]);
         serve_all(f, random);
-        faas_observe(f, ret_observation);
+        for (int i = 0; i < n_agents(f); i++) {
+                double reward = is_there(f, i) ? reward_of(&f->cluster.functions[i], good[i]) : 0;
 
-        for (int i = 0; i < n_agents(f); i++)
-                ret[i] = (ActordStep){ .reward = reward_of(&f->cluster.functions[i], good[i]) };
+                ret[i] = (ActordStep){ .reward = reward };
+        }
+        if (f->stay > 0)
+                come_and_go(f, random);
+        faas_observe(f, ret_observation);
         return 0;
 }
 
@@ -551,4 +577,5 @@ const ActordEnv faas_env = {
         .set_state = faas_set_state,
         .draw = faas_draw,
         .metrics = faas_metrics,
+        .active = faas_active,
 };

@@ -87,7 +87,8 @@ static bool same(const Stage *a, const Stage *b) {
                 if (memcmp((const void *) &a->steps[i], (const void *) &b->steps[i],
                                     offsetof(ActordStep, reserved)) != 0)
                         return false;
-        return memcmp((const void *) a->metrics, (const void *) b->metrics, sizeof(a->metrics)) == 0 &&
+        return memcmp(a->active, b->active, sizeof(a->active)) == 0 &&
+               memcmp((const void *) a->metrics, (const void *) b->metrics, sizeof(a->metrics)) == 0 &&
                memcmp(a->observation.memory, b->observation.memory, a->observation.bytes) == 0;
 }
 
@@ -220,6 +221,8 @@ static int check_result_of(Point *p, const ActordStep *step, uint64_t t) {
 static int check_result(Point *p, const Stage *stage, uint64_t t) {
         const ActordStep *first = stage->steps;
 
+        if (stage->active_wrong)
+                return found(p, TRIAL_FINDING_ACTIVE, (int64_t) t);
         for (uint32_t a = 0; a < p->said.spec.n_agents; a++) {
                 int r = check_result_of(p, &stage->steps[a], t);
 

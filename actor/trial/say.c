@@ -47,8 +47,8 @@ bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret) 
                 fault(trial, FAULT_SPEC, field);
                 return false;
         }
-        if (!env_has_metrics(env, &ret->spec)) {
-                fault(trial, FAULT_SPEC, SPEC_FIELD_METRICS);
+        if (env_lacks(env, &ret->spec) != SPEC_FIELD_NONE) {
+                fault(trial, FAULT_SPEC, env_lacks(env, &ret->spec));
                 return false;
         }
         return true;

@@ -121,17 +121,28 @@ static void progress(Stage *stage) {
         atomic_store_explicit(&stage->page->progress, n + 1, memory_order_relaxed);
 }
 
+static int look_who_is_there(Stage *stage) {
+        int r = env_active(stage->env, stage->spec, stage->instance.memory, stage->active);
+
+        stage->active_wrong = r == -EPROTO;
+        return r == -EPROTO ? 0 : r;
+}
+
 int stage_reset(Stage *stage) {
         ActordRandom random;
+        int r;
 
         progress(stage);
         stage->episode++;
         stage->elapsed_steps = 0;
         random_begin(&random, stage->settings->seed, RANDOM_RESET, 0, stage->episode, 0);
-        return stage->env->reset(stage->instance.memory, &random, stage->observation.memory);
+        r = stage->env->reset(stage->instance.memory, &random, stage->observation.memory);
+        return r < 0 ? r : look_who_is_there(stage);
 }
 
 static void step_of_all(Stage *stage) {
+        for (uint32_t a = 0; a < stage->spec->n_agents; a++)
+                stage->steps[a].reward = stage->active[a] ? stage->steps[a].reward : 0;
         stage->step = stage->steps[0];
         for (uint32_t a = 1; a < stage->spec->n_agents; a++)
                 stage->step.reward += stage->steps[a].reward;
@@ -144,12 +155,18 @@ int stage_step(Stage *stage) {
         int r;
 
         progress(stage);
+        r = look_who_is_there(stage); /* a snapshot may have been restored */
+        if (r < 0)
+                return r;
         random_begin(&random, stage->settings->seed, RANDOM_STEP, 0, n >> RANDOM_STEP_BITS,
                         (uint32_t) (n & RANDOM_STEP_MAX));
         r = stage->env->step(stage->instance.memory, stage->action, &random, stage->observation.memory,
                         stage->steps);
         step_of_all(stage);
         stage->elapsed_steps++;
+        if (r < 0)
+                return r;
+        r = look_who_is_there(stage);
         if (r < 0 || !stage_ended(stage))
                 return r;
         return env_metrics(stage->env, stage->spec, stage->instance.memory, stage->metrics);

@@ -26,6 +26,8 @@ typedef struct Stage {
         ActordStep step; /* the first agent's; its reward is the mean over all of them */
         ActordStep steps[ACTORD_AGENTS_MAX];
         double metrics[ACTORD_METRICS_MAX]; /* of the newest episode that ended */
+        uint8_t active[ACTORD_AGENTS_MAX];  /* which agents are there; others' rewards count as 0 */
+        bool active_wrong;                  /* none is there, or it is neither 0 nor 1 of one */
         bool initialised;
 } Stage;
 

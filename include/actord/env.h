@@ -16,7 +16,7 @@
  * An environment may have several agents (ABI 2), which act together and share one policy. Wherever a
  * function reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one
  * after another in the order of agents, each as the spec describes one. An episode begins and ends for all
- * of them at once. */
+ * of them at once. Within an episode agents may come and go: see active(). */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -29,7 +29,8 @@
 extern "C" {
 #endif
 
-/* 2 added agents and metrics; plugins that were compiled for 1 still load. */
+/* 2 added agents, who of them is there, what a shared critic reads, and metrics; plugins that were compiled
+ * for 1 still load. */
 #define ACTORD_ENV_ABI 2u
 #define ACTORD_ENV_ABI_OLDEST 1u
 
@@ -45,6 +46,7 @@ enum {
         /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
         ACTORD_ENV_STICKY = 1u << 0,
         ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
+        ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are there */
 };
 
 /* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices).
@@ -73,7 +75,10 @@ typedef struct ActordEnvSpec {
         uint32_t stack;
         /* ABI 2. The names of what metrics() gives at the end of an episode, as "latency_p99": a small
          * letter, then small letters, digits and "_"; each name once. */
-        uint32_t n_metrics, reserved;
+        uint32_t n_metrics;
+        /* ABI 2. How many numbers shared() writes; 0: there is none, and a centralised critic reads the
+         * observations of all agents. */
+        uint32_t n_shared;
         char metrics[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
 } ActordEnvSpec;
 
@@ -169,6 +174,19 @@ typedef struct ActordEnv {
          * the order of their names. NaN: this episode has no such figure; one beyond 3.4e38 (FLT_MAX) fails
          * the invocation. It changes nothing, and what it adds up over an episode is part of a snapshot. */
         int (*metrics)(const void *instance, double *ret);
+
+        /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), restore() and step(): in
+         * ret[n_agents] a 1 for each agent that is there in the present state, and acts in the next step,
+         * and a 0 for the others. One of them always is. It changes nothing, and is part of a snapshot.
+         * Of an agent that is not there no action is read, its reward counts as 0, and nothing is learned
+         * from it; its observation must lie within the bounds all the same. For an agent that goes, its own
+         * episode ends as if it had terminated. */
+        int (*active)(const void *instance, uint8_t *ret);
+
+        /* ABI 2; needed if the spec has n_shared above 0. Called after reset() and step(): in ret[n_shared]
+         * the state that all agents share, as a centralised critic should read it, behind an agent's own
+         * observation and within its bounds. It changes nothing. */
+        int (*shared)(const void *instance, float *ret);
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
@@ -179,7 +197,7 @@ static_assert(sizeof(ActordStatePart) == 32, "ABI");
 static_assert(sizeof(ActordView) == 48, "ABI");
 static_assert(sizeof(ActordShape) == 144, "ABI");
 static_assert(sizeof(ActordFrame) == 16, "ABI");
-static_assert(sizeof(ActordEnv) == 8 + 13 * sizeof(void *), "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 15 * sizeof(void *), "ABI");
 
 /* newer functions are optional: a plugin that lacks them still runs */
 #define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))

@@ -4,10 +4,15 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "include/slot.h"
 #include "lib/doubles.h"
+
+static bool is_there(const StepsIn *in, uint32_t row) {
+        return !in->active || in->active[row];
+}
 
 /* The step after a row: its value, and the number in `later` of the next row of the same episode. `final`
  * counts down the values of truncated episodes. */
@@ -22,7 +27,7 @@ static Next next_of(const StepsIn *in, uint32_t row, const float *later, uint32_
                 assert(*final > 0);
                 return (Next){ .value = (double) in->final_values[--*final] };
         }
-        if (in->ends[row] != END_NOT)
+        if (in->ends[row] != END_NOT || !is_there(in, next))
                 return (Next){};
         return (Next){
                 .value = (double) in->values[next],
@@ -43,7 +48,8 @@ void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, 
                 double value = (double) in->values[row];
                 double delta = (double) in->rewards[row] + in->gamma * next.value - value;
 
-                ret_advantage[row] = (float) (delta + in->gamma * lambda * next.later);
+                ret_advantage[row] =
+                                is_there(in, row) ? (float) (delta + in->gamma * lambda * next.later) : 0.0f;
                 ret_target[row] = (float) ((double) ret_advantage[row] + value);
         }
         assert(final == 0);
@@ -71,6 +77,8 @@ void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_adv
 
                 ret_target[row] = (float) (delta + in->gamma * c * next.later);
                 ret_advantage[row] = (float) (delta + in->gamma * rho * next.later);
+                if (!is_there(in, row))
+                        ret_target[row] = ret_advantage[row] = 0.0f;
         }
         assert(final == 0);
 

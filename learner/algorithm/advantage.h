@@ -14,6 +14,9 @@ typedef struct StepsIn {
         const float *final_values; /* of truncated episodes, in (step, env) order */
         uint32_t n_finals;
         double gamma;
+        /* [steps + 1][envs]: 0 where an agent is not there. An agent that goes gets no more rewards; rows
+         * without one have an advantage of 0. NULL: all are there */
+        const uint8_t *active;
 } StepsIn;
 
 /* "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (Schulman et al.). Both

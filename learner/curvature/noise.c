@@ -30,14 +30,15 @@ static Rows rows_by_environment(Runtime *rt) {
 
         for (uint32_t e = 0; e < b->envs; e++)
                 for (uint32_t t = 0; t < b->steps; t++)
-                        b->order[k++] = t * b->envs + e;
+                        if (batch_active(b, (size_t) t * b->envs + e))
+                                b->order[k++] = t * b->envs + e;
         return (Rows){ .order = b->order, .n = k };
 }
 
 double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
         bool alone = rt->n_actors == 1;
         Rows all = alone ? rows_by_environment(rt) : runtime_rows(rt);
-        uint32_t share = alone ? all.n / PARTS_ALONE : rt->batch->step_rows;
+        uint32_t share = all.n / (alone ? PARTS_ALONE : rt->n_actors);
         uint32_t n = alone ? PARTS_ALONE : rt->settings->n_noise_actors;
         double sums[SUMS_MAX], small = 0.0, big = 0.0;
 

@@ -26,6 +26,7 @@ Batch *batch_free(Batch *batch) {
         free(batch->rewards);
         free(batch->scaled);
         free(batch->ends);
+        free(batch->active);
         free(batch->metrics);
         free(batch->behaviour_log_probability);
         free(batch->log_probability);
@@ -55,6 +56,11 @@ static int batch_allocate(Batch *b) {
         b->rewards = calloc(n, sizeof(double));
         b->scaled = calloc(n, sizeof(float));
         b->ends = calloc(n, sizeof(uint8_t));
+        if (b->come_and_go) {
+                b->active = calloc(n, sizeof(uint8_t));
+                if (!b->active)
+                        return -ENOMEM;
+        }
         b->metrics = calloc(
                         b->n_metrics > 0 ? n : 1, sizeof(double) * (b->n_metrics > 0 ? b->n_metrics : 1));
         b->behaviour_log_probability = calloc(n, sizeof(float));
@@ -103,6 +109,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         b->act = shape->act;
         b->images = shape->images;
         b->n_metrics = shape->n_metrics;
+        b->come_and_go = shape->come_and_go;
         b->step_rows = (uint32_t) step_rows;
         b->next_rows = (uint32_t) (step_rows + shape->envs);
         b->block_rows = (uint32_t) block_rows;
@@ -142,6 +149,7 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
                                         .act = page->network.act,
                                         .images = page->network.pixels,
                                         .n_metrics = (uint32_t) l->n_metrics,
+                                        .come_and_go = l->active_at > 0,
                                         .frames = page->network.pixels ? (uint32_t) l->frames : 1,
                                         .finals_max = (uint32_t) l->finals_max,
                         },

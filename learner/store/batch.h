@@ -7,6 +7,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ typedef struct Batch {
          * of it */
         uint32_t frames;
         uint32_t n_metrics;    /* of an episode */
+        uint32_t come_and_go;  /* `active` is there */
         uint32_t block_frames; /* of one rollout: K - 1 rows of what was seen before, then its block */
         size_t n_rows;
 
@@ -37,7 +39,8 @@ typedef struct Batch {
         double *rewards;     /* raw */
         float *scaled;       /* rewards as learned from */
         uint8_t *ends;       /* EndKind */
-        double *metrics;     /* [n_rows][n_metrics]: of the episode that ended there */
+        uint8_t *active; /* 0: of an agent that is not there, from which nothing is learned; NULL: all are */
+        double *metrics; /* [n_rows][n_metrics]: of the episode that ended there */
         float *behaviour_log_probability; /* what the actor said */
         float *log_probability, *value;   /* recomputed by the learner */
         float *advantage, *target;
@@ -77,6 +80,11 @@ static inline void *batch_observation(const Batch *batch, size_t row) {
 /* How many bytes of `pixels`, or numbers of `observations`, n blocks have. */
 static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_blocks) {
         return (size_t) n_blocks * batch->block_frames * batch_frame_numbers(batch);
+}
+
+/* Whether something is learned from this row. */
+static inline bool batch_active(const Batch *batch, size_t row) {
+        return !batch->active || batch->active[row];
 }
 
 /* The K frames of a row's image, the oldest first. */

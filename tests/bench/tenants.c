@@ -5,10 +5,10 @@
  *     tenants FILE [Section.Key=VALUE]... [--play NAME EPISODES [Section.Key=VALUE]...]...
  *     tenants --decide N-AGENTS N-DECISIONS FILE [Section.Key=VALUE]...
  *
- * Of each --play, whose words come after the job's: percentiles of the latency that requests saw, in seconds,
- * of all agents and of the first eight, with the play's mean return and steps that broke the objective. A
- * play named rule-... is that of the rule by which the other functions of faas scale themselves. Job.Seed= of
- * a play is that of its episodes: two plays with one seed have the same requests.
+ * Of each --play, whose words come after the job's: percentiles of the latency that requests saw, in
+ * seconds, of all agents and of the first eight, with the play's mean return and steps that broke the
+ * objective. A play named rule-... is that of the rule by which the other functions of faas scale
+ * themselves. Job.Seed= of a play is that of its episodes: two plays with one seed have the same requests.
  * --decide: nothing is trained; an untrained policy decides so often, for so many agents, in a process that
  * does little else, so that its instructions can be counted.
  */
@@ -200,9 +200,11 @@ static void decide(int argc, char *argv[]) {
         ActordEnvSpec spec = {};
         const ActordEnv *env;
         g_autofree float *own = NULL, *joined = NULL, *parameters = NULL;
+        uint8_t there[ACTORD_AGENTS_MAX];
         g_autofree int32_t *actions = NULL;
         g_autofree void *bank = NULL;
         Forward *forward;
+        CompanyIn in;
 
         settings_of(argv + 2, argc - 2, NULL, 0, &settings);
         env = bench_environment(&settings);
@@ -217,8 +219,10 @@ static void decide(int argc, char *argv[]) {
         joined = g_new0(float, n_agents *space_numbers(&page.spec.observation));
         parameters = g_new0(float, forward_parameters(&page.network));
         actions = g_new0(int32_t, n_agents);
+        memset(there, 1, sizeof(there));
+        in = (CompanyIn){ .own = own, .actions = actions, .active = there, .acted = there };
         for (uint32_t i = 0; i < n_decisions; i += n_agents) {
-                company_join(&settings, &page, own, actions, joined);
+                company_join(&settings, &page, &in, joined);
                 for (uint32_t a = 0; a < n_agents; a++) {
                         forward_row(forward, joined + a * space_numbers(&page.spec.observation), parameters,
                                         NULL);

@@ -162,6 +162,10 @@ def verdict(low, high, bar, at_most):
     return "met" if within else "missed" if beyond else "uncertain"
 
 
+def label(arm):
+    return arm if arm == BLIND else f"{arm} in company"
+
+
 def asked():
     """(test, ratio, bar, whether the bar is an upper one), of each node."""
     alone = values(ALONE, NODES[0], "alone")
@@ -169,11 +173,11 @@ def asked():
         company = {arm: values(arm, cores, "company") for arm in JOBS}
         yield f"1. S-RL in company / alone, {cores} cores", ratio(company[ALONE], alone, True), 1, False
         for arm in (MEAN, CENTRAL, BLIND):
-            yield f"2. {arm} in company / S-RL alone, {cores} cores", ratio(company[arm], alone, False), 1.092, True
+            yield f"2. {label(arm)} / S-RL alone, {cores} cores", ratio(company[arm], alone, False), 1.092, True
         for arm in (MEAN, CENTRAL, BLIND):
-            yield f"3. S-RL in company / {arm}, {cores} cores", ratio(company[ALONE], company[arm], False), 1, False
+            yield f"3. S-RL in company / {label(arm)}, {cores} cores", ratio(company[ALONE], company[arm], False), 1, False
         for arm in (MEAN, BLIND):
-            yield f"4. {arm}, the eight with a ninth / without, {cores} cores", ratio(values(arm, cores, "ninth", "first"), company[arm], True), 1.1, True
+            yield f"4. {label(arm)}, the eight with a ninth / without, {cores} cores", ratio(values(arm, cores, "ninth", "first"), company[arm], True), 1.1, True
 
 
 def tests():

@@ -12,6 +12,10 @@ enum { HORIZON = 20 };
 typedef struct Agents {
         double n, apart; /* apart: agents say different ends */
         double others;   /* an agent is paid for naming the next agent's sign, which its observation lacks */
+        double come;     /* agents come and go by turns */
+        double garbage;  /* what an absent agent shows, and is paid, is nonsense */
+        double empty;    /* at times no agent is there */
+        double n_steps;
         double sums[ACTORD_AGENTS_MAX];
         float signs[ACTORD_AGENTS_MAX];
 } Agents;
@@ -25,6 +29,12 @@ static int parse(const ActordOption *options, uint32_t n, Agents *ret) {
                         ret->apart = atof(options[i].value);
                 else if (strcmp(options[i].key, "Others") == 0)
                         ret->others = atof(options[i].value);
+                else if (strcmp(options[i].key, "Come") == 0)
+                        ret->come = atof(options[i].value);
+                else if (strcmp(options[i].key, "Garbage") == 0)
+                        ret->garbage = atof(options[i].value);
+                else if (strcmp(options[i].key, "Empty") == 0)
+                        ret->empty = atof(options[i].value);
                 else
                         return -EINVAL;
         return 0;
@@ -48,6 +58,7 @@ static int agents_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 .solved_return = NAN,
                 .instance_bytes = sizeof(Agents),
                 .snapshot_bytes = sizeof(Agents),
+                .flags = a.come > 0 ? ACTORD_ENV_COME_AND_GO : 0,
                 .n_metrics = 2,
                 .metrics = { "mean", "spread" },
         };
@@ -58,11 +69,22 @@ static int agents_init(void *instance, const ActordOption *options, uint32_t n_o
         return parse(options, n_options, instance);
 }
 
+/* Each agent but the last is away for four of twelve steps. */
+static int is_there(const Agents *a, int i) {
+        if (a->empty > 0 && a->n_steps >= 5)
+                return 0;
+        return a->come <= 0 || i == (int) a->n - 1 || ((int) a->n_steps / 4 + i) % 3 != 0;
+}
+
 static void show(Agents *a, ActordRandom *random, float *ret_observation) {
         for (int i = 0; i < (int) a->n; i++) {
                 a->signs[i] = actord_random_u32(random) & 1 ? 1 : -1;
                 ret_observation[2 * i] = a->signs[i];
                 ret_observation[2 * i + 1] = (float) i / ACTORD_AGENTS_MAX;
+                if (!is_there(a, i)) {
+                        ret_observation[2 * i] = a->garbage > 0 ? (float) cos(a->n_steps) : 0;
+                        ret_observation[2 * i + 1] = a->garbage > 0 ? (float) sin(a->n_steps) : 0;
+                }
         }
 }
 
@@ -70,6 +92,7 @@ static int agents_reset(void *instance, ActordRandom *random, void *ret_observat
         Agents *a = instance;
 
         memset(a->sums, 0, sizeof(a->sums));
+        a->n_steps = 0;
         show(a, random, ret_observation);
         return 0;
 }
@@ -85,11 +108,22 @@ static int agents_step(void *instance, const void *action, ActordRandom *random,
                 int named = a->others > 0 ? (i + 1) % (int) a->n : i;
 
                 ret[i] = (ActordStep){ .reward = choices[i] == (a->signs[named] > 0), .terminated = ends };
+                if (!is_there(a, i))
+                        ret[i].reward = a->garbage > 0;
                 if (a->apart > 0 && i > 0)
                         ret[i].terminated = !ends;
-                a->sums[i] += ret[i].reward;
+                a->sums[i] += is_there(a, i) ? ret[i].reward : 0;
         }
+        a->n_steps++;
         show(a, random, ret_observation);
+        return 0;
+}
+
+static int agents_active(const void *instance, uint8_t *ret) {
+        const Agents *a = instance;
+
+        for (int i = 0; i < (int) a->n; i++)
+                ret[i] = (uint8_t) is_there(a, i);
         return 0;
 }
 
@@ -134,4 +168,5 @@ const ActordEnv actord_env = {
         .restore = agents_restore,
         .close = agents_close,
         .metrics = agents_metrics,
+        .active = agents_active,
 };

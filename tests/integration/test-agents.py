@@ -155,6 +155,42 @@ def centralised():
     assert r.status != 0 and "SharedNetwork=" in r.err + r.out, (r.status, r.err, r.out)
 
 
+@story("nothing is learned from agents that are not there, whatever they show and are paid; the others learn as before, whatever is killed")
+def come_and_go():
+    normal = ("Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes")
+    for algorithm in "ppo", "simppo", "a2c", "impala":
+        words = (f"Job.Algorithm={algorithm}", "Environment.Come=1", "Job.StopSteps=3072", *normal)
+        clean, garbage = train(*words), train(*words, "Environment.Garbage=1")
+        equal(garbage.policy_sha256, clean.policy_sha256, f"{algorithm}: policies, with nonsense from absent agents and without")
+    killer = Killer("actord-actor", low=0.01, high=0.05)
+    calm = train("Environment.Come=1", "Environment.Garbage=1")
+    assert train("Environment.Garbage=1").policy_sha256 != calm.policy_sha256, "agents come and go"
+    rows = rounds(calm)
+    share = [row["return_round"] / row["episode_steps"] for row in rows]
+    assert share[-1] > share[0] + 0.1, share
+    for row in rows:
+        close(row["metric_mean"], row["return_round"])
+        close(row["evaluation_metric_mean"], row["evaluation_mean"])
+    for how, kw in [((), {"during": killer}), (("Actor.Processes=1", "Learner.Threads=2"), {}), (("Distribution.Policy=central",), {})]:
+        equal(train("Environment.Come=1", "Environment.Garbage=1", *how, **kw).policy_sha256, calm.policy_sha256, f"{how} with {len(killer.killed)} kills")
+    many = [run(conf("faas:7", "many"), "Job.Algorithm=simppo", "Environment.Agents=6", "Environment.Stay=10", "Job.StopSteps=1536", *how).policy_sha256
+            for how in ((), ("Distribution.Policy=fused",))]
+    equal(many[0], many[1], "six functions that come and go, in processes of their own and in the learner's")
+
+
+@story("what agents that come and go may not do is refused with words: an algorithm that keeps steps, a table without active(), a step without agents")
+def absent_refused():
+    r = ctl("verify", conf("faas:3", "absent"), "--set", "Job.Algorithm=dqn", "--set", "Environment.Agents=2", "--set", "Environment.Stay=9")
+    assert r.status != 0 and "agents come and go" in r.err + r.out and "simppo or mappo would work" in r.err + r.out, (r.status, r.err, r.out)
+    so = shared_library(SOURCE)
+    equal(ctl("env", "check", so, "--set", "Come=1", "--set", "Garbage=1").status, 0, "a check of agents that come and go")
+    equal(ctl("env", "check", "faas:7", "--set", "Agents=8", "--set", "Stay=5").status, 0, "a check of eight functions that come and go")
+    r = ctl("env", "check", so, "--set", "Come=1", "--set", "Empty=1")
+    assert r.status == 1 and "active() says after step 4 that no agent is there" in r.out, r.out
+    r = train("Environment.Come=1", "Environment.Empty=1", "Actor.Retries=1", ok=False)
+    assert r.state == "failed" and "environment" in r.fault, (r.state, r.fault)
+
+
 @story("a policy of simppo has one shape among any number of agents, also trained alone; images are refused with a reason")
 def scales():
     sets = ("Job.Algorithm=simppo", "Environment.Neighbours=0", "Actor.EnvsPerActor=2", "Job.StopSteps=1024", "Actor.RolloutSteps=128")

@@ -3,6 +3,7 @@
  * episode's end. */
 #include <glib.h>
 #include <math.h>
+#include <string.h>
 
 #include "include/slot.h"
 #include "learner/algorithm/advantage.h"
@@ -61,6 +62,33 @@ static void test_definition(void) {
         }
 }
 
+/* An agent that goes gets no more, as if it had terminated; what lies in rows without it changes nothing. */
+static void test_absent(void) {
+        enum { N = 6 };
+        uint8_t ends[N] = {}, active[N + 1] = { 1, 1, 0, 0, 1, 1, 1 }, ended[N] = {};
+        float rewards[N] = { 1, 2, 50, 50, 3, 4 }, values[N + 1] = { 0.5f, 1, 99, 99, 2, 3, 4 };
+        float advantage[N], target[N], of_ended[N], unused[N];
+        StepsIn in = { N, 1, rewards, ends, values, NULL, 0, 0.9, active };
+        StepsIn out = { N, 1, rewards, ended, values, NULL, 0, 0.9, NULL };
+        VtraceIn policies = {
+                .log_probability = unused, .behaviour_log_probability = unused, .rho_bar = 1, .c_bar = 1
+        };
+
+        memset(unused, 0, sizeof(unused));
+        ended[1] = END_TERMINATED;
+        for (int vtrace = 0; vtrace <= 1; vtrace++) {
+                if (vtrace) {
+                        vtrace_estimate(&in, &policies, advantage, target);
+                        vtrace_estimate(&out, &policies, of_ended, target);
+                } else {
+                        advantage_estimate(&in, 0.8, advantage, target);
+                        advantage_estimate(&out, 0.8, of_ended, target);
+                }
+                for (unsigned i = 0; i < N; i++)
+                        g_assert_cmpfloat((double) advantage[i], ==, active[i] ? (double) of_ended[i] : 0);
+        }
+}
+
 /* One step, worth 1, and a value of 10 behind it: truncation counts on it, termination does not. */
 static void test_bootstrap(void) {
         static const double expected[] = {
@@ -78,6 +106,7 @@ static void test_bootstrap(void) {
 
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/advantage/absent", test_absent);
         g_test_add_func("/advantage/definition", test_definition);
         g_test_add_func("/advantage/bootstrap", test_bootstrap);
         return g_test_run();

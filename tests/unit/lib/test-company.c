@@ -17,6 +17,18 @@ static ActordEnvSpec spec_make(uint32_t n_agents) {
 static const JobSettings simppo = { .algorithm = ALGORITHM_SIMPPO }, ppo = { .algorithm = ALGORITHM_PPO },
                          mappo = { .algorithm = ALGORITHM_MAPPO };
 
+/* All are there, unless `active` says otherwise. */
+static void join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
+                const uint8_t *active, const uint8_t *acted, float *ret) {
+        uint8_t all[ACTORD_AGENTS_MAX];
+        CompanyIn in = { .own = own, .actions = actions, .active = all, .acted = all };
+
+        memset(all, 1, sizeof(all));
+        in.active = active ? active : all;
+        in.acted = acted ? acted : all;
+        company_join(settings, page, &in, ret);
+}
+
 static JobPage page_make(const ActordEnvSpec *spec) {
         JobPage page = { .n_own = 2 };
 
@@ -34,11 +46,11 @@ static void test_means(void) {
         float joined[3 * 7];
 
         g_assert_cmpuint(page.spec.observation.shape[0], ==, 7);
-        company_join(&simppo, &page, own, choices, joined);
+        join(&simppo, &page, own, choices, NULL, NULL, joined);
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 
         /* In the first step no agent has acted. */
-        company_join(&simppo, &page, own, NULL, joined);
+        join(&simppo, &page, own, NULL, NULL, NULL, joined);
         for (int a = 0; a < 3; a++) {
                 g_assert_cmpmem(joined + 7 * a, 4 * sizeof(float), expected + 7 * a, 4 * sizeof(float));
                 for (int k = 4; k < 7; k++)
@@ -56,7 +68,38 @@ static void test_all(void) {
         g_assert_cmpint(company_spec(&mappo, &spec, &page.spec), ==, 0);
         g_assert_cmpuint(page.spec.observation.shape[0], ==, 6);
         g_assert_cmpfloat(page.spec.observation.high, ==, 4);
-        company_join(&mappo, &page, own, NULL, joined);
+        join(&mappo, &page, own, NULL, NULL, NULL, joined);
+        g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
+}
+
+/* The second of three has gone, and the third has just come: it has taken no action yet. */
+static void test_absent(void) {
+        static const float own[] = { 1, 2, -1, 4, 3, 0 };
+        static const int32_t choices[] = { 0, 2, 2 };
+        static const uint8_t active[] = { 1, 0, 1 }, acted[] = { 1, 1, 0 };
+        static const float expected[] = { 1, 2, 3, 0, 0, 0, 0, -1, 4, 2, 1, 1, 0, 0, 3, 0, 1, 2, 1, 0, 0 };
+        ActordEnvSpec spec = spec_make(3);
+        JobPage page = page_make(&spec);
+        float joined[3 * 7];
+
+        join(&simppo, &page, own, choices, active, acted, joined);
+        g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
+}
+
+/* What all share takes the place of the others' observations, whatever the number of agents. */
+static void test_shared(void) {
+        static const float own[] = { 1, 2, -1, 4 }, shared[] = { 0, 3, 4 };
+        static const float expected[] = { 1, 2, 0, 3, 4, -1, 4, 0, 3, 4 };
+        static const uint8_t all[] = { 1, 1 };
+        CompanyIn in = { .own = own, .shared = shared, .active = all, .acted = all };
+        ActordEnvSpec spec = spec_make(2);
+        JobPage page = { .n_own = 2 };
+        float joined[10];
+
+        spec.n_shared = 3;
+        g_assert_cmpint(company_spec(&mappo, &spec, &page.spec), ==, 0);
+        g_assert_cmpuint(page.spec.observation.shape[0], ==, 5);
+        company_join(&mappo, &page, &in, joined);
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
@@ -67,7 +110,7 @@ static void test_alone(void) {
         JobPage page = page_make(&spec);
         float joined[7];
 
-        company_join(&simppo, &page, own, &choice, joined);
+        join(&simppo, &page, own, &choice, NULL, NULL, joined);
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
@@ -81,7 +124,7 @@ static void test_continuous(void) {
         page = page_make(&spec);
         g_assert_cmpfloat(page.spec.observation.low, ==, -2);
         g_assert_cmpfloat(page.spec.observation.high, ==, 5);
-        company_join(&simppo, &page, own, actions, joined);
+        join(&simppo, &page, own, actions, NULL, NULL, joined);
         g_assert_cmpfloat((double) joined[4], ==, 5);
         g_assert_cmpfloat((double) joined[9], ==, -2);
 }
@@ -99,7 +142,7 @@ static void test_many(void) {
                         own[k] = i % 2 ? 4 : (float) g_test_rand_double_range(-1, 4);
                 for (size_t a = 0; a < G_N_ELEMENTS(choices); a++)
                         choices[a] = g_test_rand_int_range(0, 3);
-                company_join(&simppo, &page, own, choices, joined);
+                join(&simppo, &page, own, choices, NULL, NULL, joined);
                 for (size_t k = 0; k < G_N_ELEMENTS(joined); k++) {
                         g_assert_cmpfloat((double) joined[k], >=, -1);
                         g_assert_cmpfloat((double) joined[k], <=, 4);
@@ -126,6 +169,8 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/company/means", test_means);
         g_test_add_func("/company/all", test_all);
+        g_test_add_func("/company/absent", test_absent);
+        g_test_add_func("/company/shared", test_shared);
         g_test_add_func("/company/alone", test_alone);
         g_test_add_func("/company/continuous", test_continuous);
         g_test_add_func("/company/many", test_many);

@@ -87,7 +87,7 @@ static void test_spec(void) {
         REFUSED(INSTANCE, spec.instance_bytes = INSTANCE_BYTES_MAX + 1);
         REFUSED(SNAPSHOT, spec.snapshot_bytes = SNAPSHOT_BYTES_MAX + 1);
         REFUSED(SNAPSHOT, spec.flags = ACTORD_ENV_STICKY);
-        REFUSED(FLAGS, spec.flags = 1u << 2);
+        REFUSED(FLAGS, spec.flags = 1u << 3);
         REFUSED(STACK, spec.stack = 1);
         REFUSED(METRICS, spec.n_metrics = 1);
         REFUSED(METRICS, spec.n_metrics = ACTORD_METRICS_MAX + 1);
