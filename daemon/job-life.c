@@ -68,8 +68,7 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* In run mode the caller's standard error; otherwise the job's own journal stream (Launch.journal), or the
- * standard error of this daemon. */
+/* The caller's standard error in run mode; else the job's own journal stream, or this daemon's. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
@@ -98,6 +97,7 @@ static void fill_launch(Job *job, Launch *launch) {
                 .journal = context->mode != DAEMON_RUN && context->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
+                .cluster = job->row.purpose == LAUNCH_TRAIN && settings_has_nodes(&job->settings),
                 .owner = job->answer.owner,
                 .submitter = job->row.uid,
                 .alone_usec = context->config.orphan_timeout_usec,

@@ -148,6 +148,10 @@ VALUE_IS(CPULearnerNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LEARNER))
 VALUE_IS(CPUControlNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_CONTROL))
 VALUE_IS(CPUStartupNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_STARTUP))
 VALUE_IS(CPULostNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LOST))
+VALUE_IS(CPUNodesNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_NODES))
+VALUE_IS(NodesMax, job->progress.nodes.n_max)
+VALUE_IS(NodesLost, job->progress.nodes.n_lost)
+VALUE_IS(NodesNSec, job->progress.nodes.allocated_nsec)
 VALUE_IS(CPUScopeNSec, progress_scope_cpu_nsec(&job->progress))
 VALUE_IS(LivesUnmetered, job->progress.n_lives_unmetered)
 VALUE_IS(InvocationsTotal, job->progress.usage.n_invocations)
@@ -206,6 +210,10 @@ VALUE(PolicySHA256) {
         for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
                 (void) snprintf(scratch->text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
         return scratch->text;
+}
+
+VALUE(Nodes) {
+        return scratch->words = node_list_words(&job->progress.nodes);
 }
 
 VALUE(MetricNames) {

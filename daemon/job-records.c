@@ -189,6 +189,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_POOL:
         case RECORD_LOST:
         case RECORD_METRIC:
+        case RECORD_NODE:
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }

@@ -301,9 +301,12 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 p->life = record->life;
                 p->started = p->ended = p->lost = p->has_policy = false;
                 p->life_cpu_nsec = 0;
+                node_list_clear(&p->nodes);
                 round_clear(p);
         }
-        p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
+        /* What an actor used on a node is not in the cgroup that the claims are compared with. */
+        if (record->node == 0)
+                p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
         usage_add(&p->usage, sheet, settings, record);
         distribution_measure(&p->distribution, settings, record);
         estimates_add(&p->estimates, sheet, settings, record);
@@ -339,6 +342,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 break;
         case RECORD_ENDED: add_ended(p, record); break;
         case RECORD_METRIC: add_metric(p, record); break;
+        case RECORD_NODE: node_list_add(&p->nodes, record); break;
         case RECORD_LOST: add_lost(p, sheet, settings, record); break;
         case RECORD_WORKER:
         case RECORD_POOL: break;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/distribution.h"
+#include "daemon/node-list.h"
 #include "daemon/bill/estimate.h"
 #include "daemon/bill/price.h"
 #include "daemon/scheduler/scheduler.h"
@@ -88,6 +89,8 @@ typedef struct Progress {
         bool has_policy;
         uint64_t scope_cpu_nsec; /* of all lives that are over */
         bool scope_unknown;      /* of one at least */
+
+        NodeList nodes; /* of a cluster */
 
         uint64_t n_faults;
         ProgressFault faults[PROGRESS_FAULTS_KEPT]; /* fault i lies at i % kept */

@@ -198,6 +198,13 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                 return sd_bus_error_set(
                                 error, SD_BUS_ERROR_INVALID_ARGS, "A verification brings no checkpoint.");
 
+        if (settings_has_nodes(&s->settings) && manager->context.mode == DAEMON_SYSTEM)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [Distribution] Cluster=%s: the cluster must see its user, and this "
+                                "is the system's service: take `actorctl run`, or your own daemon with "
+                                "`actorctl --user submit`.",
+                                s->file_name, settings_locate(s->text, "Distribution", "Cluster"),
+                                choice_cluster_to_string(s->settings.cluster));
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)
                 return sd_bus_error_setf(error, BUS_ERROR(SandboxRefused),
                                 "%s: [Actor] Sandbox=none is for root alone: your actors would run with "

@@ -22,10 +22,10 @@
 #define PROGRESS_NUMBERS(X)                                                                        \
         X(life) X(round) X(learner_emulated_nsec) X(checkpoint_life) X(target_steps)               \
         X(target_wall_nsec) X(evaluation_life) X(evaluation_round) X(n_evaluations)                \
-        X(scope_cpu_nsec)
+        X(scope_cpu_nsec) X(nodes.allocated_nsec)
 #define PROGRESS_SMALL_NUMBERS(X)                                                                  \
         X(n_actors) X(n_metrics) X(level) X(limits_missing) X(n_lives_unmetered)                   \
-        X(end) X(end_fault) X(end_actor)
+        X(end) X(end_fault) X(end_actor) X(nodes.n_max) X(nodes.n_lost)
 #define PROGRESS_REALS(X) X(evaluation_mean) X(evaluation_squares) X(evaluation_sd)
 #define PROGRESS_FLAGS(X) X(started) X(ended) X(lost) X(scope_unknown) X(target_reached)
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)

@@ -11,7 +11,8 @@
  * counts in the paper total (execution only, as MinionsRL, Nitro and Stellaris count), FULL in the full
  * one alone. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: what is written before the
  * unit of what is kept and not used. A new kind is a row here and the place in price.c that books records
- * under it. LOST is of lives that were killed; FLEET is of servers, whatever ran on them. */
+ * under it. LOST is of lives that were killed; FLEET is of servers, whatever ran on them; NODES of a
+ * cluster's allocations, in place of all that actors did there. */
 #define CHARGES(X)                                                                     \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \
@@ -22,5 +23,6 @@
         X(REQUESTS,          "requests",          FULL,  TRAINING,   CONTROL, "idle ") \
         X(EVALUATION,        "evaluation",        FULL,  EVALUATION, ACTORS,  "idle ") \
         X(CONTROL,           "control",           FULL,  TRAINING,   CONTROL, "idle ") \
-        X(FLEET,             "fleet",             PAPER, TRAINING,   CONTROL, "idle ")
+        X(FLEET,             "fleet",             PAPER, TRAINING,   CONTROL, "idle ") \
+        X(NODES,             "nodes",             PAPER, TRAINING,   NODES,   "idle ")
 /* clang-format on */

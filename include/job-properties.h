@@ -59,12 +59,17 @@
         X(t, CPUControlNSec, cpu_control_nsec, ROUND)              \
         X(t, CPUStartupNSec, cpu_startup_nsec, ROUND)              \
         X(t, CPULostNSec, cpu_lost_nsec, ROUND)                    \
+        X(t, CPUNodesNSec, cpu_nodes_nsec, ROUND)                  \
         X(t, CPUScopeNSec, cpu_scope_nsec, ROUND)                  \
         X(u, LivesUnmetered, n_lives_unmetered, ROUND)             \
         X(t, InvocationsTotal, n_invocations, ROUND)               \
         X(t, InvocationsCold, n_cold, ROUND)                       \
         X(t, InvocationsWarm, n_warm, ROUND)                       \
         X(t, InvocationsRetried, n_retried, ROUND)                 \
+        X(as, Nodes, nodes, ROUND)                                 \
+        X(u, NodesMax, n_nodes_max, ROUND)                         \
+        X(u, NodesLost, n_nodes_lost, ROUND)                       \
+        X(t, NodesNSec, nodes_nsec, ROUND)                         \
         X(d, EvaluationMean, evaluation_mean, ROUND)               \
         X(d, EvaluationDeviation, evaluation_deviation, ROUND)     \
         X(t, EvaluationEpisodes, n_evaluation_episodes, ROUND)     \

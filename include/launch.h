@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define LAUNCH_ABI 4u
+#define LAUNCH_ABI 5u
 #define LAUNCH_MOUNTS_MAX 32u
 
 /* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside,
@@ -72,6 +72,9 @@ typedef enum LaunchPurpose {
         /* no job: actorctl tries an environment (include/trial.h). There is no daemon, no cgroup and no
          * manager, so a spawner of the system refuses it */
         LAUNCH_TRIAL,
+        /* no job of its own: actors of a job whose rounds another host conducts. LAUNCH_FD_SOCKET is the
+         * stream to that host (include/cluster.h); a spawner of the system refuses it */
+        LAUNCH_NODE,
         /* a life is over: report what its cgroup counted. The answer stays the same, so that a new daemon
          * can ask again for one that a killed daemon missed. SETTLE and REMOVE bring no descriptors and
          * start nothing; job, manager, owner and exit_with_daemon are as they were at the launch */
@@ -110,6 +113,8 @@ typedef struct Launch {
         uint64_t resume_round;                  /* the checkpoint's round; 0: from the beginning */
         uint64_t n_episodes;                    /* EVALUATE */
         uint32_t n_mounts;
+        /* 1: actord-cluster is started beside the invoker, for nodes; never by a spawner of the system */
+        uint32_t cluster;
         /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
          * its own share of the journal and not the daemon's. If that fails, the descriptor is used */
         uint32_t journal;
@@ -117,6 +122,7 @@ typedef struct Launch {
         uint32_t owner;
         /* whose job it is: launches that hang are counted for each user */
         uint32_t submitter;
+        uint32_t reserved;
         /* how long the invoker waits for a daemon that is gone, before it ends; 0: for ever. With
          * exit_with_daemon it does not wait */
         uint64_t alone_usec;
@@ -167,6 +173,7 @@ typedef enum InvokerFd {
         /* O_DIRECTORY: where the scopes of ActorScope=each lie; there when scope_each is above 0 in
          * Invoked */
         INVOKER_FD_SLICE,
+        INVOKER_FD_CLUSTER,     /* of launch.cluster: the socket of include/cluster.h */
         INVOKER_FD_MOUNTS = 16, /* detached mounts (open_tree), or plain descriptors at level process */
 } InvokerFd;
 

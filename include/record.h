@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "include/actord/env.h"
 
-#define RECORD_ABI 5u
+#define RECORD_ABI 6u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
@@ -46,6 +46,10 @@ typedef enum RecordKind {
         RECORD_LOST,
         /* after STARTED: the name of a metric of episodes, of number ordinal, from 0 */
         RECORD_METRIC,
+        /* what became of a node of the cluster: ordinal is its number, detail a ClusterEventKind. Of LOST
+         * and GONE, metered.emulated_nsec is how long it was allocated, metered.memory_reserved_bytes and
+         * n_cpus what, in the cluster's own accounts */
+        RECORD_NODE,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 
@@ -72,7 +76,8 @@ typedef enum RecordKind {
         X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")      \
         X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
         X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                       \
-        X(ACTIVE, "active", "wrote neither 0 nor 1 of an agent, or that no agent is there (row %d)")
+        X(ACTIVE, "active", "wrote neither 0 nor 1 of an agent, or that no agent is there (row %d)")    \
+        X(NODE, "node", "was on a node of the cluster that was lost (node %d)")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,
@@ -162,11 +167,16 @@ typedef struct Record {
         Metered metered;
         /* ROUND: duration of the whole round on the emulated clock */
         uint64_t emulated_round_nsec;
+        /* ROLLOUT, EVALUATION, WORKER, POOL: of the cluster, where the actor ran; its CPU time is not in
+         * the job's cgroup. 0: on this host */
+        uint32_t node;
+        uint32_t n_cpus;                        /* NODE */
         /* ENDED: the job's whole cgroup, for the books to balance; 0: not known */
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: durable exactly when its effect is */
         Statistics statistics;                  /* ROUND: the learner's, of the rollouts that it took */
-        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, ended by zeros */
+        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, ended by zeros;
+         * NODE: its host's name, or the reason of its state, cut and ended by a zero */
         uint8_t sha256[32];
 } Record;
 static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");

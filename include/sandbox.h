@@ -23,6 +23,8 @@ typedef enum SandboxStep {
 
 /* Exit statuses of an actor that got past its sandbox. */
 enum { EXIT_ENVIRONMENT_LOAD = 220, EXIT_ABORTED = 221, EXIT_LEARNER_SETUP = 222 };
+/* Of a relay (invoker/relay.h): its node has gone. */
+#define EXIT_NODE_LOST 227
 
 /* X(errno, exit status): of a learner that could not begin because of a limit of the host. */
 #define LEARNER_LIMITS(X) X(ENOMEM, 223) X(EAGAIN, 224) X(EMFILE, 225) X(EFBIG, 226)

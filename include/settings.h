@@ -18,7 +18,7 @@
 #include "include/actord/env.h"
 #include "include/schedulers.h"
 
-#define SETTINGS_ABI 3u
+#define SETTINGS_ABI 4u
 #define HIDDEN_LAYERS_MAX 8u
 #define REGULATED_STATE_MAX 6u          /* numbers of a state that a linear model describes */
 #define MATRIX_MAX 36u                  /* numbers of a matrix, row by row */
@@ -34,6 +34,7 @@
 #define JOB_TEXT_MAX (256u * 1024u)
 #define JOB_TAG_MAX 64u
 #define AMOUNTS_MAX 8u
+#define NODES_MAX 256u                  /* of a job at once */
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X)                                                                               \
@@ -46,6 +47,7 @@
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
 #define SANDBOX_CHOICES(X)                                                                        \
         X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
+#define CLUSTERS(X) X(NONE, "none") X(SLURM, "slurm")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
 #define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
@@ -60,6 +62,7 @@
 #define CHOICES(X)                      /* X(type, PREFIX, list) */ \
         X(algorithm, ALGORITHM, ALGORITHMS)                         \
         X(distribution, DISTRIBUTION, DISTRIBUTIONS)                \
+        X(cluster, CLUSTER, CLUSTERS)                               \
         X(scheduler, SCHEDULER, SCHEDULERS)                         \
         X(sandbox, SANDBOX_CHOICE, SANDBOX_CHOICES)                 \
         X(carry, CARRY, CARRIES)                                    \
@@ -84,6 +87,12 @@ enum Distribution_ {
         DISTRIBUTIONS(X)
 #undef X
         _DISTRIBUTION_MAX,
+};
+enum Cluster_ {
+#define X(name, word) CLUSTER_##name,
+        CLUSTERS(X)
+#undef X
+        _CLUSTER_MAX,
 };
 enum SandboxChoice_ {
 #define X(name, word) SANDBOX_CHOICE_##name,
@@ -175,6 +184,10 @@ enum KernelClass_ {
                 "where fragments run")                                                                      \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16,                                              \
                 "learner processes, under multi-learner and central")                                       \
+        X(Distribution, Cluster, choice_cluster, cluster, "none", 0, 0,                                     \
+                "slurm: actors that do not fit here run on nodes of a cluster")                             \
+        X(Distribution, Nodes, range, nodes, "0-1", 0, NODES_MAX,                                           \
+                "of the cluster at once: N, or N-M as rounds are worth them")                               \
         X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")            \
         X(Scaling, Actors, u32, n_actors, "1", 1, ACTORS_MAX, "actors of a round, under Policy=fixed")      \
         X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "never fewer")                         \
@@ -350,6 +363,12 @@ enum KernelClass_ {
                 "Clock=model: CPU time of one environment step, microseconds")                              \
         X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9,                                               \
                 "Clock=model: learner time of one row of a gradient, microseconds")                         \
+        X(Slurm, Partition, string, slurm_partition, "", 0, 0, "of the nodes; unset: Slurm's default")      \
+        X(Slurm, Account, string, slurm_account, "", 0, 0, "that Slurm charges; unset: the user's default") \
+        X(Slurm, TimeLimit, usec, slurm_time_limit_usec, "1h", 6e7, 1e15,                                   \
+                "of an allocation; a job that takes longer asks for another in time")                       \
+        X(Slurm, Constraint, string, slurm_constraint, "", 0, 0, "features that nodes must have")           \
+        X(Slurm, Options, string, slurm_options, "", 0, 0, "further options of sbatch")                     \
         X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15,                                    \
                 "at most this much work is repeated after a crash")                                         \
         X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000, "newest checkpoints kept")
@@ -365,6 +384,7 @@ typedef struct setting_counts {
         uint32_t n, reserved;
         struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX];
 } setting_counts;
+typedef struct setting_range { uint32_t low, high; } setting_range;
 /* kind: Scheduler_; argument: after a colon, or "" */
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;
 /* 1,024 CPUs; none set: all */
@@ -461,6 +481,11 @@ static inline double settings_target_return(const JobSettings *s) {
         if (settings_present(s, SETTING_Evaluation_StopReturn))
                 return s->evaluation_stop_return;
         return settings_present(s, SETTING_Job_StopReturn) ? s->stop_return : __builtin_nan("");
+}
+
+/* Whether the job may have nodes of a cluster. */
+static inline bool settings_has_nodes(const JobSettings *s) {
+        return s->cluster != CLUSTER_NONE && s->nodes.high > 0;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

@@ -83,6 +83,9 @@ typedef struct Answer {         /* written by the worker before done; hostile wh
          * it, since it costs a round of few rows more than its gradient step */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
+        /* of a relay: what the actor has used on its node since its last answer; read by that node's
+         * invoker */
+        uint64_t node_cpu_nsec, node_memory_peak_bytes;
 } Answer;
 
 typedef struct Turn {

@@ -55,6 +55,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
 
         round_order(invoker->progress.round, actor,
                         overlap_is_cold(&invoker->progress, &invoker->place, actor, c->fresh));
+        seat->node = c->worker.node;
         c->fresh = false;
         c->unread = actor;
         pool_order(&invoker->pool, c, &order);
@@ -173,6 +174,7 @@ static void begin_round(Invoker *invoker) {
 
         if (place_fuses(place))
                 fused_imagine(invoker->pool.containers, place, progress);
+        cluster_want(invoker, containers_needed(place, n_actors) + place->n_evaluators);
         pool_arrange(&invoker->pool, containers_needed(place, n_actors));
         feed(invoker);
         progress->n_served = 0;
@@ -191,7 +193,7 @@ static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int
 
 static void container_ready(Invoker *invoker, Container *c, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
-                pool_end(c, answer_claim(answer), answer->detail);
+                pool_end(c, pool_claim(c, answer), answer->detail);
                 return;
         }
 
@@ -220,12 +222,13 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
         }
         /* A failure may have left traces in its process, so the retry gets a new one. The attempt is over
          * when this process is reaped and can write no more. */
-        pool_end(c, answer_claim(answer), answer->detail);
+        pool_end(c, pool_claim(c, answer), answer->detail);
 }
 
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer) {
         c->worker.busy = false;
         slept_end(&c->worker.slept, &invoker->books.ourselves);
+        pool_came_home(c, answer);
 
         switch (c->doing) {
         case ORDER_PROBE:
@@ -273,6 +276,11 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         uint32_t fault = named ? c->fault : ended->fault;
         int32_t detail = named ? c->detail : ended->detail;
 
+        /* A relay ends by itself only if it has lost its node. */
+        if (!ours && c->worker.node > 0) {
+                fault = FAULT_NODE;
+                detail = (int32_t) c->worker.node;
+        }
         c->state = CONTAINER_ABSENT;
         c->spare_nsec += ended->cpu_nsec;
         pool_read(&invoker->pool, c);
@@ -509,6 +517,8 @@ static void start_early(Invoker *invoker) {
 
         if (invoker->place.policy_read_fd < 0 || place_fuses(&invoker->place))
                 return;
+        if (invoker->nodes.n_wanted == 0)
+                cluster_want(invoker, n);
         for (uint32_t k = 0; k < n && invoker->progress.phase == PHASE_STARTING; k++)
                 if (invoker->pool.containers[k].state == CONTAINER_ABSENT &&
                                 invoker->pool.containers[k].starts.n == 0 && clock_boottime() < until_nsec)

@@ -139,7 +139,7 @@ void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer) {
         uint32_t n;
 
         if (answer->fault != FAULT_NONE) {
-                pool_end(c, answer_claim(answer), answer->detail);
+                pool_end(c, pool_claim(c, answer), answer->detail);
                 return;
         }
         if (!evaluation_is_possible(answer, spec->horizon_steps)) {

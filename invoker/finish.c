@@ -131,6 +131,8 @@ void finish_advance(Invoker *invoker) {
                 return;
         }
 
+        if (!cluster_close(invoker))
+                return;
         learner_end(&invoker->learners);
         r = profile_write(&invoker->profile, INVOKER_FD_STATE);
         if (r < 0)

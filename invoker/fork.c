@@ -17,6 +17,7 @@
 #include "include/turn.h"
 #include "invoker/address.h"
 #include "invoker/fork.h"
+#include "invoker/relay.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "sandbox/sandbox.h"
@@ -77,6 +78,16 @@ uint64_t fork_learner_memory_bytes(const Placement *place) {
         return bytes;
 }
 
+/* As an actor's, with the calls of an actor that reads files: a relay reads what its node sends. */
+static int make_relay_sandbox(Placement *place, SandboxSpec spec) {
+        uint32_t missing;
+
+        spec.n_mounts = 0;
+        spec.libraries = true;
+        spec.interpreter = false;
+        return sandbox_new(&spec, &place->relay_sandbox, &missing);
+}
+
 int fork_make_sandboxes(Placement *place) {
         const Launch *l = &place->invoked->launch;
         SandboxSpec spec = {
@@ -101,8 +112,14 @@ int fork_make_sandboxes(Placement *place) {
         if (r < 0)
                 return r;
         place->missing |= missing;
-        if (place->trial)
+        if (place->trial || l->purpose == LAUNCH_NODE)
                 return 0; /* nothing is learned */
+
+        if (l->cluster) {
+                r = make_relay_sandbox(place, spec);
+                if (r < 0)
+                        return r;
+        }
 
         spec.kind = SANDBOX_LEARNER;
         spec.memory_max_bytes = fork_learner_memory_bytes(place);
@@ -120,6 +137,7 @@ int fork_make_sandboxes(Placement *place) {
 void fork_free_sandboxes(Placement *place) {
         place->actor_sandbox = sandbox_free(place->actor_sandbox);
         place->learner_sandbox = sandbox_free(place->learner_sandbox);
+        place->relay_sandbox = sandbox_free(place->relay_sandbox);
 }
 
 int fork_confine_ourselves(void) {
@@ -284,12 +302,13 @@ static bool child_says_rows(const Placement *place) {
 }
 
 static _Noreturn void child_run(const Placement *place, const Container *c) {
-        int kept[4];
+        bool relays = c->worker.node > 0;
+        int kept[5];
         SandboxEntry entry = {
                 .uid = 1 + c->index,
                 .keep_fds = kept,
                 .cgroup_fd = worker_leaf_to_enter(&c->worker),
-                .name = "actord-actor",
+                .name = relays ? "actord-relay" : "actord-actor",
                 .verdict = c->worker.verdict,
         };
         int r;
@@ -306,14 +325,19 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
                 keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS);
         keep(kept, &entry.n_keep_fds, c->worker.bell_fd);
         keep(kept, &entry.n_keep_fds, c->ask_fd);
+        keep(kept, &entry.n_keep_fds, relays ? c->relay_fd : -EBADF);
         if (child_says_rows(place))
                 keep(kept, &entry.n_keep_fds, TRIAL_FD_ROWS);
 
         child_forget(place);
         if (child_is_sandboxed(place))
-                sandbox_enter(place->actor_sandbox, &entry);
+                sandbox_enter(relays ? place->relay_sandbox : place->actor_sandbox, &entry);
         else
                 (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+        if (relays)
+                relay_main(&(RelayContext){ child_context.page, child_context.worker, child_segments,
+                                           c->worker.bell_fd },
+                                c->index, c->relay_fd);
         if (!place->trial)
                 actor_main(&child_context);
         fill_trial(place);

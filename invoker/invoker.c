@@ -34,7 +34,8 @@ static int make_loop(Invoker *invoker) {
         r = loop_watch(&invoker->loop, invoker->signal_fd, EVENT_SIGNAL);
         if (r < 0)
                 return r;
-        return loop_watch(&invoker->loop, invoker->link.listen_fd, EVENT_LISTEN);
+        r = loop_watch(&invoker->loop, invoker->link.listen_fd, EVENT_LISTEN);
+        return r < 0 ? r : nodes_init(&invoker->nodes);
 }
 
 /* How many records at most are written before the loop looks at the spool again: every container may end, be
@@ -42,7 +43,7 @@ static int make_loop(Invoker *invoker) {
  * may close. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
-               ACTORD_METRICS_MAX;
+               ACTORD_METRICS_MAX + 2 * NODES_MAX;
 }
 
 static int make_spool(Invoker *invoker) {
@@ -105,7 +106,11 @@ static void make_empty(Invoker *invoker) {
                 .progress = &invoker->progress,
                 .loop = &invoker->loop,
                 .books = &invoker->books,
+                .nodes = &invoker->nodes,
         };
+        invoker->nodes.place = &invoker->place;
+        invoker->nodes.loop = &invoker->loop;
+        invoker->nodes.cluster_fd = -EBADF;
         invoker->learners.place = &invoker->place;
         invoker->learners.progress = &invoker->progress;
         invoker->learners.loop = &invoker->loop;
@@ -360,6 +365,8 @@ static void timer_event(Invoker *invoker) {
 }
 
 static void dispatch(Invoker *invoker, const Event *event) {
+        NodeNews news;
+
         if (event->kind != EVENT_BELL && event->kind != EVENT_TIMER)
                 storm_over(&invoker->books);
         switch ((EventKind) event->kind) {
@@ -369,6 +376,14 @@ static void dispatch(Invoker *invoker, const Event *event) {
         case EVENT_TIMER: timer_event(invoker); break;
         case EVENT_LISTEN: listen_event(invoker); break;
         case EVENT_LINK: link_event(invoker); break;
+        case EVENT_CLUSTER:
+                if (nodes_hear_cluster(&invoker->nodes, &news) > 0)
+                        cluster_news(invoker, &news);
+                break;
+        case EVENT_CARRIER:
+                if (nodes_hear_carrier(&invoker->nodes, event->index, &news) > 0)
+                        cluster_news(invoker, &news);
+                break;
         }
 }
 
@@ -497,6 +512,7 @@ Invoker *invoker_free(Invoker *invoker) {
         if (own)
                 cgroup_leave(&invoker->place.cgroup);
 
+        nodes_done(&invoker->nodes);
         link_done(&invoker->link);
         spool_done(&invoker->books.spool);
         meter_done(&invoker->books.control);

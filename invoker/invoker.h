@@ -12,6 +12,7 @@
  *   placement.h        what the job was given, and where it lies
  *   progress.h         how far it has come; overlap.c: rounds that do not wait for all actors
  *   pool.h fork.h      containers of actors, and what a child maps and gives up
+ *   nodes.h carrier.h relay.h   actors on nodes of a cluster; node.c: the invoker there
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: bells that ring without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
@@ -47,6 +48,7 @@ typedef struct Invoker {
         Link link;
         Books books;
         Pool pool;
+        Nodes nodes;
         Learners learners;
         Profile profile;
 
@@ -99,6 +101,13 @@ void conduct_advance(Invoker *invoker); /* does everything that needs no waiting
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer);
 void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended);
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
+
+/* cluster.c */
+/* A round needs so many containers. Nodes that are gone and whose cost has not come are closed. */
+void cluster_want(Invoker *invoker, uint32_t n_containers);
+void cluster_news(Invoker *invoker, const NodeNews *news); /* records them; containers there end */
+/* Gives all nodes back. True: what they cost is known, or will not be. */
+bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */
 void evaluate_begin(Invoker *invoker);              /* of the newest policy */

@@ -41,6 +41,10 @@ int loop_watch(Loop *loop, int fd, EventKind kind) {
         return control(loop, EPOLL_CTL_ADD, fd, EPOLLIN, kind, 0);
 }
 
+int loop_watch_index(Loop *loop, int fd, EventKind kind, uint32_t index) {
+        return control(loop, EPOLL_CTL_ADD, fd, EPOLLIN, kind, index);
+}
+
 /* Edge-triggered: each ring is heard once, and the bell need not be emptied. */
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index) {
         return control(loop, EPOLL_CTL_ADD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);

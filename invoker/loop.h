@@ -17,11 +17,13 @@ typedef enum EventKind {
         EVENT_TIMER,
         EVENT_LISTEN,
         EVENT_LINK,
+        EVENT_CLUSTER,
+        EVENT_CARRIER,
 } EventKind;
 
 typedef struct Event {
         uint32_t kind;  /* EventKind */
-        uint32_t index; /* of the worker, for its bell and its process */
+        uint32_t index; /* of the worker, for its bell and its process; of the node, for its carrier */
 } Event;
 
 typedef struct Loop {
@@ -38,6 +40,7 @@ int loop_init(Loop *ret);
 void loop_done(Loop *loop);
 
 int loop_watch(Loop *loop, int fd, EventKind kind);
+int loop_watch_index(Loop *loop, int fd, EventKind kind, uint32_t index);
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index);
 int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
 int loop_mute_bell(Loop *loop, const Worker *worker);

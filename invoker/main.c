@@ -8,6 +8,7 @@
 
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
+#include "invoker/node.h"
 #include "invoker/trial.h"
 #include "lib/cleanup.h"
 
@@ -30,6 +31,8 @@ int main(int argc, char **argv) {
                                 r, "its own system call filter cannot be set; it goes on without one");
         if (trial_is_wanted())
                 return trial_serve() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        if (node_is_wanted())
+                return node_serve() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = invoker_new(&invoker);
         if (r < 0)
                 return EXIT_FAILURE;

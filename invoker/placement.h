@@ -52,7 +52,7 @@ typedef struct Placement {
         uint64_t dataset_bytes;
         const char *plugin_path; /* inside the root */
         FusedRun run_acting;     /* the program of a learner that also acts */
-        Sandbox *actor_sandbox, *learner_sandbox;
+        Sandbox *actor_sandbox, *learner_sandbox, *relay_sandbox;
         Cgroup cgroup;
         int proc_fd;
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ int pool_init(Pool *pool) {
                 Container *c = &pool->containers[k];
 
                 c->worker = (Worker) WORKER_EMPTY;
-                c->ask_fd = -EBADF;
+                c->ask_fd = c->relay_fd = -EBADF;
+                c->node_index = NODE_NONE;
                 c->scope = (Cgroup){ .fd = -EBADF };
                 c->index = k;
                 c->unread = ACTOR_NONE;
@@ -113,6 +115,61 @@ int pool_make_ask_bells(Pool *pool) {
         return epoll_ctl(pool->place->asks_fd, EPOLL_CTL_ADD, pool->place->stop_fd, &event) < 0 ? -errno : 0;
 }
 
+void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here) {
+        memset(used, 0, NODES_MAX * sizeof(*used));
+        *ret_here = 0;
+        for (uint32_t k = 0; k < containers_all(pool->place); k++) {
+                const Container *c = &pool->containers[k];
+
+                if (c->state != CONTAINER_ABSENT)
+                        (*(c->node_index == NODE_NONE ? ret_here : &used[c->node_index]))++;
+        }
+}
+
+/* Where the process runs. A node that cannot take it is about to be lost, so it runs here. */
+static void choose_node(Pool *pool, Container *c) {
+        uint32_t used[NODES_MAX], here;
+
+        c->node_index = NODE_NONE;
+        c->worker.node = 0;
+        if (!nodes_exist(pool->nodes))
+                return;
+        pool_count(pool, used, &here);
+        c->node_index = nodes_choose(pool->nodes->nodes, NODES_MAX, used, pool->place->n_cpus, here);
+        if (c->node_index == NODE_NONE)
+                return;
+        c->relay_fd = nodes_attach(pool->nodes, c->node_index, c->index);
+        if (c->relay_fd < 0)
+                c->node_index = NODE_NONE;
+        else
+                c->worker.node = pool->nodes->nodes[c->node_index].number;
+}
+
+/* A container of this host that has no CPU for itself, and would have one on a node. */
+static bool would_move(const Pool *pool, const Container *c) {
+        uint32_t used[NODES_MAX], here, best;
+
+        if (c->node_index != NODE_NONE || !nodes_exist(pool->nodes))
+                return false;
+        pool_count(pool, used, &here);
+        if (here <= pool->place->n_cpus)
+                return false;
+        best = nodes_choose(pool->nodes->nodes, NODES_MAX, used, pool->place->n_cpus, here);
+        return best != NODE_NONE && used[best] < pool->nodes->nodes[best].n_cpus;
+}
+
+void pool_came_home(Container *c, const Answer *answer) {
+        if (c->worker.node == 0)
+                return;
+        c->spare_nsec += answer->node_cpu_nsec;
+        if (answer->node_memory_peak_bytes > c->node_peak_bytes)
+                c->node_peak_bytes = answer->node_memory_peak_bytes;
+}
+
+uint32_t pool_claim(const Container *c, const Answer *answer) {
+        return c->worker.node > 0 ? fault_known(answer->fault) : answer_claim(answer);
+}
+
 int pool_fork(Pool *pool, Container *c) {
         const Order order = { .kind = ORDER_PROBE };
         pid_t pid;
@@ -124,7 +181,9 @@ int pool_fork(Pool *pool, Container *c) {
         if (r < 0)
                 return r;
 
+        choose_node(pool, c);
         pid = fork_actor(pool->place, c);
+        c->relay_fd = close_fd(c->relay_fd);
         if (pid < 0)
                 return pid;
 
@@ -145,8 +204,8 @@ void pool_order(Pool *pool, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(pool->loop, &c->worker, c->index);
         /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for it,
-         * and not by its own will. */
-        if (pool->place->settings->clock != CLOCK_MODEL && !order->remote)
+         * and not by its own will; a relay waits for its node. */
+        if (pool->place->settings->clock != CLOCK_MODEL && !order->remote && c->worker.node == 0)
                 slept_begin(&c->worker.slept, &pool->books->ourselves);
         else
                 slept_forget(&c->worker.slept);
@@ -177,7 +236,8 @@ void pool_read(Pool *pool, Container *c) {
 
         metered = &pool->progress->round->seats[c->unread].metered;
         metered->cpu_nsec += pool_take(c);
-        metered->memory_peak_bytes = meter_peak(&c->worker.meter);
+        metered->memory_peak_bytes = c->worker.node > 0 ? c->node_peak_bytes : meter_peak(&c->worker.meter);
+        c->node_peak_bytes = 0;
         c->unread = ACTOR_NONE;
 }
 
@@ -204,9 +264,14 @@ void pool_report_idle(Pool *pool) {
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
-        for (uint32_t k = 0; k < n_needed; k++)
-                if (pool->containers[k].state == CONTAINER_PARKED)
-                        pool_thaw(pool, &pool->containers[k]);
+        for (uint32_t k = 0; k < n_needed; k++) {
+                Container *c = &pool->containers[k];
+
+                if (c->state == CONTAINER_PARKED)
+                        pool_thaw(pool, c);
+                if (c->state == CONTAINER_READY && c->doing == ORDER_NONE && would_move(pool, c))
+                        pool_end(c, FAULT_NONE, 0);
+        }
 
         for (uint32_t k = n_needed; k < pool->place->n_containers; k++) {
                 Container *c = &pool->containers[k];

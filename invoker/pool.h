@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "invoker/loop.h"
+#include "invoker/nodes.h"
 #include "invoker/progress.h"
 #include "invoker/report.h"
 #include "lib/warm.h"
@@ -19,8 +20,11 @@ typedef enum ContainerState {
 
 typedef struct Container {
         Worker worker;
-        int ask_fd;   /* the bell that its actors ring when the learner acts for them; -EBADF */
-        Cgroup scope; /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
+        uint32_t node_index;      /* of its node in Nodes; NODE_NONE: its process works here */
+        int relay_fd;             /* for the moment of a fork: what a relay keeps; -EBADF */
+        uint64_t node_peak_bytes; /* of the actor on its node, since the last reading */
+        int ask_fd;               /* the bell that its actors ring when the learner acts for them; -EBADF */
+        Cgroup scope;             /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made when they are first needed */
         bool fresh;        /* has carried out no order: the next invocation is a cold one */
@@ -45,6 +49,7 @@ typedef struct Pool {
         const Progress *progress;
         Loop *loop;
         Books *books;
+        Nodes *nodes;
 } Pool;
 
 int pool_init(Pool *pool);
@@ -61,6 +66,11 @@ void pool_report_idle(Pool *pool);          /* records the idle time of all that
 uint64_t pool_spare_nsec(const Pool *pool); /* CPU time that no record has yet, of all containers */
 uint64_t pool_take(Container *c);           /* the same of one; the caller writes it into a record */
 void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
+/* How many containers each node has. */
+void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
+void pool_came_home(Container *c, const Answer *answer); /* takes over what an actor used on its node */
+/* The fault that an answer claims: a relay's is its node's word. */
+uint32_t pool_claim(const Container *c, const Answer *answer);
 
 /* Its number in records: containers that train count from 0, those that evaluate from the number of
  * actors. */

@@ -69,6 +69,7 @@ void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_ns
                 .wasted = fault != FAULT_NONE,
                 .fault = fault,
                 .detail = detail,
+                .node = worker->node,
                 .metered = {
                         .start_nsec = worker->born_nsec,
                         .end_nsec = clock_boottime(),
@@ -95,6 +96,7 @@ void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail
                 .wasted = wasted,
                 .fault = fault,
                 .detail = detail,
+                .node = seat->node,
         };
 
         seat->metered.n_steps =
@@ -137,6 +139,7 @@ void report_pool(Books *books, Container *c, uint64_t cpu_nsec) {
         Record record = {
                 .kind = RECORD_POOL,
                 .actor = container_number(books->place, c),
+                .node = c->worker.node,
                 .metered = {
                         .start_nsec = c->parked_nsec,
                         .end_nsec = clock_boottime(),
@@ -166,6 +169,7 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
                 .wasted = !answer,
                 .fault = fault,
                 .detail = detail,
+                .node = c->worker.node,
                 .metered = {
                         .start_nsec = c->worker.ordered_nsec,
                         .end_nsec = clock_boottime(),
@@ -290,6 +294,26 @@ void report_checkpoint(Books *books, Worker *learner, const Answer *answer) {
         };
 
         memcpy(record.sha256, answer->file_sha256, sizeof(record.sha256));
+        report_append(books, &record);
+}
+
+void report_node(Books *books, const NodeNews *news) {
+        Record record = {
+                .kind = RECORD_NODE,
+                .actor = ACTOR_NONE,
+                .ordinal = news->number,
+                .detail = (int32_t) news->kind,
+        };
+
+        record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
+        if (news->kind == CLUSTER_LOST || news->kind == CLUSTER_GONE) {
+                record.metered.emulated_nsec =
+                                saturate_u64((unsigned __int128) news->cost.allocated_usec * 1000);
+                record.metered.memory_reserved_bytes = news->cost.memory_bytes;
+                record.n_cpus = news->cost.n_cpus;
+        }
+        memcpy(record.sha256, news->words, sizeof(record.sha256));
+        record.sha256[sizeof(record.sha256) - 1] = 0;
         report_append(books, &record);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "invoker/loop.h"
 #include "invoker/meter.h"
+#include "invoker/nodes.h"
 #include "invoker/progress.h"
 #include "invoker/slept.h"
 #include "invoker/spool.h"
@@ -47,6 +48,7 @@ void report_round(Books *books, uint32_t end);
 /* statistics: of the round, with the result of its evaluation. */
 void report_evaluated(Books *books, const Statistics *statistics); /* after its round has closed */
 void report_checkpoint(Books *books, Worker *learner, const Answer *answer);
+void report_node(Books *books, const NodeNews *news); /* of a node of the cluster */
 void report_ended(Books *books, uint64_t spare_nsec);
 
 /* storm.c. c: the actor's container, which is charged; NULL: a learner. */

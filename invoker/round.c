@@ -117,7 +117,11 @@ bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32
         attempts->n++;
         if (fault == FAULT_KILLED && detail == SIGKILL)
                 return ++attempts->n_killed <= KILLS_MAX;
-        return attempts->n - attempts->n_killed <= n_retries;
+        if (fault == FAULT_NODE) {
+                attempts->n_lost++;
+                return true;
+        }
+        return attempts->n - attempts->n_killed - attempts->n_lost <= n_retries;
 }
 
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail) {

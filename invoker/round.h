@@ -31,7 +31,8 @@ typedef enum SeatState {
  * allowed. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
-        uint32_t n, n_killed; /* that failed; of these, killed from outside */
+        uint32_t n, n_killed; /* that failed; of these, killed from outside, */
+        uint32_t n_lost;      /* or lost with their node, which counts towards no limit */
 } Attempts;
 
 /* One more has failed. False: no attempt is left. */
@@ -47,6 +48,7 @@ typedef struct Seat { /* of one actor */
         bool cold;
         Metered metered;        /* of the current attempt */
         uint64_t slept_nsec;    /* during the current attempt */
+        uint32_t node;          /* of the current attempt; 0: this host */
         uint64_t emulated_nsec; /* of the attempts that failed */
 } Seat;
 

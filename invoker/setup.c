@@ -37,7 +37,7 @@ static int map_contract(int fd, size_t bytes, const void **ret) {
 static bool launch_is_sane(const Invoked *invoked) {
         const Launch *l = &invoked->launch;
 
-        return l->abi == LAUNCH_ABI && l->struct_bytes == sizeof(*l) && l->purpose <= LAUNCH_TRIAL &&
+        return l->abi == LAUNCH_ABI && l->struct_bytes == sizeof(*l) && l->purpose <= LAUNCH_NODE &&
                l->sandbox < _SANDBOX_CHOICE_MAX && l->n_mounts <= LAUNCH_MOUNTS_MAX &&
                invoked->level < _SANDBOX_LEVEL_MAX && invoked->cgroup <= INVOKER_CGROUP_SCOPE &&
                memchr(invoked->directory, 0, sizeof(invoked->directory)) &&
@@ -121,7 +121,8 @@ int setup_contracts(Placement *place) {
         place->n_containers = settings_processes(place->settings);
         place->traits = traits_of(place->distribution, place_trains(place));
         place->n_episodes = place->invoked->launch.n_episodes;
-        if (place->invoked->launch.purpose == LAUNCH_TRAIN) {
+        if (place->invoked->launch.purpose == LAUNCH_TRAIN ||
+                        place->invoked->launch.purpose == LAUNCH_NODE) {
                 place->n_episodes = place->settings->evaluation_episodes;
                 place->n_evaluators = settings_evaluators(place->settings);
         }

@@ -25,6 +25,7 @@ typedef struct Worker {
         Verdict *verdict;   /* of the process's sandbox, while it closes; NULL: there is no process */
         uint64_t oom_kills; /* as of the process's start */
         uint64_t born_nsec;
+        uint32_t node; /* of the cluster, for which the process is a relay; 0: it works here */
 
         bool busy;   /* an order is out */
         Order order; /* the last one */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/cluster.h"
 #include "include/launch.h"
 #include "include/plan.h"
 #include "include/record.h"
@@ -42,12 +43,19 @@ static const char *const record_kinds[] = {
         [RECORD_ENDED] = "ended",
         [RECORD_LOST] = "lost",
         [RECORD_METRIC] = "metric",
+        [RECORD_NODE] = "node",
         [RECORD_EVALUATED] = "evaluated",
 };
 
 static const char *const faults[] = {
 #define X(name, word, sentence) [FAULT_##name] = word,
         FAULTS(X)
+#undef X
+};
+
+static const char *const cluster_events[] = { [CLUSTER_EVENT_NONE] = "none",
+#define X(name, word) [CLUSTER_##name] = word,
+        CLUSTER_EVENTS(X)
 #undef X
 };
 
@@ -103,6 +111,10 @@ const char *plan_end_to_string(uint32_t end) {
 
 const char *record_kind_to_string(uint32_t kind) {
         return LOOKUP(record_kinds, kind);
+}
+
+const char *cluster_event_to_string(uint32_t kind) {
+        return LOOKUP(cluster_events, kind);
 }
 
 const char *fault_to_string(uint32_t fault) {

@@ -7,8 +7,9 @@
 
 const char *plan_end_to_string(uint32_t end);
 const char *record_kind_to_string(uint32_t kind);
-const char *fault_to_string(uint32_t fault); /* out-of-memory */
-const char *fault_sentence(uint32_t fault);  /* a printf format for Record.detail */
+const char *cluster_event_to_string(uint32_t kind); /* pending */
+const char *fault_to_string(uint32_t fault);        /* out-of-memory */
+const char *fault_sentence(uint32_t fault);         /* a printf format for Record.detail */
 const char *sandbox_level_to_string(uint32_t level);
 /* The sandbox level that Sandbox= demands; for auto, which demands none: the strongest. */
 uint32_t sandbox_choice_level(uint32_t choice);

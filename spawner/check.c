@@ -101,11 +101,12 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                 return refuse(answer, "jobs and lives count from 1");
         if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
-                        launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
+                        launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1 ||
+                        launch->cluster > (launch->purpose == LAUNCH_TRAIN) || launch->reserved != 0)
                 return refuse(answer, "a field holds an unknown value");
-        if (launch->purpose == LAUNCH_TRIAL &&
+        if ((launch->purpose == LAUNCH_TRIAL || launch->purpose == LAUNCH_NODE) &&
                         (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))
-                return refuse(answer, "a trial names a manager");
+                return refuse(answer, "a trial or a node names a manager");
         if (launch->owner > INT32_MAX)
                 return refuse(answer, "its owner is not a process id");
         if (launch->purpose >= LAUNCH_SETTLE)
@@ -125,6 +126,9 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
         if (terms->system && (launch->manager != LAUNCH_MANAGER_SYSTEM || launch->exit_with_daemon))
                 return refuse(answer, "a job of the system needs a scope of the system's manager, and "
                                       "outlives the daemon");
+        if (terms->system && (launch->cluster || launch->purpose == LAUNCH_NODE))
+                return refuse(answer, "nodes of a cluster belong to users, and the system's spawner starts "
+                                      "nothing for them");
         if (launch->purpose >= LAUNCH_SETTLE || launch->sandbox == SANDBOX_CHOICE_AUTO ||
                         sandbox_choice_level(launch->sandbox) >= terms->least_sandbox)
                 return 0;
@@ -194,6 +198,32 @@ static int check_fds_of_trial(const int fds[], LaunchAnswer *answer) {
         return 0;
 }
 
+static bool is_null(int fd) {
+        struct stat st, null;
+
+        return fstat(fd, &st) >= 0 && stat("/dev/null", &null) >= 0 && S_ISCHR(st.st_mode) &&
+               st.st_rdev == null.st_rdev;
+}
+
+static int check_fds_of_node(const int fds[], LaunchAnswer *answer) {
+        int value = 0;
+        socklen_t n = sizeof(value);
+
+        if (!is_null(fds[LAUNCH_FD_STATE]) || !is_null(fds[LAUNCH_FD_CHECKPOINT]))
+                return refuse(answer, "a node brings files of a job");
+        if (getsockopt(fds[LAUNCH_FD_SOCKET], SOL_SOCKET, SO_TYPE, &value, &n) < 0 || value != SOCK_STREAM)
+                return refuse(answer, "a node's stream is not a STREAM socket");
+        return 0;
+}
+
+static int check_fds_by_purpose(const Launch *launch, const int fds[], LaunchAnswer *answer) {
+        switch ((LaunchPurpose) launch->purpose) {
+        case LAUNCH_TRIAL: return check_fds_of_trial(fds, answer);
+        case LAUNCH_NODE: return check_fds_of_node(fds, answer);
+        default: return check_fds_of_job(launch, fds, answer);
+        }
+}
+
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer) {
         struct stat st;
         int r;
@@ -202,8 +232,7 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
                 return refuse(answer, "the settings are not sealed memory");
         if (fstat(fds[LAUNCH_FD_STDERR], &st) < 0 || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
                 return refuse(answer, "the descriptor for stderr is a directory or a block device");
-        r = launch->purpose == LAUNCH_TRIAL ? check_fds_of_trial(fds, answer)
-                                            : check_fds_of_job(launch, fds, answer);
+        r = check_fds_by_purpose(launch, fds, answer);
         if (r < 0)
                 return r;
 

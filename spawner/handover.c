@@ -109,6 +109,10 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 from[n] = received[n_received++];
                 to[n++] = INVOKER_FD_SLICE;
         }
+        if (request->cluster_fd >= 0) {
+                from[n] = request->cluster_fd;
+                to[n++] = INVOKER_FD_CLUSTER;
+        }
         for (uint32_t i = 0; i < request->launch.n_mounts; i++) {
                 from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;

@@ -21,6 +21,7 @@ static void request_done(Request *request) {
         for (size_t i = 0; i < request->n_fds; i++)
                 (void) close_fd(request->fds[i]);
         request->n_fds = 0;
+        request->cluster_fd = close_fd(request->cluster_fd);
 }
 
 static void programs_done(Programs *programs) {
@@ -190,7 +191,7 @@ static int hand_over(const Request *request, const Child *child, Cgroup *cgroup,
         return r;
 }
 
-static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+static int launch(Request *request, Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
         _cleanup_(programs_done) Programs programs = { -EBADF, -EBADF, -EBADF, "" };
         int r;
 
@@ -200,6 +201,11 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
         r = programs_open(&programs, answer);
         if (r < 0)
                 return r;
+        if (request->launch.cluster) {
+                r = cluster_start(request, &programs, &request->cluster_fd, answer);
+                if (r < 0)
+                        return r;
+        }
         r = start_child(request, &programs, child, answer);
         if (r < 0)
                 return r;
@@ -329,7 +335,7 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
 }
 
 int spawner_serve(int fd, const Terms *terms) {
-        _cleanup_(request_done) Request request = { .least = terms->least_sandbox };
+        _cleanup_(request_done) Request request = { .least = terms->least_sandbox, .cluster_fd = -EBADF };
         LaunchAnswer answer = { .abi = LAUNCH_ABI };
         Cgroup cgroup = CGROUP_NONE;
         Child child = CHILD_NONE;

@@ -47,6 +47,7 @@ typedef struct Request {
         Launch launch;
         int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, then the mounts */
         size_t n_fds;
+        int cluster_fd; /* the invoker's end of actord-cluster's socket; -EBADF */
         uid_t peer;     /* who sent it */
         uint32_t least; /* SandboxLevel: none below it */
 } Request;
@@ -124,5 +125,7 @@ typedef struct Programs {
         int invoker_fd, learner_fd, directory_fd;
         char directory[240];
 } Programs;
+/* actord-cluster, for a launch that asks for it. *ret: the invoker's end of its socket. */
+int cluster_start(const Request *request, const Programs *programs, int *ret, LaunchAnswer *answer);
 _Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child);
 int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts);

@@ -44,6 +44,8 @@ static void print_place(const JobStatus *job) {
                 row("unit", "%s", job->unit);
         if (job->control_group[0])
                 row("cgroup", "%s", job->control_group);
+        for (size_t i = 0; job->nodes[i]; i++)
+                row(i == 0 ? "nodes" : "", "%s", job->nodes[i]);
         if (job->life > 1)
                 row("life", "%" G_GUINT64_FORMAT, job->life);
 }

@@ -37,6 +37,7 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(cpu, "control", json_real(seconds(status->cpu_control_nsec)));
         json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
         json_object_set_member(cpu, "lost", json_real(seconds(status->cpu_lost_nsec)));
+        json_object_set_member(cpu, "nodes", json_real(seconds(status->cpu_nodes_nsec)));
         /* CPU time that the job's own cgroup counted, to be compared with the bill; not printed where
          * there is no cgroup. */
         if (status->cpu_scope_nsec > 0)
@@ -47,6 +48,16 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(invocations, "warm", json_unsigned(status->n_warm));
         json_object_set_member(invocations, "retried", json_unsigned(status->n_retried));
         json_object_set_object_member(object, "invocations", invocations);
+}
+
+/* Of a cluster; there are none where max is 0. */
+static void set_nodes(JsonObject *object, const JobStatus *status) {
+        JsonObject *nodes = json_object_new();
+
+        json_object_set_member(nodes, "max", json_unsigned(status->n_nodes_max));
+        json_object_set_member(nodes, "total_s", json_real(seconds(status->nodes_nsec)));
+        json_object_set_member(nodes, "lost", json_unsigned(status->n_nodes_lost));
+        json_object_set_object_member(object, "nodes", nodes);
 }
 
 static void set_limits(JsonObject *object, const JobStatus *status) {
@@ -91,6 +102,7 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_member(object, "policy_sha256", json_word(status->policy_sha256));
         json_object_set_member(object, "cost", job_bill_to_json(bill));
         set_use(object, status);
+        set_nodes(object, status);
         json_object_set_member(object, "lives_unmetered", json_unsigned(status->n_lives_unmetered));
         set_limits(object, status);
         json_object_set_member(object, "sandbox_level", json_word(status->sandbox_level));

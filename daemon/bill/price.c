@@ -195,6 +195,28 @@ static void lost_add(
         cpu_add(usage, CHARGE_LOST, record);
 }
 
+/* The whole allocation, from its start to its end, by the cluster's own accounts. */
+static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
+        stretch_add(usage, CHARGE_NODES, SHARE_ACTOR,
+                        stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
+                                        record->n_cpus * 1000ull, record->metered.memory_reserved_bytes));
+}
+
+/* What an actor did on a node is paid with the node. It is counted, and its CPU time is known. True: it is
+ * such a record. */
+static bool on_node_add(Usage *usage, const Record *record) {
+        if (record->node == 0)
+                return false;
+        cpu_add(usage, CHARGE_NODES, record);
+        if (record->kind == RECORD_ROLLOUT) {
+                add(&usage->n_invocations, 1);
+                add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
+                add(&usage->n_retried, record->attempt > 0);
+        }
+        add(&usage->n_evaluations, record->kind == RECORD_EVALUATION);
+        return true;
+}
+
 /* The clock of records starts anew with the machine, so a job that goes on after a reboot adds up
  * stretches. */
 static void wall_add(Usage *usage, const Record *record) {
@@ -224,6 +246,8 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         assert(record);
 
         wall_add(usage, record);
+        if (on_node_add(usage, record))
+                return;
 
         switch ((RecordKind) record->kind) {
         case RECORD_STARTED: started_add(usage, sheet, settings, record); break;
@@ -234,6 +258,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_POOL: pool_add(usage, sheet, settings, record); break;
         case RECORD_ROUND: round_add(usage, sheet, settings, record); break;
         case RECORD_LOST: lost_add(usage, sheet, settings, record); break;
+        case RECORD_NODE: node_add(usage, sheet, record); break;
         case RECORD_CHECKPOINT:
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* its episodes have records of their own */

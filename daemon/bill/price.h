@@ -53,6 +53,7 @@ typedef enum CpuUse {
         CPU_USE_CONTROL,
         CPU_USE_STARTUP,
         CPU_USE_LOST,
+        CPU_USE_NODES,
         _CPU_USE_MAX
 } CpuUse;
 

@@ -54,7 +54,12 @@
         X(scope_cpu_nsec, scope_cpu_nsec, \
                         "kinds ended and lost: what the cgroup of the life counted; 0: there was none")
 
-#define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X)
+/* The same, of what schema 7 added. */
+#define RECORD_COLUMNS_7(X)                                                            \
+        X(node, node, "of the cluster, where the actor ran; 0: on the job's own host") \
+        X(n_cpus, n_cpus, "kind node: CPUs that were allocated")
+
+#define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X) RECORD_COLUMNS_7(X)
 
 struct Ledger {
         sqlite3 *db;

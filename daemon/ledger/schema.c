@@ -228,7 +228,6 @@ static const char *const schema_4[] = {
         "  PRIMARY KEY (uid, month, tag, currency, sheet)\n"
         ") STRICT, WITHOUT ROWID",
 };
-#undef X
 
 /* Schema 5: jobs that a user froze. */
 static const char *const schema_5[] = {
@@ -241,6 +240,10 @@ static const char *const schema_6[] = {
         "ALTER TABLE jobs ADD COLUMN alerts INTEGER NOT NULL DEFAULT 0 /* how many amounts of CostAlert= "
         "were reached, and told */",
 };
+
+/* Schema 7: actors on nodes of a cluster. */
+static const char *const schema_7[] = { RECORD_COLUMNS_7(X) };
+#undef X
 
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         for (size_t i = 0; i < n; i++) {
@@ -372,6 +375,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 { schema_4, ELEMENTSOF(schema_4) },
                 { schema_5, ELEMENTSOF(schema_5) },
                 { schema_6, ELEMENTSOF(schema_6) },
+                { schema_7, ELEMENTSOF(schema_7) },
         };
         int r;
 

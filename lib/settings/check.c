@@ -484,6 +484,46 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
                                 "%s; single-learner-coarse ends with the same policy", why);
 }
 
+/* Why a job cannot have nodes; NULL: it can. A node has the programs of the product and the job's settings,
+ * and actors there act by themselves. */
+static const char *refuses_nodes(const JobSettings *settings) {
+        const Distribution *row = distribution_of(settings);
+
+        if (distribution_serves(row))
+                return "its learner acts for the actors at each step, which is too far to ask from a node";
+        if (distribution_fuses(row) || settings->distribution == DISTRIBUTION_AUTO)
+                return "its actors act in the learner's process, which stays on one host";
+        if (distribution_overlaps(row))
+                return "its rounds do not wait for all actors, and nodes are for rounds that do";
+        return NULL;
+}
+
+static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
+        const char *word = choice_cluster_to_string(settings->cluster), *why = refuses_nodes(settings);
+
+        if (!settings_has_nodes(settings))
+                return;
+        if (why)
+                reader_complain(reader, "Distribution", "Cluster", word,
+                                "Policy=%s has no actors for nodes: %s; single-learner-coarse and "
+                                "multi-learner do",
+                                choice_distribution_to_string(settings->distribution), why);
+        if (environment_is_file(settings->environment) || environment_is_foreign(settings->environment) ||
+                        settings->python[0])
+                reader_complain(reader, "Distribution", "Cluster", word,
+                                "Environment=%s lies in files that nodes do not see: take one that "
+                                "`actorctl env list` shows as built in or installed, or Cluster=none",
+                                settings->environment);
+        if (settings->dataset[0])
+                reader_complain(reader, "Distribution", "Cluster", word,
+                                "Dataset= is a file that nodes do not see; such a job has no actors that "
+                                "act, and needs Cluster=none");
+        if (settings->actor_scope == ACTOR_SCOPE_EACH)
+                reader_complain(reader, "Distribution", "Cluster", word,
+                                "ActorScope=each asks this host's systemd for scopes, and a node has none: "
+                                "leave ActorScope= unset");
+}
+
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
         g_assert(reader);
         g_assert(settings);
@@ -493,6 +533,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_distribution(reader, settings);
         check_fused(reader, settings);
         check_overlap(reader, settings);
+        check_cluster(reader, settings);
         check_algorithm(reader, settings);
         check_policy(reader, settings);
         settings_check_learner(reader, settings);

@@ -204,6 +204,12 @@ static int print_counts(const setting_counts *value, char *ret) {
         return n;
 }
 
+static int print_range(const setting_range *value, char *ret) {
+        if (value->low == value->high)
+                return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu32, value->low);
+        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu32 "-%" PRIu32, value->low, value->high);
+}
+
 static int print_convolutions(const setting_convolutions *value, char *ret) {
         int n = 0;
 

@@ -519,6 +519,21 @@ static int parse_counts(
         return 0;
 }
 
+/* "4", or "0-8". */
+static int parse_range(
+                const char *text, double lowest, double highest, setting_range *ret, char **ret_reason) {
+        g_auto(GStrv) parts = g_strsplit(text, "-", 2);
+        setting_range range;
+
+        if (!parts[0] || parse_u32(parts[0], lowest, highest, &range.low, ret_reason) < 0)
+                return -EINVAL;
+        range.high = range.low;
+        if (parts[1] && parse_u32(parts[1], range.low, highest, &range.high, ret_reason) < 0)
+                return -EINVAL;
+        *ret = range;
+        return 0;
+}
+
 static int parse_convolutions(const char *text, double lowest, double highest, setting_convolutions *ret,
                 char **ret_reason) {
         return convolutions_parse(text, ret, ret_reason);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Everything here may wait for its node or its relays, within the node's patience; a relay that does not
+ * read is killed by the invoker at its deadline. */
+#include "invoker/carrier.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "invoker/frame.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/message.h"
+#include "lib/slot.h"
+
+#define HELLO_NSEC (60ull * 1000000000u) /* for a node's invoker to begin */
+
+typedef struct Line { /* to the relay of one container */
+        int fd;
+        uint32_t birth;
+        uint64_t ordered_nsec; /* 0: it has no order */
+} Line;
+
+typedef struct Carrier {
+        const Placement *place;
+        const uint8_t *policy;
+        int stream_fd, control_fd;
+        FrameLimits limits;
+        FrameReader reader;
+        uint64_t sequence; /* of the next frame to the node */
+        Line *lines;       /* [containers_all] */
+        struct pollfd *polls;
+        uint8_t *bank;      /* a copy of the snapshots, or of a policy's bank, under way */
+        uint64_t *versions; /* [n_banks]: that the node has; UINT64_MAX: none */
+        bool ready;
+        uint32_t n_orders; /* out */
+        uint64_t heard_nsec, pinged_nsec, longest_nsec;
+} Carrier;
+
+uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec) {
+        uint64_t nsec = CARRIER_PATIENCE_NSEC;
+
+        if (longest_nsec < (UINT64_MAX - nsec) / CARRIER_ROUNDS)
+                nsec += CARRIER_ROUNDS * longest_nsec;
+        return nsec < timeout_nsec ? nsec : timeout_nsec;
+}
+
+_Noreturn __attribute__((format(printf, 2, 3))) static void lost(
+                const Carrier *carrier, const char *format, ...) {
+        CarrierWord word = { .kind = CARRIER_LOST };
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(word.words, sizeof(word.words), format, arguments);
+        va_end(arguments);
+        (void) message_send(carrier->control_fd, &word, sizeof(word), NULL, 0);
+        _exit(EXIT_SUCCESS);
+}
+
+static uint64_t patience(const Carrier *carrier) {
+        return carrier->ready ? carrier_patience_nsec(carrier->longest_nsec, timeout_nsec(carrier->place))
+                              : HELLO_NSEC;
+}
+
+_Noreturn static void lost_silent(const Carrier *carrier) {
+        lost(carrier, carrier->ready ? "it has not answered for %u s" : "it has not begun within %u s",
+                        (unsigned) (patience(carrier) / 1000000000u));
+}
+
+static void send_bytes(const Carrier *carrier, const void *data, size_t n) {
+        struct pollfd p = { .fd = carrier->stream_fd, .events = POLLOUT };
+
+        while (n > 0) {
+                ssize_t sent = send(carrier->stream_fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                if (sent > 0) {
+                        data = (const uint8_t *) data + sent;
+                        n -= (size_t) sent;
+                        continue;
+                }
+                if (sent < 0 && errno != EAGAIN && errno != EINTR)
+                        lost(carrier, "the way to it is closed");
+                if (poll(&p, 1, (int) (patience(carrier) / 1000000u)) == 0)
+                        lost_silent(carrier);
+        }
+}
+
+static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uint32_t birth,
+                const void *body, size_t n, const void *more, size_t n_more) {
+        const FrameHead head = {
+                .magic = FRAME_MAGIC,
+                .kind = kind,
+                .container = container,
+                .birth = birth,
+                .sequence = carrier->sequence++,
+                .n_bytes = n + n_more,
+        };
+
+        send_bytes(carrier, &head, sizeof(head));
+        send_bytes(carrier, body, n);
+        send_bytes(carrier, more, n_more);
+}
+
+/* False: the version is not in its bank any more. The order was given up meanwhile, and its relay with
+ * it. */
+static bool send_policy(Carrier *carrier, const Order *order) {
+        const PolicyLayout *l = &carrier->place->page->policy;
+        const FramePolicy policy = { .version = order->policy_version, .bank = order->policy_bank };
+        const volatile PolicyHead *bank;
+
+        if (order->policy_bank >= l->n_banks)
+                return false;
+        if (carrier->versions[policy.bank] == policy.version)
+                return true;
+        bank = policy_bank(carrier->policy, l, policy.bank);
+        memcpy(carrier->bank, (const void *) bank, l->bank_bytes);
+        if (((const PolicyHead *) (const void *) carrier->bank)->policy_version != policy.version ||
+                        bank->policy_version != policy.version)
+                return false;
+        send_frame(carrier, FRAME_POLICY, 0, 0, &policy, sizeof(policy), carrier->bank, l->bank_bytes);
+        carrier->versions[policy.bank] = policy.version;
+        return true;
+}
+
+static void line_close(Carrier *carrier, uint32_t container) {
+        Line *line = &carrier->lines[container];
+
+        if (line->fd < 0)
+                return;
+        send_frame(carrier, FRAME_KILL, container, line->birth, NULL, 0, NULL, 0);
+        line->fd = close_fd(line->fd);
+        carrier->n_orders -= line->ordered_nsec > 0;
+        line->ordered_nsec = 0;
+}
+
+/* A relay's order; what it reads is copied before the policy's bank takes the same room. */
+static void line_order(Carrier *carrier, uint32_t container) {
+        uint64_t bank_bytes = frame_bank_bytes(&carrier->place->page->segment);
+        Line *line = &carrier->lines[container];
+        FrameHead head;
+        Order order;
+
+        if (read_full(line->fd, &head, sizeof(head)) < 0 || read_full(line->fd, &order, sizeof(order)) < 0 ||
+                        line->ordered_nsec > 0) {
+                line_close(carrier, container);
+                return;
+        }
+        if (order.kind != ORDER_PROBE && !send_policy(carrier, &order)) {
+                line_close(carrier, container);
+                return;
+        }
+        bank_bytes = order.kind == ORDER_ROLLOUT ? bank_bytes : 0;
+        if (read_full(line->fd, carrier->bank, bank_bytes) < 0) {
+                line_close(carrier, container);
+                return;
+        }
+        if (carrier->n_orders++ == 0)
+                carrier->heard_nsec = clock_boottime();
+        line->ordered_nsec = clock_boottime();
+        send_frame(carrier, FRAME_ORDER, container, line->birth, &order, sizeof(order), carrier->bank,
+                        bank_bytes);
+}
+
+static void hear_hello(Carrier *carrier) {
+        const NodeHello *hello = (const NodeHello *) (const void *) carrier->reader.body;
+        const CarrierWord ready = { .kind = CARRIER_READY };
+
+        if (hello->abi != STREAM_ABI || hello->struct_bytes != sizeof(*hello) ||
+                        strncmp(hello->release, ACTORD_VERSION, sizeof(hello->release)) != 0)
+                lost(carrier, "it has another version of actord: install the same build on each node");
+        if (memcmp(&hello->page, carrier->place->page, sizeof(JobPage)) != 0)
+                lost(carrier, "its environment is not the same as here: the same build and the same "
+                              "engines must be on each node");
+        carrier->ready = true;
+        if (message_send(carrier->control_fd, &ready, sizeof(ready), NULL, 0) < 0)
+                _exit(EXIT_FAILURE);
+}
+
+/* An answer, or the end of a process; that of a process whose relay has gone is of no use. */
+static void hear_answer(Carrier *carrier) {
+        const FrameHead *head = &carrier->reader.head;
+        Line *line = &carrier->lines[head->container];
+        FrameAnswer answer;
+
+        if (head->kind == FRAME_ANSWER &&
+                        frame_answer(head, carrier->reader.body, carrier->place->page, &answer) < 0)
+                lost(carrier, "it sent an answer that makes no sense");
+        if (line->fd < 0 || line->birth != head->birth)
+                return;
+        if (line->ordered_nsec > 0) {
+                uint64_t nsec = clock_boottime() - line->ordered_nsec;
+
+                carrier->longest_nsec = nsec > carrier->longest_nsec ? nsec : carrier->longest_nsec;
+                carrier->n_orders--;
+                line->ordered_nsec = 0;
+        }
+        if (write_full(line->fd, head, sizeof(*head)) < 0 ||
+                        write_full(line->fd, carrier->reader.body, head->n_bytes) < 0)
+                line_close(carrier, head->container);
+}
+
+static void hear_stream(Carrier *carrier) {
+        bool heard;
+        int r;
+
+        while ((r = frame_read(&carrier->reader, carrier->stream_fd, &heard)) > 0) {
+                carrier->heard_nsec = clock_boottime();
+                if (carrier->ready == (carrier->reader.head.kind == FRAME_HELLO))
+                        lost(carrier, "it sent what is not expected");
+                if (carrier->reader.head.kind == FRAME_HELLO)
+                        hear_hello(carrier);
+                else if (carrier->reader.head.kind != FRAME_PONG)
+                        hear_answer(carrier);
+        }
+        if (heard)
+                carrier->heard_nsec = clock_boottime();
+        if (r == -EPIPE)
+                lost(carrier, "it has ended, or the way to it is closed");
+        if (r < 0)
+                lost(carrier, "it sent what is not expected");
+}
+
+static void hear_invoker(Carrier *carrier) {
+        CarrierWord word;
+        size_t n, n_fds;
+        int fd = -EBADF, r;
+
+        r = message_receive(carrier->control_fd, 0, &word, sizeof(word), &n, &fd, 1, &n_fds);
+        if (r == -EAGAIN || r == -ETIMEDOUT)
+                return;
+        if (r < 0 || n != sizeof(word) || n_fds != 1 || word.kind != CARRIER_ATTACH ||
+                        word.container >= containers_all(carrier->place))
+                _exit(EXIT_SUCCESS); /* the invoker has closed it: the node is not needed any more */
+        line_close(carrier, word.container);
+        carrier->lines[word.container].fd = fd;
+        carrier->lines[word.container].birth++;
+}
+
+/* Asks for a sign of life, or gives the node up. Returns for how long to sleep. */
+static int look_at_silence(Carrier *carrier) {
+        uint64_t now = clock_boottime(), most = patience(carrier);
+
+        if (carrier->ready && carrier->n_orders == 0)
+                return -1;
+        if (now - carrier->heard_nsec >= most)
+                lost_silent(carrier);
+        if (carrier->ready && now - carrier->pinged_nsec >= most / 4) {
+                carrier->pinged_nsec = now;
+                send_frame(carrier, FRAME_PING, 0, 0, NULL, 0, NULL, 0);
+        }
+        return (int) (most / 4 / 1000000u) + 1;
+}
+
+static void carrier_loop(Carrier *carrier) {
+        uint32_t n = containers_all(carrier->place);
+        struct pollfd *polls = carrier->polls;
+        int msec = 0;
+
+        carrier->heard_nsec = carrier->pinged_nsec = clock_boottime();
+        for (;;) {
+                polls[0] = (struct pollfd){ .fd = carrier->stream_fd, .events = POLLIN };
+                polls[1] = (struct pollfd){ .fd = carrier->control_fd, .events = POLLIN };
+                for (uint32_t k = 0; k < n; k++)
+                        polls[2 + k] = (struct pollfd){ .fd = carrier->lines[k].fd, .events = POLLIN };
+                if (poll(polls, 2 + n, msec) < 0 && errno != EINTR)
+                        _exit(EXIT_FAILURE);
+
+                /* The node is heard before it is judged, as we may have been stopped ourselves. */
+                if (polls[0].revents)
+                        hear_stream(carrier);
+                if (polls[1].revents)
+                        hear_invoker(carrier);
+                for (uint32_t k = 0; k < n; k++)
+                        if (polls[2 + k].revents && polls[2 + k].fd == carrier->lines[k].fd)
+                                line_order(carrier, k);
+                msec = look_at_silence(carrier);
+        }
+}
+
+static int carrier_init(Carrier *carrier) {
+        const Placement *place = carrier->place;
+        const JobPage *page = place->page;
+        uint64_t bank_bytes = frame_bank_bytes(&page->segment);
+        void *policy;
+        int r;
+
+        r = fd_map(place->policy_read_fd, page->policy.segment_bytes, false, &policy);
+        if (r < 0)
+                return r;
+        carrier->policy = policy;
+        frame_limits(page, containers_all(place), FRAME_SIDE_NODE, &carrier->limits);
+        r = frame_reader_init(&carrier->limits, &carrier->reader);
+        if (r < 0)
+                return r;
+        carrier->lines = calloc(containers_all(place), sizeof(Line));
+        carrier->polls = calloc(2 + containers_all(place), sizeof(struct pollfd));
+        carrier->versions = malloc(page->policy.n_banks * sizeof(uint64_t));
+        carrier->bank = malloc(bank_bytes > page->policy.bank_bytes ? bank_bytes : page->policy.bank_bytes);
+        if (!carrier->lines || !carrier->polls || !carrier->versions || !carrier->bank)
+                return -ENOMEM;
+        for (uint32_t k = 0; k < containers_all(place); k++)
+                carrier->lines[k].fd = -EBADF;
+        memset(carrier->versions, 0xff, page->policy.n_banks * sizeof(uint64_t));
+        return 0;
+}
+
+void carrier_run(const Placement *place, int stream_fd, int control_fd) {
+        Carrier carrier = { .place = place, .stream_fd = stream_fd, .control_fd = control_fd };
+        int r;
+
+        (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+        (void) prctl(PR_SET_NAME, "actord-carrier");
+        r = carrier_init(&carrier);
+        if (r < 0)
+                lost(&carrier, "there is no memory for its frames here: %s", strerror(-r));
+        carrier_loop(&carrier);
+        _exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows for a job from the nodes of its cluster: records, and containers that lose theirs. */
+#include "invoker/invoker.h"
+#include "lib/boottime.h"
+
+void cluster_want(Invoker *invoker, uint32_t n_containers) {
+        uint32_t used[NODES_MAX], here;
+        uint64_t now = clock_boottime();
+        NodeNews news;
+
+        if (!nodes_exist(&invoker->nodes))
+                return;
+        pool_count(&invoker->pool, used, &here);
+        nodes_want(&invoker->nodes, n_containers, used, now);
+        while (nodes_take_left(&invoker->nodes, now, &news) > 0)
+                report_node(&invoker->books, &news);
+}
+
+void cluster_news(Invoker *invoker, const NodeNews *news) {
+        if (news->kind != CLUSTER_EVENT_NONE)
+                report_node(&invoker->books, news);
+        if (!news->emptied)
+                return;
+        for (uint32_t k = 0; k < containers_all(&invoker->place); k++) {
+                Container *c = &invoker->pool.containers[k];
+
+                if (c->state == CONTAINER_ABSENT || c->node_index != news->index)
+                        continue;
+                if (c->state == CONTAINER_PARKED)
+                        report_pool(&invoker->books, c, pool_take(c));
+                pool_end(c, FAULT_NODE, (int32_t) c->worker.node);
+        }
+}
+
+bool cluster_close(Invoker *invoker) {
+        uint64_t now = clock_boottime();
+        NodeNews news;
+
+        nodes_end(&invoker->nodes, now);
+        while (nodes_take_left(&invoker->nodes, now, &news) > 0)
+                report_node(&invoker->books, &news);
+        return nodes_are_over(&invoker->nodes, now);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A node's frames on their way out. The stream may be full at any time, and the node must go on hearing: so
+ * frames wait in a queue, and rows are sent from the segments in which they lie. They stay as they are until
+ * the head has them, since it gives no order for a container before. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "invoker/frame.h"
+
+typedef union OutBody {
+        FrameAnswer answer;
+        FrameEnded ended;
+} OutBody;
+
+typedef struct Out {
+        FrameHead head;
+        OutBody body;
+        const void *rows[2]; /* what follows the body, in two stretches */
+        uint64_t rows_bytes[2], body_bytes;
+} Out;
+
+typedef struct OutQueue {
+        Out *outs; /* [size], a ring */
+        uint32_t size, first, n;
+        uint64_t sent;     /* bytes of the first one */
+        uint64_t sequence; /* of the next that is queued */
+} OutQueue;
+
+int out_init(OutQueue *queue, uint32_t size);
+void out_done(OutQueue *queue);
+/* The next place, with its head filled in; NULL: there is none, so the head of the job did not keep to the
+ * rules. */
+Out *out_add(OutQueue *queue, FrameKind kind, uint32_t container, uint32_t birth);
+/* Sends what the stream takes now. 0; -EPIPE: it is closed. */
+int out_send(OutQueue *queue, int fd);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "invoker/nodes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/launch.h"
+#include "invoker/carrier.h"
+#include "invoker/complain.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+#include "lib/message.h"
+
+#define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* after a node was lost, before another is asked for */
+#define KEEP_NSEC       (60ull * 1000000000u) /* of an idle node, where KeepAliveSec= says nothing */
+#define END_NSEC        (10ull * 1000000000u) /* for the last costs */
+#define LEAVE_NSEC      (60ull * 1000000000u) /* the same, while the job goes on */
+
+int nodes_init(Nodes *nodes) {
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                nodes->nodes[i].control_fd = -EBADF;
+        if (!nodes->place->invoked->launch.cluster)
+                return 0;
+        nodes->cluster_fd = INVOKER_FD_CLUSTER;
+        return loop_watch(nodes->loop, nodes->cluster_fd, EVENT_CLUSTER);
+}
+
+static void carrier_end(Node *node) {
+        node->control_fd = close_fd(node->control_fd);
+        if (node->pid <= 0)
+                return;
+        (void) kill(node->pid, SIGKILL);
+        (void) waitpid(node->pid, NULL, 0);
+        node->pid = 0;
+}
+
+void nodes_done(Nodes *nodes) {
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                if (nodes->nodes[i].state != NODE_FREE)
+                        carrier_end(&nodes->nodes[i]);
+        nodes->cluster_fd = close_fd(nodes->cluster_fd);
+}
+
+uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range) {
+        uint32_t n = 0;
+
+        if (n_containers > here_cpus)
+                n = node_cpus > 0 ? (n_containers - here_cpus + node_cpus - 1) / node_cpus : 1;
+        if (n < range.low)
+                n = range.low;
+        return n < range.high ? n : range.high;
+}
+
+uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
+                uint32_t here_used) {
+        int64_t most = (int64_t) here_cpus - here_used;
+        uint32_t best = NODE_NONE;
+
+        for (uint32_t i = 0; i < n; i++) {
+                int64_t left = (int64_t) nodes[i].n_cpus - used[i];
+
+                if (nodes[i].state == NODE_READY && left > most) {
+                        most = left;
+                        best = i;
+                }
+        }
+        return best;
+}
+
+/* actord-cluster has gone, and all nodes with it. Their carriers will say so. */
+static void lose_cluster(Nodes *nodes, const char *why) {
+        if (nodes->cluster_fd < 0)
+                return;
+        if (!nodes->ending)
+                (void) invoker_complain(-EPIPE, why);
+        nodes->cluster_fd = close_fd(nodes->cluster_fd);
+}
+
+static void request(Nodes *nodes, uint32_t kind, uint32_t n_nodes, uint32_t node) {
+        const ClusterRequest request = {
+                .abi = CLUSTER_ABI, .kind = kind, .n_nodes = n_nodes, .node = node
+        };
+
+        if (nodes->cluster_fd >= 0 &&
+                        message_send(nodes->cluster_fd, &request, sizeof(request), NULL, 0) < 0)
+                lose_cluster(nodes, "actord-cluster has ended; the job goes on without further nodes");
+}
+
+static uint32_t count(const Nodes *nodes) {
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                n += nodes->nodes[i].state != NODE_FREE && nodes->nodes[i].state != NODE_LEAVING;
+        return n;
+}
+
+static Node *find(Nodes *nodes, uint32_t number) {
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                if (nodes->nodes[i].state != NODE_FREE && nodes->nodes[i].number == number)
+                        return &nodes->nodes[i];
+        return NULL;
+}
+
+static uint64_t keep_nsec(const JobSettings *s) {
+        uint64_t nsec;
+
+        if (!settings_present(s, SETTING_Scaling_KeepAliveSec))
+                return KEEP_NSEC;
+        return __builtin_mul_overflow(s->keep_alive_usec, 1000u, &nsec) ? UINT64_MAX : nsec;
+}
+
+/* Gives back nodes that have been idle for long, as long as more are there than are wanted. */
+static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
+        uint64_t most = keep_nsec(nodes->place->settings);
+        uint32_t n = count(nodes);
+
+        for (uint32_t i = 0; i < NODES_MAX; i++) {
+                Node *node = &nodes->nodes[i];
+
+                if (node->state != NODE_READY)
+                        continue;
+                if (used[i] > 0)
+                        node->idle_nsec = 0;
+                else if (node->idle_nsec == 0)
+                        node->idle_nsec = now;
+                else if (n > nodes->n_wanted && now - node->idle_nsec >= most) {
+                        request(nodes, CLUSTER_RELEASE, 0, node->number);
+                        node->state = NODE_LEAVING;
+                        node->left_nsec = now;
+                        carrier_end(node);
+                        n--;
+                }
+        }
+}
+
+void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now) {
+        const JobSettings *s = nodes->place->settings;
+        uint32_t n;
+
+        if (nodes->cluster_fd < 0 || nodes->ending)
+                return;
+        n = nodes_worth(n_containers, nodes->place->n_cpus, nodes->node_cpus, s->nodes);
+        if (!nodes->refused && (n != nodes->n_wanted || (n > count(nodes) && now >= nodes->retry_nsec))) {
+                nodes->n_wanted = n;
+                nodes->retry_nsec = now + LOST_PAUSE_NSEC;
+                request(nodes, CLUSTER_WANT, n, 0);
+        }
+        release_idle(nodes, used, now);
+}
+
+static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
+        int pair[2];
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        pid = fork();
+        if (pid == 0) {
+                (void) close(pair[0]);
+                carrier_run(nodes->place, stream_fd, pair[1]);
+        }
+        (void) close(pair[1]);
+        if (pid < 0) {
+                (void) close(pair[0]);
+                return -EAGAIN;
+        }
+        node->pid = pid;
+        node->control_fd = pair[0];
+        return loop_watch_index(
+                        nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
+}
+
+static void news(const Nodes *nodes, Node *node, uint32_t kind, const char *words, NodeNews *ret) {
+        (void) snprintf(node->words, sizeof(node->words), "%.31s", words);
+        *ret = (NodeNews){
+                .index = (uint32_t) (node - nodes->nodes),
+                .number = node->number,
+                .kind = kind,
+                .cost = node->cost,
+        };
+        memcpy(ret->words, node->words, sizeof(ret->words));
+}
+
+/* It takes no containers any more; its record waits for its last cost. */
+static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
+        node->state = NODE_LEAVING;
+        node->left_nsec = clock_boottime();
+        node->lost = lost;
+        (void) snprintf(node->words, sizeof(node->words), "%.31s", words);
+        if (lost) {
+                nodes->n_lost++;
+                nodes->retry_nsec = node->left_nsec + LOST_PAUSE_NSEC;
+                fprintf(stderr, "actord-invoker: node %u is lost: %s\n", node->number, words);
+        }
+        carrier_end(node);
+}
+
+/* The node's last words: then its place is free. */
+static int over(Nodes *nodes, Node *node, NodeNews *ret) {
+        news(nodes, node, node->lost ? CLUSTER_LOST : CLUSTER_GONE, node->words, ret);
+        *node = (Node){ .control_fd = -EBADF };
+        return 1;
+}
+
+static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
+        if (stream_fd < 0 || node->state != NODE_PENDING || nodes->ending) {
+                request(nodes, CLUSTER_RELEASE, 0, node->number);
+                return 0;
+        }
+        if (carrier_start(nodes, node, stream_fd) < 0) {
+                request(nodes, CLUSTER_RELEASE, 0, node->number);
+                leave(nodes, node, true, "this host lacks memory for it");
+                return 0;
+        }
+        node->state = NODE_GREETING;
+        node->n_cpus = nodes->node_cpus = event->n_cpus > 0 ? event->n_cpus : 1;
+        news(nodes, node, CLUSTER_UP, event->name, ret);
+        return 1;
+}
+
+/* Numbers grow, and each is used once: what is said of one that is over is not heard. */
+static Node *place_for(Nodes *nodes, uint32_t number) {
+        Node *node = find(nodes, number);
+
+        if (node || number <= nodes->newest || nodes->ending)
+                return node;
+        for (uint32_t i = 0; !node && i < NODES_MAX; i++)
+                if (nodes->nodes[i].state == NODE_FREE) {
+                        node = &nodes->nodes[i];
+                        node->number = nodes->newest = number;
+                        node->state = NODE_PENDING;
+                }
+        return node;
+}
+
+/* LOST and GONE end a node's containers at once; its record comes with the last COST. */
+static int take_event(Nodes *nodes, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
+        Node *node;
+
+        if (event->kind == CLUSTER_REFUSED) {
+                fprintf(stderr, "actord-invoker: no node of the cluster will come: %s\n", event->words);
+                nodes->refused = true;
+                return 0;
+        }
+        node = place_for(nodes, event->node);
+        if (!node)
+                return 0;
+        switch ((ClusterEventKind) event->kind) {
+        case CLUSTER_PENDING:
+                if (node->state != NODE_PENDING || strncmp(node->words, event->words, 31) == 0)
+                        return 0;
+                news(nodes, node, CLUSTER_PENDING, event->words, ret);
+                return 1;
+        case CLUSTER_UP: return came_up(nodes, node, event, stream_fd, ret);
+        case CLUSTER_LOST:
+        case CLUSTER_GONE:
+                if (node->state == NODE_LEAVING)
+                        return 0;
+                leave(nodes, node, event->kind == CLUSTER_LOST, event->words);
+                ret->emptied = true;
+                ret->index = (uint32_t) (node - nodes->nodes);
+                return 1;
+        case CLUSTER_COST:
+                node->cost = event->cost;
+                return event->cost.final && node->state == NODE_LEAVING ? over(nodes, node, ret) : 0;
+        default: return 0;
+        }
+}
+
+int nodes_hear_cluster(Nodes *nodes, NodeNews *ret) {
+        _cleanup_close_ int stream_fd = -EBADF;
+        ClusterEvent event;
+        size_t n, n_fds;
+        int r;
+
+        *ret = (NodeNews){ .index = NODE_NONE };
+        if (nodes->cluster_fd < 0)
+                return 0;
+        r = message_receive(nodes->cluster_fd, 0, &event, sizeof(event), &n, &stream_fd, 1, &n_fds);
+        if (r == -ETIMEDOUT || r == -EAGAIN)
+                return 0;
+        if (r < 0 || n != sizeof(event) || event.abi != CLUSTER_ABI || event.kind >= _CLUSTER_EVENT_MAX ||
+                        !memchr(event.name, 0, sizeof(event.name)) ||
+                        !memchr(event.words, 0, sizeof(event.words))) {
+                lose_cluster(nodes, "actord-cluster has ended; the job goes on without further nodes");
+                return 0;
+        }
+        return take_event(nodes, &event, stream_fd, ret);
+}
+
+int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {
+        Node *node = &nodes->nodes[index];
+        CarrierWord word = { .words = "its carrier has ended" };
+        size_t n, n_fds;
+        int r;
+
+        *ret = (NodeNews){ .index = NODE_NONE };
+        if (node->control_fd < 0)
+                return 0;
+        r = message_receive(node->control_fd, 0, &word, sizeof(word), &n, NULL, 0, &n_fds);
+        if (r == -ETIMEDOUT || r == -EAGAIN)
+                return 0;
+        if (r >= 0 && n == sizeof(word) && word.kind == CARRIER_READY && node->state == NODE_GREETING) {
+                node->state = NODE_READY;
+                return 0;
+        }
+        word.words[sizeof(word.words) - 1] = '\0';
+        request(nodes, CLUSTER_RELEASE, 0, node->number);
+        leave(nodes, node, true, word.words);
+        ret->index = index;
+        ret->emptied = true;
+        return 1;
+}
+
+int nodes_attach(Nodes *nodes, uint32_t index, uint32_t container) {
+        const CarrierWord word = { .kind = CARRIER_ATTACH, .container = container };
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int pair[2], r;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        r = message_send(nodes->nodes[index].control_fd, &word, sizeof(word), &theirs, 1);
+        return r < 0 ? r : TAKE_FD(ours);
+}
+
+int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret) {
+        for (uint32_t i = 0; i < NODES_MAX; i++) {
+                Node *node = &nodes->nodes[i];
+
+                if (node->state == NODE_LEAVING &&
+                                (nodes->cluster_fd < 0 || now >= node->left_nsec + LEAVE_NSEC ||
+                                                (nodes->ending && now >= nodes->end_nsec)))
+                        return over(nodes, node, ret);
+        }
+        return 0;
+}
+
+void nodes_end(Nodes *nodes, uint64_t now) {
+        if (nodes->ending)
+                return;
+        nodes->ending = true;
+        nodes->end_nsec = now + END_NSEC;
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                if (nodes->nodes[i].state != NODE_FREE && nodes->nodes[i].state != NODE_LEAVING)
+                        leave(nodes, &nodes->nodes[i], false, "the job has ended");
+        request(nodes, CLUSTER_END, 0, 0);
+}
+
+bool nodes_are_over(Nodes *nodes, uint64_t now) {
+        bool some = false;
+
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                some = some || nodes->nodes[i].state != NODE_FREE;
+        if (!some)
+                return true;
+        loop_want_timer(nodes->loop, nodes->end_nsec);
+        return false;
+}

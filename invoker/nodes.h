@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Nodes of a cluster, at the head of the job. This file tells actord-cluster how many nodes the rounds are
+ * worth, starts a carrier for each one that is up, and chooses where a container's next process runs. What
+ * becomes of containers whose node is lost, conduct.c decides. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "include/cluster.h"
+#include "include/settings.h"
+#include "invoker/loop.h"
+#include "invoker/placement.h"
+
+#define NODE_NONE UINT32_MAX
+
+typedef enum NodeState {
+        NODE_FREE,     /* this place has no node */
+        NODE_PENDING,  /* asked for */
+        NODE_GREETING, /* up; its carrier waits for the node's invoker */
+        NODE_READY,    /* takes containers */
+        NODE_LEAVING,  /* lost or given back; only its last cost is missing */
+} NodeState;
+
+typedef struct Node {
+        uint32_t number, state; /* actord-cluster's number; NodeState */
+        uint32_t n_cpus;
+        pid_t pid; /* of the carrier; 0: there is none */
+        int control_fd;
+        bool lost;
+        uint64_t idle_nsec; /* since when no container is there; 0: some are */
+        uint64_t left_nsec; /* since when it is LEAVING */
+        ClusterCost cost;
+        char words[32]; /* of its state: the host's name, or a reason */
+} Node;
+
+/* What has happened to a node, for its record and for the containers on it. */
+typedef struct NodeNews {
+        uint32_t index;        /* of the node; NODE_NONE: of none */
+        uint32_t number, kind; /* ClusterEventKind */
+        bool emptied;          /* it had containers and has them no more */
+        ClusterCost cost;      /* of GONE and LOST: final */
+        char words[32];
+} NodeNews;
+
+typedef struct Nodes {
+        const Placement *place;
+        Loop *loop;
+        int cluster_fd; /* -EBADF: the job has no cluster, or has lost it */
+        Node nodes[NODES_MAX];
+        uint32_t n_wanted, n_lost, newest; /* newest: number */
+        uint32_t node_cpus;                /* of the node that came last; 0: none did */
+        uint64_t retry_nsec;               /* no further one is asked for before, since some were lost */
+        bool refused;                      /* no node will come */
+        bool ending;
+        uint64_t end_nsec; /* when an ending job waits for them no longer */
+} Nodes;
+
+int nodes_init(Nodes *nodes);
+void nodes_done(Nodes *nodes);
+
+static inline bool nodes_exist(const Nodes *nodes) {
+        return nodes->cluster_fd >= 0;
+}
+
+/* How many nodes so many containers are worth. node_cpus 0: not known yet, so that one says more. Pure. */
+uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
+/* Where one more container fits best: NODE_NONE: here. The most free CPUs; the same: here, then the lowest.
+ * used: containers of each node that is ready. Pure. */
+uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
+                uint32_t here_used);
+
+/* A round needs so many containers. used[]: containers of each node, by index. */
+void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);
+/* A socket of frames for the container's relay on this node; negative: it cannot take it. */
+int nodes_attach(Nodes *nodes, uint32_t index, uint32_t container);
+/* A message of actord-cluster, or of a carrier, has come. 1 and the news; 0: there is none. */
+int nodes_hear_cluster(Nodes *nodes, NodeNews *ret);
+int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret);
+/* Gives all back. */
+void nodes_end(Nodes *nodes, uint64_t now);
+/* A node whose last cost has not come in time, or never will: 1 and the news, with what is known. */
+int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
+/* Whether an ending job still waits for what they cost. */
+bool nodes_are_over(Nodes *nodes, uint64_t now);

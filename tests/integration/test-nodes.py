@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Actors on nodes: the policy is the same with any number of them, whatever becomes of them. The nodes are invokers on this host, which
+a stand-in for the cluster's program starts."""
+import json, os, shutil, signal, subprocess, sys, tempfile, time
+import story as telling
+from story import *
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SMALL = ("Scaling.Actors=6", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=64", "Learner.MinibatchSize=96", "Learner.Epochs=2",
+         "Job.StopSteps=46080", "Job.StopReturn=", "Billing.Clock=model")
+NODES = ("Distribution.Cluster=slurm",)
+
+
+def place(**cluster):
+    """The programs once more, with a stand-in beside them."""
+    path = tempfile.mkdtemp(dir=telling.STATE)
+    for name in os.listdir(BUILD):
+        source = os.path.join(BUILD, name)
+        if os.path.isfile(source) and (os.access(source, os.X_OK) or name.endswith(".so")) and name != "actord-cluster":
+            shutil.copy2(source, os.path.join(path, name))
+    if os.path.isdir(os.path.join(BUILD, "share")):
+        os.symlink(os.path.join(BUILD, "share"), os.path.join(path, "share"))
+    shutil.copy2(os.path.join(HERE, "stand_in_cluster.py"), os.path.join(path, "actord-cluster"))
+    os.chmod(os.path.join(path, "actord-cluster"), 0o755)
+    with open(os.path.join(path, "cluster.json"), "w") as f:
+        json.dump(cluster, f)
+    return path
+
+
+def log(path):
+    try:
+        with open(os.path.join(path, "cluster.log")) as f:
+            return f.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def node_pid(path, number):
+    for line in log(path):
+        if line.startswith(f"node {number} "):
+            return int(line.split()[2])
+
+
+class Elsewhere:
+    """A run with this stand-in, on one CPU of this host, so that most actors do not fit here."""
+
+    def __init__(self, n=8, cpus=2, **cluster):
+        self.path = place(nodes=n, cpus=cpus, **cluster)
+
+    def run(self, *sets, **kw):
+        before, telling.CTL = telling.CTL, os.path.join(self.path, "actorctl")
+        try:
+            return telling.run("cartpole", *SMALL, *NODES, *sets, seed=7, before=("taskset", "-c", str(min(os.sched_getaffinity(0)))), **kw)
+        finally:
+            telling.CTL = before
+
+    def started(self):
+        return [l for l in log(self.path) if l.startswith("node ")]
+
+    def when_works(self, p, number=1):
+        """The node's invoker, once it has an actor."""
+        while p.poll() is None:
+            pid = node_pid(self.path, number)
+            if pid and descendants(pid, "actord-actor"):
+                return pid
+            time.sleep(0.01)
+        raise AssertionError(f"node {number} was given no actor: {log(self.path)}")
+
+
+calm = {}
+LONG = ("Job.StopSteps=92160",)
+
+
+def undisturbed(*sets):
+    if sets not in calm:
+        calm[sets] = telling.run("cartpole", *SMALL, *sets, seed=7).policy_sha256
+    return calm[sets]
+
+
+def same(r, *sets):
+    equal(r.policy_sha256, undisturbed(*sets), "the policies with nodes and without")
+
+
+@story("0, 1, 2 and 4 nodes give the same policy, and a run tells how many there were")
+def number_of_nodes():
+    for n in (0, 1, 2, 4):
+        e = Elsewhere(n)
+        r = e.run(f"Distribution.Nodes={n}", *LONG)
+        same(r, *LONG)
+        equal(len(e.started()), n, "nodes that were started")
+        equal((r.nodes["max"], r.nodes["lost"]), (n, 0), "the nodes that the run tells of")
+        assert (r.nodes["total_s"] > 0) == (n > 0), r.nodes
+        assert (r.cpu_s["nodes"] > 0) == (n > 0), r.cpu_s
+
+
+@story("a job goes on without nodes while the cluster has none free, and with the same policy")
+def pending():
+    e = Elsewhere(1, delay=3600)
+    r = e.run("Distribution.Nodes=0-4")
+    same(r)
+    equal((r.nodes["max"], len(e.started())), (0, 0), "nodes")
+
+
+@story("as many nodes are asked for as rounds are worth")
+def worth():
+    e = Elsewhere(8, cpus=5)
+    r = e.run("Distribution.Nodes=0-8", *LONG)
+    same(r, *LONG)
+    equal(r.nodes["max"], 1, "nodes with five CPUs, for five actors that do not fit here")
+
+
+def disturbed(how, *sets, n=2, **cluster):
+    e = Elsewhere(n, **cluster)
+    done = []
+
+    def during(p):
+        try:
+            how(e, e.when_works(p))
+            done.append(True)
+        except AssertionError:
+            pass  # told below, where it counts
+
+    r = e.run(f"Distribution.Nodes={n}", *LONG, *sets, during=during)
+    assert done, log(e.path)
+    same(r, *LONG)
+    equal(r.nodes["lost"], 1, "lost nodes")
+    return r
+
+
+@story("a node whose invoker is killed is lost, no attempt of its actors counts, and the policy stays the same")
+def killed():
+    disturbed(lambda e, pid: os.kill(pid, signal.SIGKILL), "Actor.Retries=0")
+
+
+@story("a node whose connection is cut is lost, and the policy stays the same")
+def cut():
+    def how(e, pid):
+        open(os.path.join(e.path, "cut-1"), "w").close()
+    disturbed(how, "Actor.Retries=0")
+
+
+@story("a node that stalls is given up after a while, and the policy stays the same")
+def stalled():
+    def how(e, pid):
+        os.kill(pid, signal.SIGSTOP)
+        # A cluster ends what it takes back.
+        while not any(l.startswith("hear 2 ") for l in log(e.path)):
+            time.sleep(0.05)
+        os.kill(pid, signal.SIGKILL)
+    disturbed(how, "Actor.Retries=0", n=1)
+
+
+@story("actors that are killed on their node are tried again, and the policy stays the same")
+def killed_actors():
+    e = Elsewhere(2)
+    killed = []
+
+    def during(p):
+        pid = e.when_works(p)
+        for victim in sorted(descendants(pid, "actord-actor"))[:1]:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    r = e.run("Distribution.Nodes=2", *LONG, during=during)
+    same(r, *LONG)
+    equal((len(killed), r.nodes["lost"]), (1, 0), "killed actors and lost nodes")
+
+
+def offset_of(member):
+    source = '#include <stdio.h>\n#include <stddef.h>\n#include "include/settings.h"\nint main(void) { printf("%zu", offsetof(JobSettings, ' \
+             + member + ")); }"
+    path = os.path.join(telling.STATE, "offset")
+    subprocess.run(["cc", "-std=gnu17", "-I", telling.ROOT, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
+    return int(subprocess.run([path], stdout=subprocess.PIPE, check=True).stdout)
+
+
+@story("a node whose CPU has narrower vectors gives the same policy")
+def narrow():
+    e = Elsewhere(2, kernel_class=(offset_of("kernel_class"), 1))
+    r = e.run("Distribution.Nodes=2", *LONG)
+    same(r, *LONG)
+    equal((r.nodes["max"], r.nodes["lost"]), (2, 0), "nodes")
+
+
+@story("a cluster that refuses is told of, and the job ends without nodes")
+def refused():
+    r = Elsewhere(1, refuse="the partition is unknown").run("Distribution.Nodes=1")
+    same(r)
+    assert "the partition is unknown" in r.err, r.err
+
+
+@story("a node's time is billed once, in place of what its actors did there")
+def billed():
+    e = Elsewhere(1, cpus=5)
+    r = e.run("Distribution.Nodes=1", "Billing.PriceSheet=slurm-tres", *LONG)
+    lines = {(l["kind"], l["unit"]): l for l in r.cost["lines"]}
+    # Whole seconds, as the sheet has them.
+    vcpu_s, gb_s = lines["nodes", "vCPU-s"]["quantity"], lines["nodes", "GB-s"]["quantity"]
+    assert 0 <= vcpu_s / 5 - r.nodes["total_s"] < 1.001, (lines, r.nodes)
+    assert 0 <= gb_s / 2 - r.nodes["total_s"] < 1.001, (lines, r.nodes)
+    # One second each is the least that an invocation here costs by this sheet.
+    here = lines["actor-execution", "vCPU-s"]["quantity"]
+    assert here < r.invocations["total"], (here, r.invocations)
+
+
+tell()

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How many nodes rounds are worth, where a container goes, and when a silent node is given up. */
+#include <glib.h>
+
+#include "invoker/carrier.h"
+#include "invoker/nodes.h"
+#include "invoker/round.h"
+
+#define SEC 1000000000ull
+
+static void test_worth(void) {
+        const setting_range some = { 0, 8 }, two = { 2, 2 };
+
+        g_assert_cmpuint(nodes_worth(4, 4, 0, some), ==, 0);
+        /* One says how large they are. */
+        g_assert_cmpuint(nodes_worth(100, 4, 0, some), ==, 1);
+        g_assert_cmpuint(nodes_worth(5, 4, 16, some), ==, 1);
+        g_assert_cmpuint(nodes_worth(20, 4, 16, some), ==, 1);
+        g_assert_cmpuint(nodes_worth(21, 4, 16, some), ==, 2);
+        g_assert_cmpuint(nodes_worth(1000, 4, 16, some), ==, 8);
+        g_assert_cmpuint(nodes_worth(1, 4, 16, two), ==, 2);
+        g_assert_cmpuint(nodes_worth(1000, 4, 16, two), ==, 2);
+}
+
+static void test_choose(void) {
+        Node nodes[3] = { { .state = NODE_READY, .n_cpus = 2 }, { .state = NODE_READY, .n_cpus = 4 },
+                { .state = NODE_GREETING, .n_cpus = 64 } };
+        uint32_t used[3] = {};
+
+        /* Here, where there is as much room; else where there is most, of those that are ready. */
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 0), ==, NODE_NONE);
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 1), ==, 1);
+        used[1] = 3;
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 3), ==, 0);
+        used[0] = 1;
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 4), ==, 0);
+        /* Beyond all CPUs: where they are shared least. */
+        used[0] = 4;
+        used[1] = 5;
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 5), ==, NODE_NONE);
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 6), ==, 1);
+        nodes[1].state = NODE_LEAVING;
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 6), ==, NODE_NONE);
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 7), ==, 0);
+}
+
+static void test_patience(void) {
+        g_assert_cmpuint(carrier_patience_nsec(0, 60 * SEC), ==, CARRIER_PATIENCE_NSEC);
+        g_assert_cmpuint(carrier_patience_nsec(3 * SEC, 60 * SEC), ==,
+                        CARRIER_PATIENCE_NSEC + CARRIER_ROUNDS * 3 * SEC);
+        g_assert_cmpuint(carrier_patience_nsec(30 * SEC, 60 * SEC), ==, 60 * SEC);
+        g_assert_cmpuint(carrier_patience_nsec(UINT64_MAX, 60 * SEC), <=, 60 * SEC);
+        g_assert_cmpuint(carrier_patience_nsec(0, SEC), ==, SEC);
+}
+
+static void test_lost_attempts(void) {
+        Attempts attempts = {};
+
+        for (unsigned i = 0; i < 1000; i++)
+                g_assert_true(attempts_fail(&attempts, 0, FAULT_NODE, 1));
+        g_assert_cmpuint(attempts.n, ==, 1000);
+        g_assert_false(attempts_fail(&attempts, 0, FAULT_EXITED, 1));
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/nodes/worth", test_worth);
+        g_test_add_func("/nodes/choose", test_choose);
+        g_test_add_func("/nodes/patience", test_patience);
+        g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
+        return g_test_run();
+}
