@@ -62,6 +62,7 @@ SRC_gym      := $(sort $(wildcard actor/envs/gym/*.c))
 SRC_box2d    := $(sort $(wildcard actor/envs/box2d/*.c))
 SRC_swmm     := $(sort $(wildcard actor/envs/swmm/*.c))
 SRC_dataset  := $(sort $(wildcard lib/dataset/hdf5/*.c))
+SRC_cluster  := $(sort $(wildcard cluster/*.c))
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -75,7 +76,7 @@ LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols yaml-0.1 nettle) -lm
-LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 libseccomp libcap nettle) -ldl -lpthread -lm
+LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 libseccomp libcap nettle) $(LIBS_cluster) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
 # The bridge to Python and data sets are the parts that a build may lack.
@@ -93,6 +94,15 @@ CFLAGS_hdf5 := $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags $(HDF5)))
 else
 $(info dataset.so is not built, and data sets can be neither written nor read: hdf5.pc is missing (install libhdf5-dev))
 endif
+# Nodes of a cluster: munge has no .pc file in Debian 12.
+CLUSTER := $(shell $(PKG) --exists gnutls 2>/dev/null && echo '\#include <munge.h>' | $(CC) -E -o /dev/null - 2>/dev/null && echo yes)
+ifneq ($(CLUSTER),)
+CLUSTER_PROGRAM := $(B)/actord-cluster
+SRC_cluster_linked := $(SRC_cluster)
+LIBS_cluster = $(shell $(PKG) --libs gnutls) -lmunge
+else
+$(info actord-cluster is not built, and Cluster=slurm will be refused: gnutls.pc or munge.h is missing (install libgnutls28-dev libmunge-dev))
+endif
 # make MUJOCO=DIR: our tasks on another MuJoCo too, for Engine=. DIR has include/ and libmujoco.so.RELEASE, as Python's `mujoco` does; the
 # library is copied beside the module, which finds it there.
 MUJOCO ?=
@@ -104,9 +114,9 @@ endif
 MUJOCO_ENGINE := $(B)/env-mujoco-$(patsubst libmujoco.so.%,%,$(notdir $(MUJOCO_LIBRARY))).so
 MODULES  += $(MUJOCO_ENGINE)
 endif
-PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(MODULES)
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(CLUSTER_PROGRAM) $(MODULES)
 # A test lies in the folder of the room that it tests; its program does not.
-UNIT_SOURCES := $(sort $(wildcard tests/unit/*/test-*.c))
+UNIT_SOURCES := $(sort $(filter-out $(if $(CLUSTER),,tests/unit/cluster/%),$(wildcard tests/unit/*/test-*.c)))
 UNIT_TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(UNIT_SOURCES)))
 
 .PHONY: all
@@ -134,6 +144,8 @@ $(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
+$(B)/actord-cluster: $(call objects,$(SRC_cluster) $(SRC_lib))
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_cluster) -lm
 
 # These are compiled in one go, and anew when a contract, or a header that environments share, changes.
 CONTRACTS := $(wildcard include/*.h include/actord/*.h actor/envs/*.h)
@@ -198,7 +210,7 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_trial) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_tensors) $(SRC_lib)) \
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_trial) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_cluster_linked) $(SRC_tensors) $(SRC_lib)) \
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsDP $@ $^

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs by apt what building, testing or the virtual machine lane needs, and only what is missing.
-# usage: packaging/dependencies.sh [build|test|vm]...        (build when nothing is named)
+# Installs by apt what building, testing, the virtual machine lane or the Slurm lane needs, and only what is missing.
+# usage: packaging/dependencies.sh [build|test|vm|slurm]...        (build when nothing is named)
 # Silent when everything is there, so an ordinary user with a complete machine needs no privilege.
 set -eu
 
@@ -27,6 +27,8 @@ libsmartcols-dev      tables of actorctl
 libjson-glib-dev      JSON of actorctl
 libyaml-dev           what actorctl imports
 nettle-dev            SHA-256 of policies and checkpoints
+libgnutls28-dev       what travels between a job and its nodes of a cluster, encrypted
+libmunge-dev          who is at the other end there
 END
 }
 
@@ -74,6 +76,18 @@ qemu-system-x86       the machine
 mmdebstrap            its root
 e2fsprogs             mkfs.ext4, which turns the root into a disk
 debian-archive-keyring  the keys that the packages of the root are checked against
+END
+}
+
+list_slurm() {
+    cat <<'END'
+slurm-client          sbatch, squeue, scancel, srun
+slurmctld             the cluster's controller
+slurmd                its nodes
+slurmdbd              its accounts
+mariadb-server        where they lie
+munge                 who is who in it
+iproute2              a network for each node
 END
 }
 
@@ -127,9 +141,9 @@ install_packages() {
 wanted=
 for purpose; do
     case $purpose in
-    build | test | vm) wanted="$wanted $("list_$purpose" | awk '{ print $1 }' | tr '\n' ' ')" ;;
+    build | test | vm | slurm) wanted="$wanted $("list_$purpose" | awk '{ print $1 }' | tr '\n' ' ')" ;;
     *)
-        say "unknown purpose \"$purpose\": say build, test or vm."
+        say "unknown purpose \"$purpose\": say build, test, vm or slurm."
         exit 2
         ;;
     esac

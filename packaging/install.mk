@@ -25,6 +25,7 @@ ENGINES      = $(filter-out $(MODULES),$(shell find $(B) -maxdepth 1 -name 'env-
 INSTALLED = \
         0755:$(B)/actorctl:$(BINDIR)/actorctl \
         $(foreach p,actord actord-spawn actord-invoker actord-learner,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
+        $(foreach p,$(CLUSTER_PROGRAM),0755:$(p):$(LIBEXECDIR)/$(notdir $(p))) \
         $(foreach m,$(MODULES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach m,$(ENGINES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \

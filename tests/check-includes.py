@@ -4,7 +4,7 @@
 import functools, os, re
 from sources import finish, point, read, sources
 
-PROGRAMS = ("daemon", "spawner", "invoker", "learner", "actorctl")
+PROGRAMS = ("daemon", "spawner", "invoker", "learner", "actorctl", "cluster")
 MAY = {
     "include": {"include"},
     "lib": {"include", "lib"},

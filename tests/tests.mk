@@ -11,7 +11,7 @@ STORIES_AT_ONCE = $(if $(filter 1,$(JOBS)),1,2)
 export B
 export ACTORD_BUILD := $(abspath $(B))
 
-FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter-out $(if $(CLUSTER),,%/fuzz-slurm.c %/fuzz-hello.c),$(wildcard tests/fuzz/fuzz-*.c)))
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 TESTS_style := $(sort $(wildcard tests/check-*.sh tests/check-*.py))
 TESTS_host  := $(sort $(wildcard tests/integration/test-*.sh tests/integration/test-*.py))
@@ -145,3 +145,21 @@ demo:
 	@$(SUBMAKE) all
 	@$(B)/actorctl run examples/cartpole.conf
 	@$(B)/actorctl run examples/hopper.conf
+
+# A Slurm cluster of this machine's own: the tests of actord-cluster, and of jobs on nodes.
+TESTS_slurm := $(sort $(wildcard tests/slurm/slurm-*.py))
+SLURM_PROGRAMS = $(if $(CLUSTER),$(B)/tests/slurm/player)
+.PHONY: check-slurm check-slurm-installed
+check-slurm:
+	@packaging/dependencies.sh build test slurm
+	@$(SUBMAKE) check-slurm-installed
+check-slurm-installed: all $(SLURM_PROGRAMS)
+	@$(RUN) --jobs=1 --deadline=900 "tests/slurm/cluster.sh tests/run --tap --deadline=400 $(TESTS_slurm)"
+$(B)/tests/slurm/stand-in.o: tests/slurm/stand-in.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+# Beside a copy of actord-cluster: where that finds its spawner.
+$(B)/tests/slurm/player: $(B)/tests/slurm/stand-in.o $(B)/actord-cluster $(call objects,$(SRC_lib))
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $< $(call objects,$(SRC_lib)) -lm
+	@cp -f $@ $(@D)/actord-spawn
+	@cp -f $(B)/actord-cluster $(@D)/

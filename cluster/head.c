@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The head: one loop over the invoker's socket, the engine's commands, the port and the connections. Each
+ * event changes what is known of a node, and what is known is then told to the invoker, once. */
+#include "cluster/head.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include "cluster/credential.h"
+#include "cluster/listen.h"
+#include "include/cluster.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+#include "lib/message.h"
+
+enum {
+        /* One that is going still has a place, beside its successor. */
+        NODES_SLOTS = CLUSTER_NODES_MAX + 256,
+        /* The cluster is asked no more after so many nodes in a row that did not come up. */
+        FAILURES_MAX = 3,
+        FAILURE_SECONDS = 2,
+        COST_SECONDS = 5,
+        /* An allocation has begun, and nothing is heard from its program. */
+        SILENT_SECONDS = 120,
+        END_SECONDS = 40,
+        SEND_SECONDS = 10,
+        COMPLAINTS_MAX = 20,
+        /* How long before its time limit a node gets a successor, within these. */
+        RENEW_SECONDS_LEAST = 20,
+        RENEW_SECONDS_MOST = 600,
+        RENEW_PART = 4,
+};
+
+typedef struct HeadNode {
+        Peer *peer;
+        int stream; /* the invoker's end, until it is told */
+        bool up;
+        bool left;      /* LOST or GONE is told */
+        bool renewed;   /* its time limit is near: a successor is asked for */
+        char told[256]; /* the newest words of PENDING */
+        uint64_t next_cost_nsec, began_nsec;
+} HeadNode;
+
+typedef struct Head {
+        const HeadTerms *terms;
+        Engine engine;
+        Listener *listener;
+        HeadNode *nodes; /* beside engine.nodes */
+        uint32_t n_wanted, next_number;
+        unsigned n_failures;
+        uint64_t next_start_nsec;
+        bool refused_told, ending, broken;
+        uint64_t end_nsec;
+        int signal_fd;
+} Head;
+
+static void tell(Head *head, ClusterEvent *event, const char *words, int fd) {
+        event->abi = CLUSTER_ABI;
+        (void) snprintf(event->words, sizeof(event->words), "%s", words);
+        words_clean(event->words, sizeof(event->words));
+        if (!head->broken && message_send(head->terms->socket_fd, event, sizeof(*event), &fd, fd >= 0) < 0)
+                head->broken = true;
+}
+
+static void tell_node(Head *head, const EngineNode *node, ClusterEventKind kind, const char *words) {
+        ClusterEvent event = { .kind = kind, .node = node->number };
+
+        tell(head, &event, words, -EBADF);
+}
+
+static void tell_cost(Head *head, const EngineNode *node, bool final) {
+        ClusterEvent event = { .kind = CLUSTER_COST, .node = node->number };
+        int64_t until = final ? node->ended : (int64_t) time(NULL);
+
+        event.cost.final = final;
+        event.cost.memory_bytes = node->memory_bytes;
+        event.cost.n_cpus = node->n_cpus;
+        event.cost.n_gpus = node->n_gpus;
+        event.cost.billing = node->billing;
+        if (node->started > 0 && until > node->started)
+                event.cost.allocated_usec = (uint64_t) (until - node->started) * 1000000;
+        if (node->asked > 0 && node->started > node->asked)
+                event.cost.waited_usec = (uint64_t) (node->started - node->asked) * 1000000;
+        tell(head, &event, "", -EBADF);
+}
+
+static size_t index_of(const Head *head, const EngineNode *node) {
+        return (size_t) (node - head->engine.nodes);
+}
+
+static EngineNode *find_node(Head *head, uint32_t number) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE && head->engine.nodes[i].number == number)
+                        return head->engine.nodes + i;
+        return NULL;
+}
+
+/* A node is no more, as the invoker wished or not. Its place stays until its cost is final. */
+static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const char *words) {
+        HeadNode *ours = head->nodes + index_of(head, node);
+
+        node->stop = true;
+        if (ours->left)
+                return;
+        ours->left = true;
+        ours->stream = close_fd(ours->stream);
+        if (kind == CLUSTER_LOST && !ours->up) {
+                head->n_failures++;
+                head->next_start_nsec =
+                                clock_boottime() + head->n_failures * FAILURE_SECONDS * 1000000000ull;
+        }
+        tell_node(head, node, kind, words);
+        if (kind == CLUSTER_LOST && head->n_failures >= FAILURES_MAX && head->engine.open != ENGINE_REFUSED)
+                engine_refuse(&head->engine, "%u nodes in a row did not come up, the last because %.180s",
+                                head->n_failures, words);
+}
+
+/* Requests */
+
+static void start_node(Head *head) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state == ENGINE_FREE) {
+                        head->engine.nodes[i] = (EngineNode){
+                                .number = head->next_number++, .state = ENGINE_WANTED, .exit_status = -1
+                        };
+                        head->nodes[i] = (HeadNode){ .stream = -EBADF };
+                        return;
+                }
+}
+
+static bool counts(const Head *head, size_t i) {
+        const EngineNode *node = head->engine.nodes + i;
+
+        return node->state != ENGINE_FREE && node->state != ENGINE_OVER && !node->stop &&
+               !head->nodes[i].renewed;
+}
+
+static uint32_t count_all(const Head *head) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                n += counts(head, i);
+        return n;
+}
+
+/* The newest of those that are not up: the oldest is first in the cluster's queue. */
+static EngineNode *find_to_withdraw(const Head *head) {
+        EngineNode *newest = NULL;
+
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (counts(head, i) && !head->nodes[i].up &&
+                                (!newest || head->engine.nodes[i].number > newest->number))
+                        newest = head->engine.nodes + i;
+        return newest;
+}
+
+static void balance(Head *head) {
+        uint32_t n = count_all(head);
+
+        for (; n > head->n_wanted; n--) {
+                EngineNode *node = find_to_withdraw(head);
+
+                if (!node)
+                        break;
+                leave(head, node, CLUSTER_GONE, "it was withdrawn");
+        }
+        if (head->ending || head->engine.open != ENGINE_OPEN || clock_boottime() < head->next_start_nsec)
+                return;
+        for (; n < head->n_wanted; n++)
+                start_node(head);
+}
+
+static void begin_end(Head *head) {
+        if (head->ending)
+                return;
+        head->ending = true;
+        head->n_wanted = 0;
+        head->end_nsec = clock_boottime() + END_SECONDS * 1000000000ull;
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE)
+                        leave(head, head->engine.nodes + i, CLUSTER_GONE, "the job has ended");
+}
+
+/* Whether another one takes its place, the invoker says by its next WANT. */
+static void release(Head *head, EngineNode *node, const char *words) {
+        uint32_t n;
+
+        leave(head, node, CLUSTER_GONE, words);
+        n = count_all(head);
+        if (n < head->n_wanted)
+                head->n_wanted = n;
+}
+
+static void take_request(Head *head) {
+        ClusterRequest request;
+        EngineNode *node;
+        size_t n, n_fds;
+        int r;
+
+        r = message_receive(head->terms->socket_fd, 0, &request, sizeof(request), &n, NULL, 0, &n_fds);
+        if (r == -ETIMEDOUT)
+                return;
+        if (r < 0 || n != sizeof(request) || request.abi != CLUSTER_ABI) {
+                head->broken = true;
+                begin_end(head);
+                return;
+        }
+        switch (request.kind) {
+        case CLUSTER_WANT:
+                head->n_wanted = request.n_nodes < CLUSTER_NODES_MAX ? request.n_nodes : CLUSTER_NODES_MAX;
+                break;
+        case CLUSTER_RELEASE:
+                node = find_node(head, request.node);
+                if (node)
+                        release(head, node, "it was given back");
+                break;
+        case CLUSTER_END: begin_end(head); break;
+        default: head->broken = true; begin_end(head);
+        }
+}
+
+/* Connections */
+
+static void complain(Head *head, const Peer *peer, const char *words) {
+        if (head->listener->n_complaints++ < COMPLAINTS_MAX)
+                (void) fprintf(stderr, "actord-cluster: a connection from %s was refused: %s\n", peer->from,
+                                words);
+}
+
+static void name_peer(Head *head, Peer *peer, const PeerReport *said) {
+        EngineNode *node = find_node(head, said->node);
+        HeadNode *ours = node ? head->nodes + index_of(head, node) : NULL;
+
+        if (!ours || node->stop || ours->peer || node->state == ENGINE_OVER ||
+                        peer_consent(peer->channel, &ours->stream) < 0) {
+                complain(head, peer, "no such node is expected");
+                peer_end(head->listener, peer);
+                return;
+        }
+        peer->node = said->node;
+        head->listener->n_strangers--;
+        ours->peer = peer;
+        if (said->facts.name[0] && !node->name[0])
+                (void) snprintf(node->name, sizeof(node->name), "%s", said->facts.name);
+        if (node->n_cpus == 0)
+                node->n_cpus = said->facts.n_cpus;
+        if (node->memory_bytes == 0)
+                node->memory_bytes = said->facts.memory_bytes;
+}
+
+static void node_is_up(Head *head, EngineNode *node, const PeerReport *said) {
+        HeadNode *ours = head->nodes + index_of(head, node);
+        ClusterEvent event = { .kind = CLUSTER_UP,
+                .node = node->number,
+                .n_cpus = said->facts.n_cpus,
+                .memory_bytes = said->facts.memory_bytes };
+
+        if (ours->left)
+                return;
+        (void) snprintf(event.name, sizeof(event.name), "%s", node->name);
+        ours->up = ours->peer->ready = true;
+        head->n_failures = 0;
+        tell(head, &event, node->id, ours->stream);
+        ours->stream = close_fd(ours->stream);
+}
+
+/* The end of a connection, in good order or not. */
+static void lose_peer(Head *head, Peer *peer, const char *words) {
+        EngineNode *node = peer->node ? find_node(head, peer->node) : NULL;
+
+        if (node) {
+                head->nodes[index_of(head, node)].peer = NULL;
+                leave(head, node, CLUSTER_LOST, words);
+        }
+        peer_end(head->listener, peer);
+}
+
+static void take_peer(Head *head, Peer *peer) {
+        PeerReport said;
+        int r = peer_receive(peer->channel, &said);
+
+        if (r == 0)
+                return;
+        if (r < 0) {
+                lose_peer(head, peer, "the process that carried its stream has ended");
+                return;
+        }
+        switch ((PeerStep) said.step) {
+        case PEER_NAMED:
+                if (peer->node == 0)
+                        name_peer(head, peer, &said);
+                break;
+        case PEER_READY: {
+                EngineNode *node = peer->node ? find_node(head, peer->node) : NULL;
+
+                if (node)
+                        node_is_up(head, node, &said);
+                break;
+        }
+        case PEER_OTHER_BUILD:
+                if (head->engine.open != ENGINE_REFUSED)
+                        engine_refuse(&head->engine, "%s", said.words);
+                lose_peer(head, peer, said.words);
+                break;
+        case PEER_REFUSED:
+                if (peer->node == 0)
+                        complain(head, peer, said.words);
+                lose_peer(head, peer, said.words);
+                break;
+        case PEER_CLOSED: {
+                EngineNode *node = find_node(head, peer->node);
+
+                if (node)
+                        release(head, node, said.words);
+                lose_peer(head, peer, said.words);
+                break;
+        }
+        case PEER_ENDED: lose_peer(head, peer, said.words); break;
+        case PEER_NONE:
+        case _PEER_STEP_MAX: break;
+        }
+}
+
+/* What is known, told */
+
+static void renew(Head *head, size_t i) {
+        const EngineNode *node = head->engine.nodes + i;
+        int64_t lead = (int64_t) (head->terms->terms.time_limit_sec / RENEW_PART);
+
+        if (!head->nodes[i].up || node->limit == 0)
+                return;
+        if (lead < RENEW_SECONDS_LEAST)
+                lead = RENEW_SECONDS_LEAST;
+        if (lead > RENEW_SECONDS_MOST)
+                lead = RENEW_SECONDS_MOST;
+        if (node->limit - (int64_t) time(NULL) < lead)
+                head->nodes[i].renewed = true;
+}
+
+static void tell_of(Head *head, size_t i, uint64_t now) {
+        EngineNode *node = head->engine.nodes + i;
+        HeadNode *ours = head->nodes + i;
+
+        if (node->state == ENGINE_OVER) {
+                leave(head, node, CLUSTER_LOST, node->words);
+                if (ours->peer)
+                        peer_end(head->listener, ours->peer);
+                tell_cost(head, node, true);
+                *node = (EngineNode){};
+                return;
+        }
+        if (node->state == ENGINE_RUNNING && !ours->up && !ours->left) {
+                if (ours->began_nsec == 0)
+                        ours->began_nsec = now;
+                if (now - ours->began_nsec > SILENT_SECONDS * 1000000000ull)
+                        leave(head, node, CLUSTER_LOST, "its program does not answer");
+        }
+        if (!ours->left && !ours->up && strcmp(ours->told, node->words) != 0) {
+                (void) snprintf(ours->told, sizeof(ours->told), "%s", node->words);
+                tell_node(head, node, CLUSTER_PENDING, node->words);
+        }
+        if (node->state == ENGINE_RUNNING && now >= ours->next_cost_nsec) {
+                ours->next_cost_nsec = now + COST_SECONDS * 1000000000ull;
+                tell_cost(head, node, false);
+        }
+        renew(head, i);
+}
+
+/* What has not come up will not come any more. */
+static void withdraw_all(Head *head) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (counts(head, i) && !head->nodes[i].up)
+                        leave(head, head->engine.nodes + i, CLUSTER_LOST, head->engine.words);
+}
+
+static void tell_all(Head *head, uint64_t now) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE)
+                        tell_of(head, i, now);
+        if (head->engine.open == ENGINE_REFUSED && !head->refused_told) {
+                ClusterEvent event = { .kind = CLUSTER_REFUSED };
+
+                head->refused_told = true;
+                withdraw_all(head);
+                tell(head, &event, head->engine.words, -EBADF);
+        }
+}
+
+static bool has_nodes(const Head *head) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE)
+                        return true;
+        return false;
+}
+
+static void open_port(Head *head) {
+        char words[256] = "";
+
+        if (head->engine.open != ENGINE_OPEN || head->listener->fd >= 0)
+                return;
+        if (listener_open(head->listener, head->engine.address, head->engine.head_address,
+                            &head->engine.head_port, words) < 0)
+                engine_refuse(&head->engine, "%s", words);
+}
+
+/* The loop */
+
+static size_t fill_poll(Head *head, struct pollfd *p, Peer **ret_peers, size_t *ret_n_peers, int *timeout,
+                uint64_t now) {
+        size_t n = 0, n_peers = 0;
+
+        p[n++] = (struct pollfd){ .fd = head->broken ? -1 : head->terms->socket_fd, .events = POLLIN };
+        p[n++] = (struct pollfd){ .fd = head->signal_fd, .events = POLLIN };
+        p[n++] = (struct pollfd){ .fd = head->listener->fd, .events = POLLIN };
+        for (size_t i = 0; i < PEERS_MAX; i++)
+                if (head->listener->peers[i].pid > 0) {
+                        ret_peers[n_peers++] = head->listener->peers + i;
+                        p[n++] = (struct pollfd){ .fd = head->listener->peers[i].channel, .events = POLLIN };
+                }
+        n += head->engine.kind->poll(&head->engine, p + n, timeout, now);
+        *ret_n_peers = n_peers;
+        return n;
+}
+
+static void expire_peers(Head *head, uint64_t now) {
+        for (size_t i = 0; i < PEERS_MAX; i++) {
+                Peer *peer = head->listener->peers + i;
+
+                if (peer->pid > 0 && !peer->ready && now > peer->deadline_nsec)
+                        lose_peer(head, peer, "it did not become ready in time");
+        }
+}
+
+static void turn(Head *head, struct pollfd *p, Peer **peers) {
+        uint64_t now = clock_boottime();
+        int timeout = has_nodes(head) || head->ending || head->n_wanted > 0 ? 1000 : -1;
+        size_t n_peers, n;
+
+        n = fill_poll(head, p, peers, &n_peers, &timeout, now);
+        if (poll(p, n, timeout) < 0 && errno != EINTR)
+                head->broken = true;
+        if (p[0].revents)
+                take_request(head);
+        if (p[1].revents) {
+                struct signalfd_siginfo info;
+
+                (void) !read(head->signal_fd, &info, sizeof(info));
+                begin_end(head);
+        }
+        if (p[2].revents)
+                listener_accept(head->listener);
+        for (size_t i = 0; i < n_peers; i++)
+                if (p[3 + i].revents && peers[i]->pid > 0)
+                        take_peer(head, peers[i]);
+        now = clock_boottime();
+        expire_peers(head, now);
+        head->engine.kind->step(&head->engine, now);
+        open_port(head);
+        balance(head);
+        tell_all(head, now);
+}
+
+/* Slurm has not said its last word in time: what is known by our own clock is the cost. */
+static void settle(Head *head) {
+        head->engine.kind->abandon(&head->engine);
+        for (size_t i = 0; i < head->engine.n_nodes; i++) {
+                EngineNode *node = head->engine.nodes + i;
+
+                if (node->state == ENGINE_FREE)
+                        continue;
+                node->ended = (int64_t) time(NULL);
+                tell_cost(head, node, true);
+        }
+}
+
+static int head_init(Head *head) {
+        const struct timeval patience = { .tv_sec = SEND_SECONDS };
+        sigset_t set;
+        int r;
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGINT);
+        (void) signal(SIGPIPE, SIG_IGN);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -errno;
+        head->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        (void) setsockopt(head->terms->socket_fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        head->nodes = calloc(NODES_SLOTS, sizeof(*head->nodes));
+        head->listener = calloc(1, sizeof(*head->listener));
+        head->engine.nodes = calloc(NODES_SLOTS, sizeof(*head->engine.nodes));
+        if (head->signal_fd < 0 || !head->nodes || !head->listener || !head->engine.nodes)
+                return -ENOMEM;
+        head->listener->fd = -EBADF;
+        head->engine.n_nodes = NODES_SLOTS;
+        head->engine.kind = head->terms->engine;
+        head->engine.terms = head->terms->terms;
+        if (gnutls_rnd(GNUTLS_RND_NONCE, head->engine.terms.token, TOKEN_BYTES) < 0)
+                return -EIO;
+        memcpy(head->listener->terms.token, head->engine.terms.token, TOKEN_BYTES);
+        head->listener->terms.settings_fd = head->terms->settings_fd;
+        head->listener->terms.launch_fd = head->terms->launch_fd;
+        head->next_number = 1;
+        r = head->engine.kind->init(&head->engine);
+        if (r < 0)
+                return r;
+        if (head->engine.open == ENGINE_CHECKING && credential_try(head->engine.words) < 0)
+                head->engine.open = ENGINE_REFUSED;
+        return 0;
+}
+
+static void head_done(Head *head) {
+        for (size_t i = 0; head->nodes && head->engine.nodes && i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE)
+                        head->nodes[i].stream = close_fd(head->nodes[i].stream);
+        if (head->listener)
+                listener_done(head->listener);
+        if (head->engine.kind)
+                head->engine.kind->done(&head->engine);
+        free(head->engine.nodes);
+        free(head->nodes);
+        free(head->listener);
+        (void) close_fd(head->signal_fd);
+}
+
+int head_main(const HeadTerms *terms) {
+        _cleanup_(head_done) Head head = { .terms = terms, .signal_fd = -EBADF };
+        _cleanup_free_ struct pollfd *p = calloc(3 + PEERS_MAX + ENGINE_FDS_MAX, sizeof(*p));
+        _cleanup_free_ Peer **peers = calloc(PEERS_MAX, sizeof(*peers));
+        int r;
+
+        if (!p || !peers)
+                return EXIT_FAILURE;
+        r = head_init(&head);
+        if (r < 0) {
+                (void) fprintf(stderr, "actord-cluster: it cannot begin: %s\n", strerror(-r));
+                return EXIT_FAILURE;
+        }
+        while (!head.ending || (has_nodes(&head) && !head.broken && clock_boottime() < head.end_nsec))
+                turn(&head, p, peers);
+        settle(&head);
+        return EXIT_SUCCESS;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a node and the head tell each other before the stream begins.
+ *
+ * 1. The node makes a key and lets munge put it into a credential that only this user can open, and only
+ *    within minutes. It sends a Hello and that credential in the clear.
+ * 2. The head opens the credential: so it knows that a process of the same user made it, within the same
+ *    realm of munge. Both do a TLS 1.3 handshake with the key. A stranger who sees the credential learns no
+ *    key from it, and the node knows that its peer has opened the credential.
+ * 3. Inside TLS: NodeFacts to the head; Work with the settings and the launch to the node; NodeReady to
+ *    the head; then the stream's bytes.
+ *
+ * Nothing secret ever lies on a command line, in an environment or in a batch script. */
+#pragma once
+
+/* Layouts are aligned by hand. */
+/* clang-format off */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HELLO_MAGIC "actord\n"
+#define HELLO_ABI 1u
+#define HELLO_CREDENTIAL_MAX 4096u
+#define HELLO_SETTINGS_MAX (4u << 20)
+#define HELLO_LAUNCH_MAX (64u << 10)
+/* How long a peer may take for everything before the stream: the node starts its invoker meanwhile. */
+#define HELLO_SECONDS 60u
+/* How long it may take to say who it is. */
+#define HELLO_CREDENTIAL_SECONDS 10u
+
+enum { TOKEN_BYTES = 16, KEY_BYTES = 32 };
+
+typedef struct Hello {
+        char magic[8];
+        uint32_t abi;
+        uint32_t n_credential;          /* bytes that follow */
+        char version[32];               /* of the product on the node */
+        uint8_t token[TOKEN_BYTES];     /* tells one job's head from another's; no secret */
+        uint32_t node;
+        uint32_t contracts;             /* the ABIs of what travels in the stream and before it */
+} Hello;
+static_assert(sizeof(Hello) == 72, "ABI");
+
+typedef struct Sealed {                 /* what a credential carries */
+        char magic[8];
+        uint8_t token[TOKEN_BYTES];
+        uint8_t key[KEY_BYTES];
+        uint32_t node, reserved;
+} Sealed;
+static_assert(sizeof(Sealed) == 64, "ABI");
+
+typedef struct NodeFacts {
+        uint32_t abi, n_cpus;
+        uint64_t memory_bytes;
+        char name[64];
+} NodeFacts;
+
+typedef struct Work {
+        uint32_t abi, n_settings, n_launch, reserved;
+} Work;
+
+typedef struct NodeReady {
+        uint32_t abi;
+        int32_t error;                  /* 0, or a negative errno with words */
+        char words[256];
+} NodeReady;
+
+/* clang-format on */
+
+/* Why a hello is not taken; NULL: it is, as far as it can be seen without its credential. */
+const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
+/* Whether node and head are of the same build, as far as they must agree. */
+bool hello_is_ours(const Hello *hello);
+/* Whether a credential's content belongs to this hello. */
+bool sealed_check(const void *content, size_t n, const Hello *hello);
+/* Limits and terminates what a node says about itself. False: it makes no sense. */
+bool node_facts_check(NodeFacts *facts);
+bool node_ready_check(NodeReady *ready);
+void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_credential, Hello *ret);
+
+/* 32 hexadecimal digits, as they stand on a node's command line. */
+enum { TOKEN_TEXT_BYTES = 2 * TOKEN_BYTES + 1 };
+void token_to_string(const uint8_t token[TOKEN_BYTES], char ret[TOKEN_TEXT_BYTES]);
+bool token_from_string(const char *text, uint8_t ret[TOKEN_BYTES]);
+
+/* One line in printable ASCII, ended by a zero; other characters become question marks. */
+void words_clean(char *words, size_t size);

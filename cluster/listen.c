@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cluster/listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+
+enum { BACKLOG = 64 };
+
+/* The kernel's own choice: the address from which a packet to there would leave. Nothing is sent. */
+static int find_source(const char *towards, struct sockaddr_storage *ret, socklen_t *ret_n) {
+        const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
+        _cleanup_close_ int fd = -EBADF;
+        struct addrinfo *to = NULL;
+        int r = -EHOSTUNREACH;
+
+        if (getaddrinfo(towards, "9", &hints, &to) != 0)
+                return -EHOSTUNREACH;
+        fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        *ret_n = sizeof(*ret);
+        if (fd >= 0 && connect(fd, to->ai_addr, to->ai_addrlen) >= 0 &&
+                        getsockname(fd, (struct sockaddr *) ret, ret_n) >= 0)
+                r = 0;
+        freeaddrinfo(to);
+        return r;
+}
+
+static void set_port(struct sockaddr_storage *address, in_port_t port) {
+        if (address->ss_family == AF_INET6)
+                ((struct sockaddr_in6 *) address)->sin6_port = port;
+        else
+                ((struct sockaddr_in *) address)->sin_port = port;
+}
+
+static unsigned get_port(const struct sockaddr_storage *address) {
+        if (address->ss_family == AF_INET6)
+                return ntohs(((const struct sockaddr_in6 *) address)->sin6_port);
+        return ntohs(((const struct sockaddr_in *) address)->sin_port);
+}
+
+static int open_port(struct sockaddr_storage *address, socklen_t *n) {
+        _cleanup_close_ int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0)
+                return -errno;
+        set_port(address, 0);
+        if (bind(fd, (struct sockaddr *) address, *n) < 0 || listen(fd, BACKLOG) < 0 ||
+                        getsockname(fd, (struct sockaddr *) address, n) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
+                char words[256]) {
+        struct sockaddr_storage address = {};
+        socklen_t n;
+        int r;
+
+        r = find_source(towards, &address, &n);
+        if (r < 0) {
+                (void) snprintf(words, 256, "the nodes' address %.100s cannot be reached from this host: %s",
+                                towards, strerror(-r));
+                return r;
+        }
+        r = open_port(&address, &n);
+        if (r < 0) {
+                (void) snprintf(words, 256, "no port can be opened for nodes: %s", strerror(-r));
+                return r;
+        }
+        listener->fd = r;
+        *ret_port = get_port(&address);
+        if (getnameinfo((struct sockaddr *) &address, n, ret_address, 64, NULL, 0, NI_NUMERICHOST) != 0)
+                return -EINVAL;
+        return 0;
+}
+
+static Peer *find_free(Listener *listener) {
+        for (size_t i = 0; i < PEERS_MAX; i++)
+                if (listener->peers[i].pid == 0)
+                        return listener->peers + i;
+        return NULL;
+}
+
+/* A host that connects again and again without a word leaves room for nodes on others. */
+static bool host_may_connect(const Listener *listener, const char *from) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < PEERS_MAX; i++)
+                n += listener->peers[i].pid > 0 && listener->peers[i].node == 0 &&
+                     strcmp(listener->peers[i].from, from) == 0;
+        return listener->n_strangers < STRANGERS_MAX && n < STRANGERS_OF_A_HOST_MAX;
+}
+
+void listener_accept(Listener *listener) {
+        struct sockaddr_storage address = {};
+        socklen_t n = sizeof(address);
+        _cleanup_close_ int fd = accept4(
+                        listener->fd, (struct sockaddr *) &address, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        Peer *peer = find_free(listener);
+        char from[64];
+        pid_t pid;
+
+        if (fd < 0 || !peer)
+                return;
+        if (getnameinfo((struct sockaddr *) &address, n, from, sizeof(from), NULL, 0, NI_NUMERICHOST) != 0)
+                (void) snprintf(from, sizeof(from), "a host");
+        if (!host_may_connect(listener, from))
+                return;
+        *peer = (Peer){ .channel = -EBADF };
+        pid = peer_start(fd, &listener->terms, &peer->channel);
+        if (pid < 0)
+                return;
+        peer->pid = pid;
+        peer->deadline_nsec = clock_boottime() + 2ull * HELLO_SECONDS * 1000000000u;
+        (void) snprintf(peer->from, sizeof(peer->from), "%s", from);
+        listener->n_strangers++;
+}
+
+void peer_end(Listener *listener, Peer *peer) {
+        if (peer->pid == 0)
+                return;
+        if (peer->node == 0)
+                listener->n_strangers--;
+        (void) kill(peer->pid, SIGKILL);
+        while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        (void) close_fd(peer->channel);
+        *peer = (Peer){ .channel = -EBADF };
+}
+
+void listener_done(Listener *listener) {
+        for (size_t i = 0; i < PEERS_MAX; i++)
+                peer_end(listener, listener->peers + i);
+        listener->fd = close_fd(listener->fd);
+}

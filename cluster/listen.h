@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The head's port, and the connections on it. Each has a process (cluster/peer.h); those who have not said
+ * who they are are limited in number and time. */
+#pragma once
+
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include "cluster/peer.h"
+#include "include/cluster.h"
+
+enum { PEERS_MAX = CLUSTER_NODES_MAX + 64, STRANGERS_MAX = 64, STRANGERS_OF_A_HOST_MAX = 16 };
+
+typedef struct Peer {
+        pid_t pid; /* 0: none is here */
+        int channel;
+        uint32_t node; /* 0: not known yet */
+        bool ready;
+        uint64_t deadline_nsec; /* to become ready */
+        char from[64];          /* its address */
+} Peer;
+
+typedef struct Listener {
+        int fd;
+        PeerTerms terms;
+        Peer peers[PEERS_MAX];
+        size_t n_strangers;
+        unsigned n_complaints;
+} Listener;
+
+#define LISTENER_NONE        \
+        (Listener) {         \
+                .fd = -EBADF \
+        }
+
+/* Opens a port on the interface by which this address is reached, and on no other. ret_address: ours, as a
+ * number. 0, or a negative errno with words. */
+int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
+                char words[256]);
+/* Takes one connection that waits. */
+void listener_accept(Listener *listener);
+void peer_end(Listener *listener, Peer *peer);
+void listener_done(Listener *listener);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actord-cluster: nodes of a cluster for one job. Beside the job's invoker it is the head; on a node, with
+ * --node, it is the head's other end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cluster/head.h"
+#include "cluster/node.h"
+#include "include/cluster.h"
+#include "include/settings.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/limits.h"
+
+static int usage(FILE *f) {
+        (void) fprintf(f, "actord-cluster [--node ADDRESS PORT TOKEN NUMBER]\n\n"
+                          "Asks a cluster for nodes on behalf of an actord job, and carries what the job's\n"
+                          "invoker and its nodes tell each other. actord starts it; it is not meant to be\n"
+                          "started by hand.\n\n"
+                          "  --node      this is a node: connect to the job at ADDRESS\n"
+                          "  --help      this text\n"
+                          "  --version   the version\n");
+        return f == stdout ? EXIT_SUCCESS : NODE_EXIT_USAGE;
+}
+
+static int run_node(char *argv[]) {
+        NodeTerms terms = { .address = argv[2], .port = argv[3] };
+        char *end = NULL;
+        unsigned long number;
+
+        number = strtoul(argv[5], &end, 10);
+        if (!token_from_string(argv[4], terms.token) || *end || number == 0 || number > UINT32_MAX)
+                return usage(stderr);
+        terms.node = (uint32_t) number;
+        return node_main(&terms);
+}
+
+static int find_directory(char *ret, size_t size) {
+        char link[64];
+        ssize_t n;
+
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", CLUSTER_FD_DIRECTORY);
+        n = readlink(link, ret, size - 1);
+        if (n < 0)
+                return -errno;
+        ret[n] = 0;
+        return ret[0] == '/' ? 0 : -EINVAL;
+}
+
+static int run_head(void) {
+        static const int fds[] = { CLUSTER_FD_SOCKET, CLUSTER_FD_SETTINGS, CLUSTER_FD_LAUNCH,
+                CLUSTER_FD_DIRECTORY };
+        _cleanup_free_ JobSettings *settings = malloc(sizeof(*settings));
+        HeadTerms terms = { .socket_fd = CLUSTER_FD_SOCKET,
+                .settings_fd = CLUSTER_FD_SETTINGS,
+                .launch_fd = CLUSTER_FD_LAUNCH };
+        char directory[4096];
+        int r;
+
+        if (!settings)
+                return EXIT_FAILURE;
+        for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
+                r = fd_set_cloexec(fds[i], true);
+                if (r < 0)
+                        return usage(stderr);
+        }
+        r = pread_full(CLUSTER_FD_SETTINGS, settings, sizeof(*settings), 0);
+        if (r >= 0)
+                r = find_directory(directory, sizeof(directory));
+        if (r < 0) {
+                (void) fprintf(stderr, "actord-cluster: what the invoker gave cannot be used: %s\n",
+                                strerror(-r));
+                return EXIT_FAILURE;
+        }
+        terms.engine = getenv("SLURM_JOB_ID") ? &engine_allocation : &engine_slurm;
+        terms.terms = (EngineTerms){ .partition = settings->slurm_partition,
+                .account = settings->slurm_account,
+                .constraint = settings->slurm_constraint,
+                .options = settings->slurm_options,
+                .time_limit_sec = settings->slurm_time_limit_usec / 1000000,
+                .directory = directory };
+        return head_main(&terms);
+}
+
+int main(int argc, char *argv[]) {
+        if (argc == 2 && strcmp(argv[1], "--help") == 0)
+                return usage(stdout);
+        if (argc == 2 && strcmp(argv[1], "--version") == 0)
+                return printf("actord-cluster " ACTORD_VERSION "\n") < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        limits_prepare();
+        if (argc == 6 && strcmp(argv[1], "--node") == 0)
+                return run_node(argv);
+        return argc == 1 ? run_head() : usage(stderr);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cluster/node.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cluster/credential.h"
+#include "cluster/pump.h"
+#include "cluster/tls.h"
+#include "include/launch.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/message.h"
+#include "lib/sibling.h"
+
+enum { CONNECT_SECONDS = 20, CONNECT_TRY_MSEC = 3000, INVOKER_END_MSEC = 5000 };
+
+const char *node_exit_sentence(int status) {
+        static const struct {
+                int status;
+                const char *sentence;
+        } table[] = {
+#define X(name, value, text) { value, text },
+                NODE_EXITS(X)
+#undef X
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++)
+                if (table[i].status == status)
+                        return table[i].sentence;
+        return "";
+}
+
+/* What of this host is ours: what Slurm has given, never more than there is. */
+static void fill_facts(NodeFacts *ret) {
+        const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
+        struct sysinfo info = {};
+        cpu_set_t set;
+        unsigned long n;
+
+        *ret = (NodeFacts){ .abi = HELLO_ABI, .n_cpus = 1 };
+        if (sched_getaffinity(0, sizeof(set), &set) >= 0)
+                ret->n_cpus = (uint32_t) CPU_COUNT(&set);
+        n = cpus ? strtoul(cpus, NULL, 10) : 0;
+        if (n > 0 && n < ret->n_cpus)
+                ret->n_cpus = (uint32_t) n;
+        if (sysinfo(&info) >= 0)
+                ret->memory_bytes = (uint64_t) info.totalram * info.mem_unit;
+        n = memory ? strtoul(memory, NULL, 10) : 0;
+        if (n > 0 && (uint64_t) n << 20 < ret->memory_bytes)
+                ret->memory_bytes = (uint64_t) n << 20;
+        if (getenv("SLURMD_NODENAME"))
+                (void) snprintf(ret->name, sizeof(ret->name), "%s", getenv("SLURMD_NODENAME"));
+        else if (gethostname(ret->name, sizeof(ret->name) - 1) < 0)
+                (void) snprintf(ret->name, sizeof(ret->name), "node");
+}
+
+static int try_connect(const struct addrinfo *to) {
+        _cleanup_close_ int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        socklen_t n = sizeof(int);
+        int error = 0;
+
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, to->ai_addr, to->ai_addrlen) < 0 && errno != EINPROGRESS)
+                return -errno;
+        if (poll(&p, 1, CONNECT_TRY_MSEC) <= 0)
+                return -ETIMEDOUT;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0)
+                return -errno;
+        return error != 0 ? -error : TAKE_FD(fd);
+}
+
+static int connect_to_head(const NodeTerms *terms) {
+        const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                .ai_socktype = SOCK_STREAM };
+        uint64_t deadline = clock_boottime() + CONNECT_SECONDS * 1000000000ull;
+        struct addrinfo *to = NULL;
+        int fd;
+
+        if (getaddrinfo(terms->address, terms->port, &hints, &to) != 0)
+                return -EINVAL;
+        do {
+                fd = try_connect(to);
+                if (fd < 0 && fd != -ETIMEDOUT)
+                        (void) poll(NULL, 0, 200);
+        } while (fd < 0 && clock_boottime() < deadline);
+        freeaddrinfo(to);
+        return fd;
+}
+
+static int introduce(int fd, const NodeTerms *terms, Sealed *sealed) {
+        uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
+        _cleanup_free_ char *credential = NULL;
+        char words[256] = "";
+        Hello hello;
+        int r;
+
+        *sealed = (Sealed){ .magic = HELLO_MAGIC, .node = terms->node };
+        memcpy(sealed->token, terms->token, TOKEN_BYTES);
+        if (gnutls_rnd(GNUTLS_RND_KEY, sealed->key, KEY_BYTES) < 0)
+                return -EIO;
+        r = credential_make(sealed, &credential, words);
+        if (r < 0) {
+                (void) fprintf(stderr, "actord-cluster: %s\n", words);
+                return -EPROTO;
+        }
+        hello_make(terms->token, terms->node, (uint32_t) strlen(credential), &hello);
+        r = socket_send_full(fd, &hello, sizeof(hello), deadline);
+        if (r < 0)
+                return r;
+        return socket_send_full(fd, credential, hello.n_credential, deadline);
+}
+
+static int receive_memory(const Tls *tls, const char *name, uint32_t n, uint32_t max, uint64_t deadline) {
+        _cleanup_free_ char *content = NULL;
+        int r;
+
+        if (n == 0 || n > max)
+                return -EBADMSG;
+        content = malloc(n);
+        if (!content)
+                return -ENOMEM;
+        r = tls_receive_full(tls, content, n, deadline);
+        if (r < 0)
+                return r;
+        return memfd_make_sealed(name, content, n);
+}
+
+static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, Launch *ret_launch) {
+        _cleanup_close_ int settings = -EBADF;
+        Work work;
+        int r;
+
+        r = tls_receive_full(tls, &work, sizeof(work), deadline);
+        if (r < 0)
+                return r;
+        if (work.abi != HELLO_ABI || work.n_launch != sizeof(Launch))
+                return -EBADMSG;
+        settings = receive_memory(tls, "settings", work.n_settings, HELLO_SETTINGS_MAX, deadline);
+        if (settings < 0)
+                return settings;
+        r = tls_receive_full(tls, ret_launch, sizeof(*ret_launch), deadline);
+        if (r < 0)
+                return r;
+        *ret_settings = TAKE_FD(settings);
+        return 0;
+}
+
+/* What depends on this host, as `actorctl env` fills it in. */
+static void fill_launch(Launch *launch) {
+        bool ranges = geteuid() == 0;
+
+        launch->uid_first = ranges ? UID_RANGE_FIRST + (uint32_t) getpid() % UID_RANGES * UIDS_MAX
+                                   : (uint32_t) getuid();
+        launch->n_uids = ranges ? UIDS_MAX : 1;
+        launch->owner = (uint32_t) getpid();
+        launch->submitter = (uint32_t) getuid();
+}
+
+static int spawn_spawner(int socket_fd, pid_t *ret) {
+        char directory[SIBLING_DIRECTORY_MAX], path[SIBLING_DIRECTORY_MAX + sizeof("/actord-spawn")];
+        char *argv[] = { (char *) "actord-spawn", (char *) "--fd=3", NULL };
+        char *environment[] = { (char *) "PATH=/usr/bin:/bin", NULL };
+        posix_spawn_file_actions_t actions;
+        _cleanup_close_ int lifted = -EBADF;
+        int r;
+
+        r = sibling_directory(directory);
+        if (r < 0)
+                return r;
+        (void) snprintf(path, sizeof(path), "%s/actord-spawn", directory);
+        lifted = fd_lift(socket_fd, 10);
+        if (lifted < 0)
+                return lifted;
+        r = posix_spawn_file_actions_init(&actions);
+        if (r != 0)
+                return -r;
+        r = posix_spawn_file_actions_adddup2(&actions, lifted, 3);
+        if (r == 0)
+                r = posix_spawn(ret, path, &actions, NULL, argv, environment);
+        (void) posix_spawn_file_actions_destroy(&actions);
+        return -r;
+}
+
+static int ask_spawner(int fd, const Launch *launch, const int fds[], LaunchAnswer *ret, int *ret_pid_fd) {
+        size_t n, n_fds = 0;
+        int pid_fd = -EBADF, r;
+
+        r = message_send(fd, launch, sizeof(*launch), fds, _LAUNCH_FD_FIXED);
+        if (r < 0)
+                return r;
+        r = message_receive(fd, LAUNCH_ANSWER_MSEC(0), ret, sizeof(*ret), &n, &pid_fd, 1, &n_fds);
+        if (r < 0)
+                return r;
+        *ret_pid_fd = n_fds == 1 ? pid_fd : -EBADF;
+        return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
+}
+
+static int start_invoker(
+                const Launch *launch, int settings_fd, int stream_fd, int *ret_pid_fd, NodeReady *ready) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        LaunchAnswer answer = {};
+        int fds[_LAUNCH_FD_FIXED] = {
+                [LAUNCH_FD_SETTINGS] = settings_fd,
+                [LAUNCH_FD_STDERR] = STDERR_FILENO,
+                [LAUNCH_FD_STATE] = null,
+                [LAUNCH_FD_SOCKET] = stream_fd,
+                [LAUNCH_FD_CHECKPOINT] = null,
+        };
+        int pair[2], r;
+        pid_t pid;
+
+        if (null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        r = spawn_spawner(theirs, &pid);
+        if (r < 0)
+                return r;
+        theirs = close_fd(theirs);
+        r = ask_spawner(ours, launch, fds, &answer, ret_pid_fd);
+        if (r < 0)
+                (void) kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        if (r >= 0 && answer.error < 0) {
+                answer.message[sizeof(answer.message) - 1] = 0;
+                (void) snprintf(ready->words, sizeof(ready->words), "%.255s", answer.message);
+                return answer.error;
+        }
+        return r;
+}
+
+/* Slurm's signals before an end: they become readable, and the head is told in good order. */
+static int watch_signals(void) {
+        sigset_t set;
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGUSR1);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -errno;
+        return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Slurm ends what is left of the step; but an invoker that sees its stream end cleans up by itself. */
+static void await_invoker(int pid_fd) {
+        if (pid_fd >= 0)
+                (void) poll(&(struct pollfd){ .fd = pid_fd, .events = POLLIN }, 1, INVOKER_END_MSEC);
+}
+
+static int serve(const Tls *tls, int stop_fd) {
+        uint64_t deadline = clock_boottime() + HELLO_SECONDS * 1000000000ull;
+        _cleanup_close_ int settings = -EBADF, ours = -EBADF, theirs = -EBADF, pid_fd = -EBADF;
+        NodeReady ready = { .abi = HELLO_ABI };
+        NodeFacts facts;
+        Launch launch;
+        int pair[2], r;
+
+        fill_facts(&facts);
+        r = tls_send_full(tls, &facts, sizeof(facts), deadline);
+        if (r < 0)
+                return NODE_EXIT_REJECTED;
+        r = receive_work(tls, deadline, &settings, &launch);
+        if (r < 0)
+                return NODE_EXIT_REJECTED;
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return EXIT_FAILURE;
+        ours = pair[0];
+        theirs = pair[1];
+        fill_launch(&launch);
+        ready.error = start_invoker(&launch, settings, theirs, &pid_fd, &ready);
+        theirs = close_fd(theirs);
+        if (ready.error < 0 && !ready.words[0])
+                (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",
+                                strerror(-ready.error));
+        r = tls_send_full(tls, &ready, sizeof(ready), deadline);
+        if (ready.error < 0)
+                return NODE_EXIT_SPAWN;
+        if (r >= 0 && fcntl(ours, F_SETFL, O_NONBLOCK) >= 0)
+                (void) pump_run(tls, ours, stop_fd);
+        ours = close_fd(ours);
+        await_invoker(pid_fd);
+        return EXIT_SUCCESS;
+}
+
+int node_main(const NodeTerms *terms) {
+        _cleanup_close_ int stop_fd = watch_signals(), fd = -EBADF;
+        Tls tls = TLS_NONE;
+        Sealed sealed;
+        int r;
+
+        if (stop_fd < 0)
+                return EXIT_FAILURE;
+        fd = connect_to_head(terms);
+        if (fd < 0) {
+                (void) fprintf(stderr, "actord-cluster: %s port %s cannot be reached: %s\n", terms->address,
+                                terms->port, strerror(-fd));
+                return NODE_EXIT_CONNECT;
+        }
+        r = pump_watch(fd);
+        if (r < 0)
+                return EXIT_FAILURE;
+        r = introduce(fd, terms, &sealed);
+        if (r < 0)
+                return r == -EPROTO ? NODE_EXIT_MUNGE : NODE_EXIT_REJECTED;
+        r = tls_start(&tls, false, fd, sealed.key, clock_boottime() + HELLO_SECONDS * 1000000000ull);
+        explicit_bzero(&sealed, sizeof(sealed));
+        r = r < 0 ? NODE_EXIT_REJECTED : serve(&tls, stop_fd);
+        tls_done(&tls);
+        return r;
+}

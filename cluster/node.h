@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actord-cluster on a node: it connects to the head, proves whose it is, starts the invoker by a spawner of
+ * its own, and carries the stream's bytes. */
+#pragma once
+
+#include <stdint.h>
+#include "cluster/hello.h"
+
+/* clang-format off */
+/* Exit statuses, which the head translates. X(name, status, sentence) */
+#define NODE_EXITS(X)                                                                                   \
+        X(USAGE, 2, "actord-cluster on the node does not understand the head: is it the same build?")   \
+        X(CONNECT, 20, "the node cannot connect to this host: is a firewall between them?")             \
+        X(MUNGE, 21, "munge does not work on the node: is munged running there?")                       \
+        X(REJECTED, 22, "the node was not taken by this host")                                          \
+        X(SPAWN, 23, "actord-spawn cannot be started on the node")                                      \
+        X(NO_PROGRAM, 126, "the program cannot be executed on the node")                                \
+        X(NO_FILE, 127, "actord is not on the node: put its folder where nodes see it, or install it")
+/* clang-format on */
+
+typedef enum NodeExit {
+#define X(name, status, sentence) NODE_EXIT_##name = status,
+        NODE_EXITS(X)
+#undef X
+} NodeExit;
+
+/* "" for a status of another meaning. */
+const char *node_exit_sentence(int status);
+
+typedef struct NodeTerms {
+        const char *address, *port; /* the head's, numeric */
+        uint8_t token[TOKEN_BYTES];
+        uint32_t node;
+} NodeTerms;
+
+/* Returns the exit status. */
+int node_main(const NodeTerms *terms);

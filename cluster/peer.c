@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cluster/peer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "cluster/credential.h"
+#include "cluster/pump.h"
+#include "cluster/tls.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/message.h"
+
+static int report(int channel, PeerReport *said, PeerStep step) {
+        said->step = step;
+        words_clean(said->words, sizeof(said->words));
+        return message_send(channel, said, sizeof(*said), NULL, 0);
+}
+
+__attribute__((format(printf, 4, 5))) static int refuse(
+                int channel, PeerReport *said, PeerStep step, const char *format, ...) {
+        va_list ap;
+
+        va_start(ap, format);
+        (void) vsnprintf(said->words, sizeof(said->words), format, ap);
+        va_end(ap);
+        (void) report(channel, said, step);
+        return -EPROTO;
+}
+
+/* Who is there? The key, of a node of ours. */
+static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Sealed *ret) {
+        uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
+        char credential[HELLO_CREDENTIAL_MAX + 1], words[256] = "";
+        const char *reason;
+        Hello hello;
+        int r;
+
+        r = socket_receive_full(tcp_fd, &hello, sizeof(hello), deadline);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "it said nothing: %s", strerror(-r));
+        reason = hello_check(&hello, terms->token);
+        if (reason)
+                return refuse(channel, said, PEER_REFUSED, "%s", reason);
+        r = socket_receive_full(tcp_fd, credential, hello.n_credential, deadline);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "its credential did not come: %s", strerror(-r));
+        credential[hello.n_credential] = 0;
+        r = credential_open(credential, &hello, ret, words);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "%s", words[0] ? words : strerror(-r));
+        said->node = hello.node;
+        if (!hello_is_ours(&hello))
+                return refuse(channel, said, PEER_OTHER_BUILD,
+                                "actord there is %.31s of another build, here it is " ACTORD_VERSION
+                                "; install the same one on both",
+                                hello.version);
+        return 0;
+}
+
+static int send_file(const Tls *tls, int fd, uint32_t n, uint64_t deadline) {
+        _cleanup_free_ char *content = malloc(n > 0 ? n : 1);
+        int r;
+
+        if (!content)
+                return -ENOMEM;
+        r = pread_full(fd, content, n, 0);
+        if (r < 0)
+                return r;
+        return tls_send_full(tls, content, n, deadline);
+}
+
+static int send_work(const Tls *tls, const PeerTerms *terms, uint64_t deadline) {
+        Work work = { .abi = HELLO_ABI };
+        uint64_t n_settings, n_launch;
+        int r;
+
+        r = fd_size(terms->settings_fd, &n_settings);
+        if (r < 0)
+                return r;
+        r = fd_size(terms->launch_fd, &n_launch);
+        if (r < 0)
+                return r;
+        if (n_settings > HELLO_SETTINGS_MAX || n_launch > HELLO_LAUNCH_MAX)
+                return -EFBIG;
+        work.n_settings = (uint32_t) n_settings;
+        work.n_launch = (uint32_t) n_launch;
+        r = tls_send_full(tls, &work, sizeof(work), deadline);
+        if (r < 0)
+                return r;
+        r = send_file(tls, terms->settings_fd, work.n_settings, deadline);
+        if (r < 0)
+                return r;
+        return send_file(tls, terms->launch_fd, work.n_launch, deadline);
+}
+
+/* The head's consent to this node, with our end of the stream. */
+static int take_consent(int channel, int *ret) {
+        char word;
+        size_t n, n_fds;
+        int fd, r;
+
+        r = message_receive(channel, (int) HELLO_SECONDS * 1000, &word, sizeof(word), &n, &fd, 1, &n_fds);
+        if (r < 0)
+                return r;
+        if (n_fds != 1)
+                return -EPROTO;
+        *ret = fd;
+        return 0;
+}
+
+static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport *said, int *ret_stream) {
+        uint64_t deadline = clock_boottime() + HELLO_SECONDS * 1000000000ull;
+        NodeReady ready;
+        int r;
+
+        r = tls_receive_full(tls, &said->facts, sizeof(said->facts), deadline);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "it did not say what it has: %s", strerror(-r));
+        if (!node_facts_check(&said->facts))
+                return refuse(channel, said, PEER_REFUSED, "what it says about itself makes no sense");
+        r = report(channel, said, PEER_NAMED);
+        if (r < 0)
+                return r;
+        r = take_consent(channel, ret_stream);
+        if (r < 0)
+                return r;
+        r = send_work(tls, terms, deadline);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "the job cannot be sent to it: %s", strerror(-r));
+        r = tls_receive_full(tls, &ready, sizeof(ready), deadline);
+        if (r < 0)
+                return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", strerror(-r));
+        if (!node_ready_check(&ready))
+                return refuse(channel, said, PEER_REFUSED, "its answer makes no sense");
+        if (ready.error < 0)
+                return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", ready.words);
+        return report(channel, said, PEER_READY);
+}
+
+static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
+        static const char *const ends[] = {
+                [PUMP_LOCAL] = "the job has closed its stream",
+                [PUMP_PEER] = "the node has said goodbye: Slurm or its invoker ended there",
+                [PUMP_CUT] = "the connection is cut: its host or the network is gone",
+                [PUMP_STOPPED] = "it was stopped",
+        };
+        uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 2000000000ull;
+        _cleanup_close_ int stream = -EBADF;
+        PeerReport said = {};
+        Sealed sealed;
+        Tls tls = TLS_NONE;
+        int r;
+
+        r = pump_watch(tcp_fd);
+        if (r < 0)
+                return;
+        r = take_hello(tcp_fd, channel, terms, &said, &sealed);
+        if (r < 0)
+                return;
+        r = tls_start(&tls, true, tcp_fd, sealed.key, deadline);
+        explicit_bzero(&sealed, sizeof(sealed));
+        if (r < 0)
+                /* Who sends a copied credential knows a number but no key. */
+                said.node = 0;
+        if (r < 0)
+                (void) refuse(channel, &said, PEER_REFUSED, "it does not have the key: %s", strerror(-r));
+        else if (agree(&tls, channel, terms, &said, &stream) >= 0 &&
+                        fcntl(stream, F_SETFL, O_NONBLOCK) >= 0) {
+                PumpEnd end = pump_run(&tls, stream, -EBADF);
+
+                (void) refuse(channel, &said, end == PUMP_LOCAL ? PEER_CLOSED : PEER_ENDED, "%s", ends[end]);
+        }
+        tls_done(&tls);
+}
+
+pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int fds[4], pair[2], r;
+        pid_t pid, parent = getpid();
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid > 0) {
+                *ret_channel = TAKE_FD(ours);
+                return pid;
+        }
+        /* It ends with the head, and holds nothing that is another node's. */
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(EXIT_FAILURE);
+        fds[0] = tcp_fd;
+        fds[1] = TAKE_FD(theirs);
+        fds[2] = terms->settings_fd;
+        fds[3] = terms->launch_fd;
+        r = fd_keep_only(fds, 4);
+        if (r < 0)
+                _exit(EXIT_FAILURE);
+        PeerTerms own = *terms;
+        own.settings_fd = fds[2];
+        own.launch_fd = fds[3];
+        serve(fds[0], fds[1], &own);
+        _exit(EXIT_SUCCESS);
+}
+
+int peer_receive(int channel, PeerReport *ret) {
+        PeerReport said;
+        size_t n, n_fds;
+        int r;
+
+        r = message_receive(channel, 0, &said, sizeof(said), &n, NULL, 0, &n_fds);
+        if (r == -ETIMEDOUT || r == -EAGAIN)
+                return 0;
+        if (r < 0)
+                return r;
+        if (n != sizeof(said) || said.step >= _PEER_STEP_MAX)
+                return -EBADMSG;
+        *ret = said;
+        return 1;
+}
+
+int peer_consent(int channel, int *ret_stream) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int pair[2], r;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        r = message_send(channel, "y", 1, &theirs, 1);
+        if (r < 0)
+                return r;
+        *ret_stream = TAKE_FD(ours);
+        return 0;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Slurm, by its commands: one allocation of one whole node for each node, so that nodes come and go one by
+ * one and each has a line in Slurm's accounts. sbatch submits, squeue tells of all in one call, scancel
+ * gives back. At most one of each runs at a time, and each has a deadline. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cluster/command.h"
+#include "cluster/engine.h"
+#include "cluster/text.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+
+enum {
+        COMMAND_SECONDS = 60,
+        RETRY_SECONDS = 15,
+        /* squeue asks slurmctld, which all users share: often at first, then less and less. */
+        LOOK_MSEC_FIRST = 500,
+        LOOK_MSEC_LAST = 15000,
+        /* An ended job that squeue does not know any more is forgotten there (MinJobAge). */
+        ABSENT_LOOKS = 3,
+        CANCELS_MAX = 64,
+        ABANDON_SECONDS = 10,
+};
+
+typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
+
+typedef struct Slurm {
+        Check check;
+        Command submit, look, cancel, checking;
+        size_t submitting; /* the node that sbatch submits */
+        char name[32];     /* of all our jobs */
+        char *options;     /* the copy that option words point into */
+        char *words[TEXT_OPTIONS_MAX];
+        int n_words;
+        uint64_t next_look_nsec, look_msec, next_submit_nsec;
+        bool fresh;      /* something changed: look soon */
+        uint8_t *absent; /* looks in a row without it, of each node */
+} Slurm;
+
+/* The commands' output must not depend on what a user has set for their own eyes. */
+static void set_environment(void) {
+        static const char *const prefixes[] = { "SBATCH_", "SQUEUE_", "SCANCEL_", "SINFO_",
+                "SLURM_TIME_FORMAT", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_EXPORT_ENV" };
+        extern char **environ;
+
+        for (size_t i = 0; environ[i];) {
+                char name[64];
+                bool ours = false;
+
+                for (size_t k = 0; k < ELEMENTSOF(prefixes); k++)
+                        ours |= strncmp(environ[i], prefixes[k], strlen(prefixes[k])) == 0;
+                (void) snprintf(name, sizeof(name), "%.*s", (int) strcspn(environ[i], "="), environ[i]);
+                if (!ours || unsetenv(name) < 0)
+                        i++;
+        }
+        (void) setenv("TZ", "UTC", 1);
+        (void) setenv("LC_ALL", "C", 1);
+}
+
+static int slurm_init(Engine *engine) {
+        Slurm *slurm = calloc(1, sizeof(*slurm));
+        char token[TOKEN_TEXT_BYTES];
+
+        if (!slurm)
+                return -ENOMEM;
+        engine->own = slurm;
+        slurm->submit = slurm->look = slurm->cancel = slurm->checking = COMMAND_NONE;
+        slurm->absent = calloc(engine->n_nodes, 1);
+        slurm->options = strdup(engine->terms.options);
+        if (!slurm->absent || !slurm->options)
+                return -ENOMEM;
+        set_environment();
+        token_to_string(engine->terms.token, token);
+        (void) snprintf(slurm->name, sizeof(slurm->name), "actord-%.12s", token);
+        slurm->look_msec = LOOK_MSEC_FIRST;
+        slurm->n_words = text_options_split(slurm->options, slurm->words);
+        if (slurm->n_words < 0)
+                engine_refuse(engine, "[Slurm] Options=%.100s: %s", engine->terms.options,
+                                slurm->n_words == -E2BIG ? "there are too many" : "a quote has no end");
+        return 0;
+}
+
+static void slurm_done(Engine *engine) {
+        Slurm *slurm = engine->own;
+
+        if (!slurm)
+                return;
+        command_done(&slurm->submit);
+        command_done(&slurm->look);
+        command_done(&slurm->cancel);
+        command_done(&slurm->checking);
+        free(slurm->absent);
+        free(slurm->options);
+        free(slurm);
+        engine->own = NULL;
+}
+
+/* Starts a command, or says that there is none. */
+static bool start(Engine *engine, Command *command, char *const argv[], const char *input) {
+        int r = command_start(command, argv, input, COMMAND_SECONDS);
+
+        if (r == -ENOENT)
+                engine_refuse(engine,
+                                "there is no command %s on this host: Slurm's client programs are not "
+                                "installed; use Cluster=none, or a login node of the cluster",
+                                argv[0]);
+        else if (r < 0)
+                engine_refuse(engine, "%s cannot be started: %s", argv[0], strerror(-r));
+        return r >= 0;
+}
+
+typedef struct Submission {
+        char name[64], time[40], partition[300], account[300], constraint[300];
+        char *argv[20 + TEXT_OPTIONS_MAX];
+} Submission;
+
+/* One whole node, no requeue: a node that was lost is asked for anew, under a new number. */
+static void make_submission(const Engine *engine, bool test, Submission *ret) {
+        const Slurm *slurm = engine->own;
+        const EngineTerms *terms = &engine->terms;
+        size_t n = 0;
+
+        ret->argv[n++] = (char *) "sbatch";
+        ret->argv[n++] = (char *) (test ? "--test-only" : "--parsable");
+        (void) snprintf(ret->name, sizeof(ret->name), "--job-name=%s", slurm->name);
+        ret->argv[n++] = ret->name;
+        ret->argv[n++] = (char *) "--nodes=1";
+        ret->argv[n++] = (char *) "--exclusive";
+        ret->argv[n++] = (char *) "--mem=0";
+        ret->argv[n++] = (char *) "--no-requeue";
+        ret->argv[n++] = (char *) "--export=NONE";
+        ret->argv[n++] = (char *) "--chdir=/";
+        ret->argv[n++] = (char *) "--output=/dev/null";
+        (void) snprintf(ret->time, sizeof(ret->time), "--time=%" PRIu64, (terms->time_limit_sec + 59) / 60);
+        if (terms->time_limit_sec > 0)
+                ret->argv[n++] = ret->time;
+        (void) snprintf(ret->partition, sizeof(ret->partition), "--partition=%.256s", terms->partition);
+        if (terms->partition[0])
+                ret->argv[n++] = ret->partition;
+        (void) snprintf(ret->account, sizeof(ret->account), "--account=%.256s", terms->account);
+        if (terms->account[0])
+                ret->argv[n++] = ret->account;
+        (void) snprintf(ret->constraint, sizeof(ret->constraint), "--constraint=%.256s", terms->constraint);
+        if (terms->constraint[0])
+                ret->argv[n++] = ret->constraint;
+        for (int i = 0; i < slurm->n_words; i++)
+                ret->argv[n++] = slurm->words[i];
+        ret->argv[n] = NULL;
+}
+
+/* Before anything is queued: where are the nodes, and would Slurm take such a job? */
+static void begin_check(Engine *engine) {
+        Slurm *slurm = engine->own;
+        char partition[300];
+        char *argv[] = { (char *) "sinfo", (char *) "-h", (char *) "-N", (char *) "-o", (char *) "%P %o",
+                engine->terms.partition[0] ? partition : NULL, NULL };
+        Submission submission;
+
+        (void) snprintf(partition, sizeof(partition), "--partition=%.256s", engine->terms.partition);
+        if (slurm->check == CHECK_PARTITION)
+                (void) start(engine, &slurm->checking, argv, NULL);
+        else if (slurm->check == CHECK_SUBMISSION) {
+                make_submission(engine, true, &submission);
+                (void) start(engine, &slurm->checking, submission.argv, "#!/bin/sh\n");
+        }
+}
+
+/* The address of a node: of the default partition (a star behind its name) where none is named. */
+static void take_address(Engine *engine, const char *output) {
+        char best[ENGINE_ADDRESS_BYTES] = "";
+
+        for (const char *line = output; *line;) {
+                size_t n = strcspn(line, "\n"), name = strcspn(line, " \n");
+                bool is_default = name > 0 && line[name - 1] == '*';
+
+                if (line[name] == ' ' && n - name - 1 < sizeof(best) && n - name > 1 &&
+                                (!best[0] || (is_default && !engine->address[0]))) {
+                        memcpy(best, line + name + 1, n - name - 1);
+                        best[n - name - 1] = 0;
+                        best[strcspn(best, " ")] = 0;
+                        if (is_default || engine->terms.partition[0])
+                                break;
+                }
+                line += n + (line[n] == '\n');
+        }
+        words_clean(best, sizeof(best));
+        (void) snprintf(engine->address, sizeof(engine->address), "%s", best);
+}
+
+static void end_check(Engine *engine) {
+        Slurm *slurm = engine->own;
+        const char *output = slurm->checking.output;
+        char words[256] = "", line[160];
+
+        if (slurm->checking.late) {
+                engine_refuse(engine, "Slurm gave no answer for %d s: is slurmctld running? (scontrol ping)",
+                                COMMAND_SECONDS);
+                return;
+        }
+        if (slurm->check == CHECK_PARTITION && command_succeeded(&slurm->checking)) {
+                take_address(engine, output);
+                if (!engine->address[0])
+                        engine_refuse(engine,
+                                        "partition %s has no nodes, or is not there: sinfo lists the "
+                                        "partitions ([Slurm] Partition=)",
+                                        engine->terms.partition[0] ? engine->terms.partition : "(default)");
+                slurm->check = CHECK_SUBMISSION;
+        } else if (slurm->check == CHECK_PARTITION) {
+                (void) text_refusal(output, "", "", words);
+                text_best_line(output, line, sizeof(line));
+                engine_refuse(engine, "%s", words[0] ? words : line);
+        } else if (command_succeeded(&slurm->checking)) {
+                slurm->check = CHECK_OVER;
+                engine->open = ENGINE_OPEN;
+        } else {
+                (void) text_refusal(output, engine->terms.partition, engine->terms.account, words);
+                engine_refuse(engine, "%s", words);
+        }
+}
+
+static void begin_submit(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+        EngineArguments arguments;
+        char script[TEXT_SCRIPT_MAX];
+        Submission submission;
+
+        if (now < slurm->next_submit_nsec || engine->head_port == 0)
+                return;
+        for (size_t i = 0; i < engine->n_nodes; i++) {
+                EngineNode *node = engine->nodes + i;
+
+                if (node->state != ENGINE_WANTED || node->id[0])
+                        continue;
+                if (node->stop) {
+                        engine_node_over(node, "it was withdrawn before it was asked for");
+                        continue;
+                }
+                engine_arguments(engine, node, &arguments);
+                if (text_script(arguments.argv, script) < 0) {
+                        engine_refuse(engine,
+                                        "actord lies in %.150s, a name that a script cannot have: move it",
+                                        engine->terms.directory);
+                        return;
+                }
+                make_submission(engine, false, &submission);
+                slurm->submitting = i;
+                (void) start(engine, &slurm->submit, submission.argv, script);
+                return;
+        }
+}
+
+static void end_submit(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+        EngineNode *node = engine->nodes + slurm->submitting;
+        char words[256];
+
+        slurm->fresh = true;
+        if (command_succeeded(&slurm->submit) && text_submitted_parse(slurm->submit.output, node->id)) {
+                node->state = ENGINE_ASKED;
+                (void) snprintf(node->words, sizeof(node->words), "submitted as Slurm job %s", node->id);
+                slurm->absent[slurm->submitting] = 0;
+                return;
+        }
+        if (slurm->submit.late || text_refusal(slurm->submit.output, "", "", words)) {
+                (void) snprintf(node->words, sizeof(node->words), "%s",
+                                slurm->submit.late ? "sbatch gave no answer; it is asked again" : words);
+                slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
+                return;
+        }
+        engine_refuse(engine, "%s", words);
+        engine_node_over(node, words);
+}
+
+static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
+        TextState state = text_state(job->state);
+        char words[256];
+
+        node->asked = job->asked ? job->asked : node->asked;
+        node->exit_status = job->exit_status;
+        if (state == TEXT_PENDING) {
+                node->state = ENGINE_ASKED;
+                (void) snprintf(node->words, sizeof(node->words), "%s (Slurm job %s)",
+                                strcmp(job->reason, "None") == 0 ? "Slurm looks for a node" : job->reason,
+                                node->id);
+                if (engine->open == ENGINE_OPEN && text_reason_is_final(job->reason, words))
+                        engine_refuse(engine, "%s", words);
+                return;
+        }
+        /* A job that was cancelled before it began has a start and an end, but no resources. */
+        if (job->n_cpus > 0) {
+                node->started = job->started;
+                node->n_cpus = job->n_cpus;
+                node->n_gpus = job->n_gpus;
+                node->memory_bytes = job->memory_bytes;
+                node->billing = job->billing;
+                (void) snprintf(node->name, sizeof(node->name), "%s", job->name);
+        }
+        if (state == TEXT_RUNNING) {
+                node->state = ENGINE_RUNNING;
+                node->limit = job->ended;
+                (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
+                                node->id);
+        }
+        if (state == TEXT_OVER) {
+                node->ended = job->ended;
+                text_end(job, words);
+                engine_node_over(node, words);
+        }
+}
+
+static EngineNode *find(Engine *engine, const char *id, size_t *ret_index) {
+        for (size_t i = 0; i < engine->n_nodes; i++)
+                if (engine->nodes[i].state != ENGINE_FREE && strcmp(engine->nodes[i].id, id) == 0) {
+                        *ret_index = i;
+                        return engine->nodes + i;
+                }
+        return NULL;
+}
+
+static bool is_asked(const EngineNode *node) {
+        return node->id[0] && (node->state == ENGINE_ASKED || node->state == ENGINE_RUNNING);
+}
+
+/* Jobs that squeue does not list any more are over, for longer than Slurm remembers. */
+static void count_absent(Engine *engine) {
+        Slurm *slurm = engine->own;
+
+        for (size_t i = 0; i < engine->n_nodes; i++)
+                if (is_asked(engine->nodes + i) && ++slurm->absent[i] > ABSENT_LOOKS) {
+                        if (engine->nodes[i].started > 0)
+                                engine->nodes[i].ended = (int64_t) time(NULL);
+                        engine_node_over(engine->nodes + i, "Slurm does not know its job any more");
+                }
+}
+
+static void end_look(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+
+        if (command_succeeded(&slurm->look)) {
+                count_absent(engine);
+                for (const char *line = slurm->look.output; *line;) {
+                        size_t n = strcspn(line, "\n"), i;
+                        EngineNode *node;
+                        TextJob job;
+
+                        if (text_job_parse(line, n, &job)) {
+                                node = find(engine, job.id, &i);
+                                if (node && is_asked(node)) {
+                                        slurm->absent[i] = 0;
+                                        take_job(engine, node, &job);
+                                }
+                        }
+                        line += n + (line[n] == '\n');
+                }
+        }
+        slurm->look_msec = slurm->fresh ? LOOK_MSEC_FIRST : slurm->look_msec + slurm->look_msec / 4;
+        if (slurm->look_msec > LOOK_MSEC_LAST)
+                slurm->look_msec = LOOK_MSEC_LAST;
+        slurm->fresh = false;
+        slurm->next_look_nsec = now + slurm->look_msec * 1000000;
+}
+
+static bool has_asked(const Engine *engine) {
+        for (size_t i = 0; i < engine->n_nodes; i++)
+                if (is_asked(engine->nodes + i))
+                        return true;
+        return false;
+}
+
+static void begin_look(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+        char name[64];
+        char *argv[] = { (char *) "squeue", (char *) "-h", (char *) "--me", (char *) "-t", (char *) "all",
+                name, (char *) "-O", (char *) TEXT_JOB_FORMAT, NULL };
+
+        if (slurm->fresh && slurm->next_look_nsec > now + LOOK_MSEC_FIRST * 1000000ull)
+                slurm->next_look_nsec = now + LOOK_MSEC_FIRST * 1000000ull;
+        if (now < slurm->next_look_nsec || !has_asked(engine))
+                return;
+        (void) snprintf(name, sizeof(name), "--name=%s", slurm->name);
+        (void) start(engine, &slurm->look, argv, NULL);
+}
+
+static void begin_cancel(Engine *engine) {
+        Slurm *slurm = engine->own;
+        char *argv[CANCELS_MAX + 3] = { (char *) "scancel", (char *) "--quiet" };
+        size_t n = 2;
+
+        for (size_t i = 0; i < engine->n_nodes && n < CANCELS_MAX + 2; i++) {
+                EngineNode *node = engine->nodes + i;
+
+                if (is_asked(node) && node->stop && !node->stopping) {
+                        node->stopping = true;
+                        argv[n++] = node->id;
+                }
+        }
+        if (n == 2)
+                return;
+        slurm->fresh = true;
+        (void) start(engine, &slurm->cancel, argv, NULL);
+}
+
+static void slurm_step(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+
+        if (command_step(&slurm->checking, now))
+                end_check(engine);
+        if (engine->open == ENGINE_CHECKING && slurm->checking.pid == 0)
+                begin_check(engine);
+        if (command_step(&slurm->submit, now))
+                end_submit(engine, now);
+        if (command_step(&slurm->look, now))
+                end_look(engine, now);
+        (void) command_step(&slurm->cancel, now);
+        if (engine->open == ENGINE_OPEN && slurm->submit.pid == 0)
+                begin_submit(engine, now);
+        if (slurm->cancel.pid == 0)
+                begin_cancel(engine);
+        if (slurm->look.pid == 0)
+                begin_look(engine, now);
+        if (engine->open == ENGINE_REFUSED)
+                for (size_t i = 0; i < engine->n_nodes; i++)
+                        if (engine->nodes[i].state == ENGINE_WANTED && slurm->submit.pid == 0)
+                                engine_node_over(engine->nodes + i, engine->words);
+}
+
+static void lower(int *timeout_msec, int to) {
+        if (to >= 0 && (*timeout_msec < 0 || to < *timeout_msec))
+                *timeout_msec = to;
+}
+
+static size_t slurm_poll(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now) {
+        const Slurm *slurm = engine->own;
+        const Command *commands[] = { &slurm->submit, &slurm->look, &slurm->cancel, &slurm->checking };
+        size_t n = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+                int fd = command_fd(commands[i]);
+
+                if (fd >= 0)
+                        ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+                lower(timeout_msec, command_timeout(commands[i], now));
+        }
+        if (slurm->look.pid == 0 && has_asked(engine))
+                lower(timeout_msec, slurm->next_look_nsec > now
+                                                    ? (int) ((slurm->next_look_nsec - now) / 1000000) + 1
+                                                    : 0);
+        if (slurm->submit.pid == 0 && slurm->next_submit_nsec > now)
+                lower(timeout_msec, (int) ((slurm->next_submit_nsec - now) / 1000000) + 1);
+        return n;
+}
+
+static void slurm_abandon(Engine *engine) {
+        Slurm *slurm = engine->own;
+        char name[64];
+        char *argv[] = { (char *) "scancel", (char *) "--quiet", (char *) "--me", name, NULL };
+        uint64_t deadline = clock_boottime() + ABANDON_SECONDS * 1000000000ull;
+
+        /* sbatch may be about to submit one more. */
+        while (slurm->submit.pid > 0 && clock_boottime() < deadline) {
+                (void) poll(&(struct pollfd){ .fd = command_fd(&slurm->submit), .events = POLLIN }, 1, 100);
+                if (command_step(&slurm->submit, clock_boottime()))
+                        end_submit(engine, clock_boottime());
+        }
+        if (!has_asked(engine))
+                return;
+        (void) snprintf(name, sizeof(name), "--name=%s", slurm->name);
+        command_done(&slurm->cancel);
+        if (command_start(&slurm->cancel, argv, NULL, ABANDON_SECONDS) < 0)
+                return;
+        while (!command_step(&slurm->cancel, clock_boottime()))
+                (void) poll(&(struct pollfd){ .fd = command_fd(&slurm->cancel), .events = POLLIN }, 1, 100);
+}
+
+const EngineKind engine_slurm = {
+        .name = "slurm",
+        .init = slurm_init,
+        .done = slurm_done,
+        .poll = slurm_poll,
+        .step = slurm_step,
+        .abandon = slurm_abandon,
+};

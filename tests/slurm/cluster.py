@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What stories on the cluster of tests/slurm/cluster.sh share: users, nodes, faults, Slurm's own accounts."""
+import os, re, shutil, subprocess, sys, threading, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from story import *
+
+CLUSTER = os.environ.get("CLUSTER_DIR", "")
+SECONDS = 25  # that anything may take here at most, on a quick machine; times PATIENCE elsewhere
+AS = {"tester": 60100, "stranger": 60101}
+
+
+def as_user(name):
+    number = str(AS[name])
+    return ["setpriv", "--reuid", number, "--regid", number, "--clear-groups", "env", "HOME=/tmp", f"USER={name}"]
+
+
+def on_node(n):
+    return ["nsenter", f"--net=/run/netns/n{n}"]
+
+
+def shell(*words, check=True, timeout=60):
+    p = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout * PATIENCE)
+    assert not check or p.returncode == 0, f"{' '.join(words)}: {p.returncode} {p.stdout} {p.stderr}"
+    return p.stdout.strip()
+
+
+def queue():
+    """{job: (state, node)} of what is pending or running."""
+    lines = shell("squeue", "-h", "-o", "%i %T %N").splitlines()
+    return {w[0]: (w[1], w[2] if len(w) > 2 else "") for w in (line.split() for line in lines)}
+
+
+def all_idle():
+    return shell("sinfo", "-h", "-p", "main", "-o", "%T %D") == "idle 4"
+
+
+def restore_nodes():
+    """After a fault: cables in, slurmds up, nothing queued."""
+    shell("scancel", "--quiet", *queue(), check=False)
+    for n in range(1, 5):
+        shell("ip", "link", "set", f"v{n}", "up")
+        try:
+            os.kill(int(open(f"{CLUSTER}/node-n{n}.pid").read()), 0)
+        except (OSError, ValueError):
+            shell(*on_node(n), "slurmd", "-N", f"n{n}")
+    shell("scontrol", "update", "nodename=n[1-4]", "state=resume", check=False)
+    wait_for("all nodes are idle again", all_idle, SECONDS)
+
+
+def children_of_slurm(comm, node=None):
+    """Processes of this name on a node, by the network that they are on."""
+    network = os.stat(f"/run/netns/n{node}").st_ino if node else None
+    found = []
+    for pid, (_, name) in processes().items():
+        try:
+            if name == comm and (not node or os.stat(f"/proc/{pid}/ns/net").st_ino == network):
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def accounts(job):
+    """What sacct says of an allocation: its state and its seconds."""
+    text = shell("sacct", "-X", "-P", "-n", "-j", job, "-o", "State,ElapsedRaw,AllocCPUS,End")
+    state, seconds, cpus, end = text.split("|")
+    return state, int(seconds), int(cpus), end
+
+
+def wait_for_accounts(job):
+    wait_for(f"job {job} has ended in the accounts", lambda: accounts(job)[3] not in ("", "Unknown"), SECONDS)
+    return accounts(job)

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""actord-cluster alone, between a stand-in for the job's invoker and one for a node's: nodes come, go and are lost, and no stranger gets in."""
+import socket
+from cluster import *
+
+PROGRAMS = os.path.join(CLUSTER, "programs")
+
+
+def install():
+    """Where an ordinary user sees them, whatever the build folder's mode."""
+    if not os.path.exists(PROGRAMS):
+        shutil.copytree(os.path.join(BUILD, "tests", "slurm"), PROGRAMS)
+        shutil.copy(os.path.join(BUILD, "actord-cluster"), PROGRAMS)
+
+
+class Player:
+    """The job's invoker; `with Player() as p: p.say("want 2"); p.see("up 1")`."""
+
+    def __init__(self, *settings, before=(), user="tester", env=()):
+        install()
+        words = [*before, *as_user(user), *env, os.path.join(PROGRAMS, "player"), PROGRAMS, *settings]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines, self.seen = [], 0
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def say(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def find(self, pattern):
+        for line in list(self.lines):
+            if m := re.search(pattern, line):
+                return m
+        return None
+
+    def see(self, pattern, seconds=SECONDS):
+        try:
+            wait_for(f"a line like {pattern}", lambda: self.find(pattern), seconds)
+        except AssertionError as e:
+            raise AssertionError(f"{e}; seen: {self.lines}")
+        return self.find(pattern)
+
+    def cluster_pid(self):
+        return int(self.see(r"^pid (\d+)")[1])
+
+    def job_of(self, node):
+        return self.see(rf"^up {node} \S+ \d+ (\d+)$")[1]
+
+    def host_of(self, node):
+        return int(self.see(rf"^up {node} n(\d)")[1])
+
+    def count(self, pattern):
+        return sum(bool(re.search(pattern, line)) for line in self.lines)
+
+    def end(self):
+        self.say("end")
+        self.see("^over$")
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            bear_witness(self.lines)
+        self.process.kill()
+        self.process.wait()
+        restore_nodes()
+
+
+def port_of(player):
+    """Where the head listens: (address, port), from the command line of a node, as any user of the node may read it; and the token."""
+    for pid in children_of_slurm("actord-cluster"):
+        words = open(f"/proc/{pid}/cmdline").read().split("\0")
+        if len(words) > 5 and words[1] == "--node":
+            return words[2], int(words[3]), words[4]
+    raise AssertionError("no node's program runs")
+
+
+@story("nodes come up, carry bytes, are given back one by one, and cost what sacct says")
+def lifecycle():
+    with Player() as p:
+        p.say("want 2")
+        p.see("^up 1"), p.see("^up 2")
+        p.say("send 1 hello"), p.say("send 2 there"), p.say("bytes 1 200")
+        p.see("^echo 1 hello"), p.see("^echo 2 there"), p.see("^carried 1 .*usec")
+        jobs = {n: p.job_of(n) for n in (1, 2)}
+        p.say("release 1")
+        p.see("^gone 1"), p.see("^cost 1 final")
+        assert not p.find("^lost"), p.lines
+        p.say("send 2 again")
+        p.see("^echo 2 again")
+        p.say("want 3")
+        p.see("^up 3"), p.see("^up 4")
+        p.end()
+        assert not p.find("^(lost|refused)"), p.lines
+        for node, job in jobs.items():
+            state, seconds, cpus, _ = wait_for_accounts(job)
+            m = p.see(rf"^cost {node} final (\d+) (\d+) (\d+) ([\d.]+)")
+            assert abs(int(m[1]) - seconds * 1000000) <= 1000000 and int(m[3]) == cpus == 2 and float(m[4]) == 2, (m[0], seconds)
+        assert not queue(), queue()
+
+
+@story("nodes that are not free are pending with Slurm's reason, and can be withdrawn")
+def pending():
+    other = shell(*as_user("stranger"), "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "-N4", "--exclusive", "--wrap", "sleep 300")
+    wait_for("the other's job runs", lambda: queue().get(other, ("",))[0] == "RUNNING")
+    with Player() as p:
+        p.say("want 2")
+        p.see(r"^pending 1 .*(Resources|Priority)")
+        p.see(r"^pending 2 .*(Resources|Priority)")
+        p.say("want 1")
+        p.see("^gone 2"), p.see("^cost 2 final 0")
+        shell("scancel", other)
+        p.see("^up 1"), p.see("^cost 1 running")
+        p.end()
+
+
+@story("a killed program, a killed slurmd with its step, and a signal of Slurm: each node is lost by name, and another comes")
+def killed():
+    with Player() as p:
+        p.say("want 3")
+        for n in (1, 2, 3):
+            p.see(f"^up {n}")
+        for pid in children_of_slurm("actord-cluster", p.host_of(1)):
+            os.kill(pid, signal.SIGKILL)
+        p.see("^lost 1 .*cut"), p.see("^cost 1 final"), p.see("^up 4")
+        shell("scancel", "--signal=TERM", "--full", p.job_of(2))
+        p.see("^lost 2 .*goodbye"), p.see("^up 5")
+        host = p.host_of(3)
+        for pid in [*children_of_slurm("slurmd", host), *children_of_slurm("slurmstepd", host), *children_of_slurm("actord-cluster", host)]:
+            os.kill(pid, signal.SIGKILL)
+        p.see("^lost 3")
+        p.say("send 4 still"), p.say("send 5 here")
+        p.see("^echo 4 still"), p.see("^echo 5 here")
+        p.end()
+
+
+@story("a cable that is pulled: the node is lost within half a minute, and what ran there ends by itself")
+def half_open():
+    with Player() as p:
+        p.say("want 1")
+        host = p.host_of(1)
+        shell("ip", "link", "set", f"v{host}", "down")
+        begun = time.monotonic()
+        p.see("^lost 1 .*cut")
+        assert time.monotonic() - begun < 30 * PATIENCE
+        wait_for("the node's program ends", lambda: not children_of_slurm("actord-cluster", host), SECONDS)
+
+
+@story("strangers on the port: garbage, silence, another user with the token, a copied credential; the job goes on")
+def strangers():
+    with Player() as p:
+        p.say("want 1")
+        p.see("^up 1")
+        address, port, token = port_of(p)
+        kept = []
+        for _ in range(100):
+            s = socket.create_connection((address, port), 5)
+            kept.append(s)
+        for text in (b"GET / HTTP/1.0\r\n\r\n" + b"x" * 100, b"\x16\x03\x01" + b"\0" * 100, b"actord\n\0" + b"\xff" * 64):
+            s = socket.create_connection((address, port), 5)
+            try:
+                s.sendall(text)
+                assert s.recv(1000) == b"", "the head has answered a stranger"
+            except ConnectionError:
+                pass
+        for s in kept:
+            s.close()
+        node = os.path.join(PROGRAMS, "actord-cluster")
+        q = subprocess.run([*on_node(4), *as_user("stranger"), node, "--node", address, str(port), token, "1"],
+                           capture_output=True, text=True, timeout=SECONDS * PATIENCE)
+        assert q.returncode == 22, q
+        p.see("was refused: .*(not made by|another user|credential)")
+        # The same user with a number that is taken.
+        q = subprocess.run([*on_node(4), *as_user("tester"), node, "--node", address, str(port), token, "1"],
+                           capture_output=True, text=True, timeout=SECONDS * PATIENCE)
+        assert q.returncode == 22, q
+        p.say("send 1 unmoved"), p.say("want 2")
+        p.see("^echo 1 unmoved"), p.see("^up 2")
+        assert not p.find("^lost"), p.lines
+        # Nothing of the head answers on another interface.
+        try:
+            socket.create_connection(("127.0.0.1", port), 2)
+            raise AssertionError("the head listens on every interface")
+        except ConnectionError:
+            pass
+        p.end()
+
+
+@story("no credential stands on a command line, in an environment or in the script that Slurm keeps")
+def secrets():
+    with Player() as p:
+        p.say("want 1")
+        p.see("^up 1")
+        texts = [shell("scontrol", "write", "batch_script", p.job_of(1), "-")]
+        for pid in children_of_slurm("actord-cluster"):
+            texts += [open(f"/proc/{pid}/cmdline").read(), open(f"/proc/{pid}/environ").read()]
+        assert not any("MUNGE:" in text for text in texts), texts
+        p.end()
+
+
+@story("an invoker that is killed, and a killed actord-cluster, leave no allocation behind")
+def left_behind():
+    with Player() as p:
+        p.say("want 2")
+        p.see("^up 1"), p.see("^up 2")
+        p.process.kill()
+        wait_for("the allocations are given back", lambda: not queue(), SECONDS)
+    with Player() as p:
+        p.say("want 2")
+        p.see("^up 1"), p.see("^up 2")
+        os.kill(p.cluster_pid(), signal.SIGKILL)
+        wait_for("the nodes end by themselves", lambda: not queue(), SECONDS)
+
+
+@story("without Slurm, without munge, with a partition, an account or a limit that is not there: a sentence, and nothing is queued")
+def refusals():
+    hide = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t tmpfs none /run/munge && exec "$@"', "hidden"]
+    for settings, options, pattern in (
+            ((), {"env": ["PATH=/nowhere"]}, "there is no command sinfo"),
+            ((), {"before": hide}, "munge.*munged running"),
+            (("partition=nope",), {}, "nvalid partition|partition nope"),
+            (("partition=closed", "seconds=36000"), {}, "TimeLimit="),
+            (("options=--constraint=purple",), {}, "Constraint="),
+            (("options=--nonsense",), {}, "Options="),
+            (("options='--half",), {}, "quote")):
+        with Player(*settings, **options) as p:
+            p.say("want 1")
+            p.see(f"^refused 0 .*({pattern})")
+            p.say("want 2")
+            p.end()
+            assert not p.find("^up"), p.lines
+        assert not queue(), queue()
+
+
+@story("an invoker that does not start on its nodes: three are tried, then no more, with its reason")
+def failing():
+    with Player() as p:
+        open("/tmp/actord-stand-in-refuses", "w").close()
+        try:
+            p.say("want 1")
+            p.see("^refused 0 .*the stand-in refuses")
+        finally:
+            os.unlink("/tmp/actord-stand-in-refuses")
+        assert p.count("^lost") == 3, p.lines
+        p.end()
+
+
+@story("inside an allocation its nodes are used, and no other is asked for")
+def allocation():
+    install()
+    script = "(echo want 3; sleep 8; echo send 1 within; sleep 1; echo end; sleep 10) | %s/player %s" % (PROGRAMS, PROGRAMS)
+    words = [*as_user("tester"), "salloc", "-Q", "-N2", "--exclusive", "--chdir=/", "sh", "-c", script]
+    p = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    most = 0
+    while p.poll() is None:
+        most = max(most, len(queue()))
+        time.sleep(0.5)
+    text = p.stdout.read()
+    bear_witness(text.splitlines())
+    assert re.search("^up 1 n1", text, re.M) and re.search("^up 2 n2", text, re.M) and "echo 1 within" in text, text
+    assert re.search("^pending 3 allocation .* has 2 nodes", text, re.M) and not re.search("^up 3", text, re.M), text
+    assert re.search("^cost 1 final [1-9]", text, re.M) and "over" in text, text
+    assert most == 1, most
+    restore_nodes()
+
+
+@story("a time limit is seen coming: a successor is up before it ends")
+def renewal():
+    with Player("seconds=60") as p:
+        p.say("want 1")
+        p.see("^up 1")
+        begun = time.monotonic()
+        p.see("^up 2", 90)
+        assert not p.find("^lost 1") and time.monotonic() - begun > 20, p.lines
+        p.end()
+
+
+if not os.path.exists(os.path.join(BUILD, "tests", "slurm", "player")):
+    print("1..0 # SKIP actord-cluster was not built: libmunge or GnuTLS is missing")
+else:
+    tell()

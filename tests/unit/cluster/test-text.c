@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What Slurm's commands print, and what is made for them. */
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "cluster/node.h"
+#include "cluster/text.h"
+
+#define LINE(state, start, end, exit, tres, reason)                                                        \
+        "            7|" state " |2026-11-24T16:56:20|" start "|" end "|n3     |" exit "|" tres "|" reason \
+        "|"
+
+static bool parse(const char *line, TextJob *ret) {
+        return text_job_parse(line, strlen(line), ret);
+}
+
+static void test_job(void) {
+        TextJob job;
+
+        g_assert_true(parse(LINE("RUNNING", "2026-11-24T16:56:26", "2026-11-24T17:56:26", "0",
+                                            "cpu=2,mem=4821M,node=1,billing=2.5,gres/gpu=4", "None"),
+                        &job));
+        g_assert_cmpstr(job.id, ==, "7");
+        g_assert_cmpstr(job.name, ==, "n3");
+        g_assert_cmpint(job.started - job.asked, ==, 6);
+        g_assert_cmpint(job.ended - job.started, ==, 3600);
+        g_assert_cmpuint(job.n_cpus, ==, 2);
+        g_assert_cmpuint(job.n_gpus, ==, 4);
+        g_assert_cmpuint(job.memory_bytes, ==, 4821ull << 20);
+        g_assert_cmpfloat(job.billing, ==, 2.5);
+        g_assert_cmpint(text_state(job.state), ==, TEXT_RUNNING);
+}
+
+static void test_pending(void) {
+        TextJob job;
+
+        g_assert_true(parse(LINE("PENDING", "N/A", "N/A", "0", "N/A", "Priority"), &job));
+        g_assert_cmpint(job.started, ==, 0);
+        g_assert_cmpuint(job.n_cpus, ==, 0);
+        g_assert_cmpstr(job.reason, ==, "Priority");
+}
+
+/* Errors, half lines and jobs in arrays are no job of ours. */
+static void test_not_a_job(void) {
+        static const char *const lines[] = { "", "|", "squeue: error: x", "7|RUNNING|", "||||||||||",
+                LINE("DANCING", "N/A", "N/A", "0", "", ""), "7_1|RUNNING|a|b|c|d|e|f|g|",
+                "-7|RUNNING|a|b|c|d|e|f|g|" };
+        TextJob job;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lines); i++)
+                g_assert_false(parse(lines[i], &job));
+}
+
+static void test_submitted(void) {
+        char id[32];
+
+        g_assert_true(text_submitted_parse("sbatch: warning: something\n4711\n", id));
+        g_assert_cmpstr(id, ==, "4711");
+        g_assert_true(text_submitted_parse("4712;cluster", id));
+        g_assert_cmpstr(id, ==, "4712");
+        g_assert_false(text_submitted_parse("sbatch: error: 12\n12 jobs\n", id));
+}
+
+/* How a node's program ended is told by a sentence, when it has one. */
+static void test_end(void) {
+        TextJob job = { .id = "7", .state = "FAILED", .exit_status = NODE_EXIT_CONNECT };
+        char words[256];
+
+        text_end(&job, words);
+        g_assert_nonnull(strstr(words, "firewall"));
+        job = (TextJob){ .id = "7", .state = "TIMEOUT", .exit_status = 0 };
+        text_end(&job, words);
+        g_assert_nonnull(strstr(words, "TimeLimit="));
+}
+
+static void test_refusal(void) {
+        char words[256];
+
+        g_assert_false(text_refusal(
+                        "sbatch: error: invalid partition specified: nope\nallocation failure: Invalid "
+                        "partition name specified\n",
+                        "nope", "", words));
+        g_assert_nonnull(strstr(words, "Partition="));
+        g_assert_true(text_refusal(
+                        "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission "
+                        "failed: Job violates accounting/QOS policy\n",
+                        "", "", words));
+        g_assert_nonnull(strstr(words, "asked again"));
+        g_assert_false(text_refusal("", "", "", words));
+        g_assert_true(text_reason_is_final("PartitionTimeLimit", words));
+        g_assert_false(text_reason_is_final("Resources", words));
+}
+
+static void test_options(void) {
+        char text[] = " --qos=low  --comment='two words' --a=\"b c\"d ";
+        char *words[TEXT_OPTIONS_MAX];
+
+        g_assert_cmpint(text_options_split(text, words), ==, 3);
+        g_assert_cmpstr(words[0], ==, "--qos=low");
+        g_assert_cmpstr(words[1], ==, "--comment=two words");
+        g_assert_cmpstr(words[2], ==, "--a=b cd");
+        g_assert_cmpint(text_options_split((char[]){ "--half='x" }, words), ==, -EINVAL);
+        g_assert_cmpint(text_options_split((char[]){ "" }, words), ==, 0);
+}
+
+/* A folder's name may have blanks and dollars, but nothing that ends the quotes. */
+static void test_script(void) {
+        char *argv[] = { (char *) "/home/a b/$x/actord-cluster", (char *) "--node", NULL };
+        char *quoted[] = { (char *) "/home/it's/actord-cluster", NULL };
+        char script[TEXT_SCRIPT_MAX];
+
+        g_assert_cmpint(text_script(argv, script), ==, 0);
+        g_assert_cmpstr(script, ==, "#!/bin/sh\nexec '/home/a b/$x/actord-cluster' '--node'\n");
+        g_assert_cmpint(text_script(quoted, script), ==, -EINVAL);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/slurm-text/job", test_job);
+        g_test_add_func("/slurm-text/pending", test_pending);
+        g_test_add_func("/slurm-text/not-a-job", test_not_a_job);
+        g_test_add_func("/slurm-text/submitted", test_submitted);
+        g_test_add_func("/slurm-text/end", test_end);
+        g_test_add_func("/slurm-text/refusal", test_refusal);
+        g_test_add_func("/slurm-text/options", test_options);
+        g_test_add_func("/slurm-text/script", test_script);
+        return g_test_run();
+}
