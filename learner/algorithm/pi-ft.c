@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PI-FT: "Stochastic Control for Fine-tuning Diffusion Models: Optimality, Regularity, and Convergence"
  * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each chooses F, pays
- * its divergence from the pre-trained F' there, and the action at the end earns its value. The policy goes on
- * from that of a diffusion-ql job (--from), whose target is F', and descends the mean of
+ * its divergence from the pre-trained F' there, and the action at the end earns its value. The policy goes
+ * on from that of a diffusion-ql job (--from), whose target is F', and descends the mean of
  *
  *   sum over passes i of beta_i / (2 alpha_i (1 - abar_i)) |F(s, x_i, i) - F'(s, x_i, i)|^2
  *
