@@ -32,8 +32,8 @@
  * and the others follow that rule. They act at once, before requests come.
  *
  * With Stay=S an agent that is there goes after a step with a chance of 1 / S, unless it is the only one,
- * and takes waiting requests with it; one that is away comes with that chance, over-provisioned. A function that
- * is away has no shares and gets no requests. */
+ * and takes waiting requests with it; one that is away comes with that chance, over-provisioned. A function
+ * that is away has no shares and gets no requests. */
 #include <math.h>
 #include <stdio.h>
 
