@@ -178,7 +178,7 @@ def come_and_go():
     equal(many[0], many[1], "six functions that come and go, in processes of their own and in the learner's")
 
 
-@story("what agents that come and go may not do is refused with words: an algorithm that keeps steps, a table without active(), a step without agents")
+@story("what agents that come and go may not do is refused with words: an algorithm that keeps steps, and a step without agents")
 def absent_refused():
     r = ctl("verify", conf("faas:3", "absent"), "--set", "Job.Algorithm=dqn", "--set", "Environment.Agents=2", "--set", "Environment.Stay=9")
     assert r.status != 0 and "agents come and go" in r.err + r.out and "simppo or mappo would work" in r.err + r.out, (r.status, r.err, r.out)
