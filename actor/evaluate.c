@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "actor/host.h"
+#include "lib/noise.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 
@@ -14,6 +15,11 @@ enum { EVALUATION_STEPS_MAX = 1000000 };
 
 /* An evaluation has its own RANDOM_ purposes, so this number collides with no slot of the job. */
 enum { EVALUATION_SLOT = 0 };
+
+/* Behind the slots' own. */
+static double *evaluation_noise(const Host *host, uint32_t agent) {
+        return host->noise + (size_t) (host->envs + agent) * host->context->page->network.n_action;
+}
 
 static void act(Host *host, uint64_t episode, uint32_t t) {
         const JobSettings *settings = host->context->settings;
@@ -29,6 +35,8 @@ static void act(Host *host, uint64_t episode, uint32_t t) {
                                 host->parameters, NULL);
                 action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
                                 host->sample, NULL);
+                if (host->noise && settings->evaluation_stochastic)
+                        noise_step(&page->network, evaluation_noise(host, a), &random, host->sample);
                 host_act(host, (uint8_t *) host->observation + a * l->observation_bytes, host->sample,
                                 (uint8_t *) host->action + a * l->action_bytes);
         }
@@ -74,6 +82,10 @@ int evaluation_begin(Host *host, uint64_t episode, Instance **ret) {
         random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_RESET, EVALUATION_SLOT, episode,
                         0);
         host->counts = (RegulationCounts){};
+        if (host->noise)
+                memset(evaluation_noise(host, 0), 0,
+                                host->context->page->spec.n_agents *
+                                                noise_bytes(&host->context->page->network));
         r = host_reset(host, instance, &random, host->observation);
         if (r < 0)
                 return r;

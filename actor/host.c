@@ -16,6 +16,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/company.h"
+#include "lib/noise.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Host *, host_free)
@@ -100,6 +101,12 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
                 if (!host->pairs)
                         return -ENOMEM;
         }
+        if (noise_bytes(&page->network) > 0) {
+                /* One more, of evaluations. */
+                host->noise = calloc(host->envs + n_agents, noise_bytes(&page->network));
+                if (!host->noise)
+                        return -ENOMEM;
+        }
         host->parameters = calloc(FORWARD_ROWS_MAX * forward_parameters(&page->network), sizeof(float));
         host->action = calloc(n_agents, page->segment.action_bytes);
         host->steps = calloc(n_agents, sizeof(*host->steps));
@@ -142,6 +149,7 @@ Host *host_free(Host *host) {
         free(host->action);
         free(host->parameters);
         free(host->pairs);
+        free(host->noise);
         free(host->states);
         instance_memory_give_back(host->instance_memory, host->instance_memory_bytes);
         free(host->instances);

@@ -32,6 +32,7 @@ typedef struct Host {
 
         Forward *forward;
         SlotState *states; /* [envs] */
+        double *noise;     /* [envs][n_action]; NULL: it is no process */
         PairWalk *pairs;   /* [envs / 2]; NULL: environments go on alone */
         /* [envs + agents][observation_bytes]: what each slot sees, and last what a step shows; NULL:
          * observations are no stacks */

@@ -31,6 +31,7 @@
 #include "actor/host.h"
 #include "lib/algorithm-traits.h"
 #include "lib/exchange.h"
+#include "lib/noise.h"
 #include "lib/pair.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
@@ -116,6 +117,10 @@ static int stack_move(const Invocation *v, uint32_t e) {
         return 0;
 }
 
+static double *slot_noise(const Invocation *v, uint32_t e) {
+        return v->host->noise + (size_t) e * v->page->network.n_action;
+}
+
 /* The next episode of the environment whose first agent has slot e, and its observations in these rows. */
 static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, uint32_t e) {
         SlotState *states = &v->host->states[e];
@@ -127,6 +132,8 @@ static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, 
                 states[a].elapsed_steps = 0;
                 states[a].needs_reset = 0;
                 states[a].counts = (RegulationCounts){};
+                if (v->host->noise)
+                        memset(slot_noise(v, e + a), 0, noise_bytes(&v->page->network));
         }
 
         random_begin(&random, v->settings->seed, RANDOM_RESET, invocation_slot(v, e), states->episode, 0);
@@ -155,8 +162,12 @@ static int slot_begin(const Invocation *v, uint32_t e) {
         if (r < 0)
                 return r;
 
-        for (uint32_t a = 0; a < l->agents; a++)
+        for (uint32_t a = 0; a < l->agents; a++) {
                 state[a] = *segment_snapshot(v->segment, l, bank, e + a);
+                if (v->host->noise)
+                        memcpy(slot_noise(v, e + a), segment_snapshot_carried(v->segment, l, bank, e + a),
+                                        noise_bytes(&v->page->network));
+        }
         lost = invocation_sticky(v) &&
                (v->order->ordinal == 0 || instance->next_ordinal != v->order->ordinal);
         instance->next_ordinal = 0;
@@ -260,6 +271,9 @@ static int slot_park(const Invocation *v, uint32_t e) {
 
         for (uint32_t s = e; s < e + l->agents; s++) {
                 *segment_snapshot(v->segment, l, bank, s) = v->host->states[s];
+                if (v->host->noise)
+                        memcpy(segment_snapshot_carried(v->segment, l, bank, s), slot_noise(v, s),
+                                        noise_bytes(&v->page->network));
                 memcpy(segment_snapshot_observation(v->segment, l, bank, s),
                                 slot_sight(v, (uint64_t) l->steps * l->envs + s, s), l->observation_bytes);
         }
@@ -290,6 +304,20 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
                                 v->host->parameters + k * forward_parameters(&v->page->network), false,
                                 &randoms[k], segment_action(v->segment, l, row + k),
                                 &segment_log_probabilities(v->segment, l)[row + k]);
+}
+
+/* Adds noise that goes on from step to step, wherever the actions came from. */
+static void slots_add_noise(const Invocation *v, uint32_t t) {
+        const SegmentLayout *l = &v->page->segment;
+
+        for (uint32_t e = 0; v->host->noise && e < l->envs; e++) {
+                ActordRandom random;
+
+                random_begin(&random, v->settings->seed, RANDOM_NOISE, invocation_slot(v, e),
+                                v->order->ordinal, t);
+                noise_step(&v->page->network, slot_noise(v, e), &random,
+                                segment_action(v->segment, l, (uint64_t) t * l->envs + e));
+        }
 }
 
 /* The actions of a step, which we draw ourselves or ask the learner for. */
@@ -432,6 +460,7 @@ static int slots_step(Invocation *v, uint32_t t) {
         if (r < 0)
                 return r;
         slots_act(v, t);
+        slots_add_noise(v, t);
         spent_end(v->spent, v->order->remote ? PROFILE_wait : PROFILE_forward, begun_nsec);
 
         begun_nsec = spent_begin(v->spent);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define LAYERS_MAX 48u
+#define EDITED_MAX 36u                  /* inputs of an edited network */
 #define PASSES_MAX 5u                   /* of an iterative policy's network, for one action */
 #define TIME_EMBEDDING 16u              /* numbers that a time is to a network */
 #define POLICY_BANKS 4u                 /* where all actors act with the newest version; lib/fragment.h */
@@ -69,6 +70,10 @@ typedef struct Layer {
         Convolution convolution;
 } Layer;
 
+/* An input of an edited network: a number that it is given, or the product of two. */
+#define MONOMIAL_LINEAR UINT16_MAX
+typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: or MONOMIAL_LINEAR */
+
 typedef struct Network {
         uint32_t n_layers, act;
         /* numbers in an observation; choices, or dimensions of a continuous action */
@@ -76,6 +81,12 @@ typedef struct Network {
         /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
         uint32_t pixels;
         uint32_t passes;                        /* of the network, for one action out of noise; else 0 */
+        /* 1: noise is a process that each slot carries (lib/noise.h), not drawn anew for each action */
+        uint32_t noise_carried;
+        /* 0, or how many numbers are given, of which `monomials` makes the n_observation that it reads:
+         * "network editing" (Cao et al., ICLR 2024) */
+        uint32_t n_given;
+        Monomial monomials[EDITED_MAX];
         uint64_t n_parameters;
         /* of each number of an action, but of ACT_GAUSSIAN */
         double action_low, action_high;

@@ -53,6 +53,7 @@
 #define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
 #define SCHEDULES(X) X(CONSTANT, "constant") X(LINEAR, "linear")
 #define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu") X(SILU, "silu") X(MISH, "mish")
+#define NOISE_PROCESSES(X) X(GAUSSIAN, "gaussian") X(OU, "ou")
 #define CURVATURES(X) X(NONE, "none") X(OBJECTIVE, "objective") X(LOSS, "loss") X(BOTH, "both")
 #define OBJECTIVES(X) X(COST_TIME, "cost-time") X(DEADLINE, "deadline") X(BUDGET, "budget")
 #define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
@@ -70,6 +71,7 @@
         X(updates, UPDATES, UPDATES_CHOICES)                        \
         X(schedule, SCHEDULE, SCHEDULES)                            \
         X(activation, ACTIVATION, ACTIVATIONS)                      \
+        X(noise_process, NOISE_PROCESS, NOISE_PROCESSES)            \
         X(curvature, CURVATURE, CURVATURES)                         \
         X(objective, OBJECTIVE, OBJECTIVES)                         \
         X(clock, CLOCK, CLOCKS)                                     \
@@ -129,6 +131,12 @@ enum Activation_ {
         ACTIVATIONS(X)
 #undef X
         _ACTIVATION_MAX,
+};
+enum NoiseProcess_ {
+#define X(name, word) NOISE_PROCESS_##name,
+        NOISE_PROCESSES(X)
+#undef X
+        _NOISE_PROCESS_MAX,
 };
 enum Curvature_ {
 #define X(name, word) CURVATURE_##name,
@@ -287,6 +295,8 @@ enum KernelClass_ {
                 "gradient steps of critics before one of the policy")                                       \
         X(Learner, ActionNoise, f64, action_noise, "0.1", 0, 10,                                            \
                 "deviation of actions that explore, as a share of half the space")                          \
+        X(Learner, NoiseProcess, choice_noise_process, noise_process, "gaussian", 0, 0,                     \
+                "of ActionNoise=; ou: each step's goes on from the one before")                             \
         X(Learner, TargetNoise, f64, target_noise, "0.2", 0, 10,                                            \
                 "deviation of actions that targets are made of, as that share")                             \
         X(Learner, NoiseClip, f64, noise_clip, "0.5", 0, 10, "that TargetNoise is cut to, as that share")   \
@@ -307,6 +317,10 @@ enum KernelClass_ {
                 "share of the action's bounds that the policy may use")                                     \
         X(Learner, EnvelopeP, matrix, envelope_p, "", -1e9, 1e9,                                            \
                 "the envelope is s' P s <= 1, and the reward the fall of s' P s beyond the model's")        \
+        X(Learner, InputAugmentation, u32, input_augmentation, "1", 1, 2,                                   \
+                "of critics; 2: products of two inputs stand behind the inputs")                            \
+        X(Learner, LinkEditing, matrix, link_editing, "", 0, 1,                                             \
+                "0: critics do not read this one of the augmented inputs; 1: they do")                      \
         X(Learner, Alpha, f64, alpha, "", 1e-9, 1,                                                          \
                 "s' P s of the model falls to this share in each step")                                     \
         X(Learner, SafetySet, matrix, safety_set, "", 0, 1e9,                                               \

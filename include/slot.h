@@ -61,6 +61,7 @@ typedef struct SegmentLayout {
          * snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
+        uint64_t carried_bytes;                 /* at the end of a slot_stride: lib/noise.h */
         uint64_t exchange_at;                   /* Exchange: where the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;

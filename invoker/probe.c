@@ -101,6 +101,7 @@ static int field_at_fault(int error) {
         case -EFBIG: return SPEC_FIELD_BANKS;
         case -ESPIPE: return SPEC_FIELD_PAIRS;
         case -ENOSTR: return SPEC_FIELD_PAIRED_STACK;
+        case -EILSEQ: return SPEC_FIELD_EDITED;
         case -EXDEV: return SPEC_FIELD_REGULATION;
         default: return SPEC_FIELD_ACTION_KIND;
         }

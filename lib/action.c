@@ -153,7 +153,8 @@ static void deterministic_sample(const Network *network, const float *parameters
                 return;
         }
         for (uint32_t i = 0; i < network->n_action; i++) {
-                double noise = deterministic ? 0 : network->action_noise * actord_random_normal(random);
+                bool drawn = !deterministic && !network->noise_carried;
+                double noise = drawn ? network->action_noise * actord_random_normal(random) : 0;
 
                 ret_action[i] = action_within(network, middle + reach * (parameters[i] + noise));
         }

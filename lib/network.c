@@ -329,6 +329,8 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
                 network->action_high = middle + reach;
         }
         network->action_noise = settings->action_noise;
+        network->noise_carried = settings->noise_process == NOISE_PROCESS_OU &&
+                                 algorithm_uses(settings->algorithm, SETTING_Learner_NoiseProcess);
         return 0;
 }
 
@@ -390,6 +392,34 @@ static int network_derive_denoiser(
         return 0;
 }
 
+/* Makes a network read products of what it is given, too, and leave out what LinkEditing= names. The inputs
+ * come first, then the products: of the first with each, of the second with each from the second on, and so
+ * forth. */
+static int network_edit(const JobSettings *settings, Network *network) {
+        uint32_t n = network->n_observation, n_kept = 0, at = 0;
+        const setting_matrix *links = &settings->link_editing;
+        uint64_t n_augmented = n;
+
+        if (settings->input_augmentation > 1)
+                n_augmented += (uint64_t) n * (n + 1) / 2;
+        if (settings->input_augmentation <= 1 && links->n == 0)
+                return 0;
+        if (n_augmented > EDITED_MAX || (links->n > 0 && links->n != n_augmented))
+                return -EILSEQ;
+        for (uint32_t i = 0; i < n; i++, at++)
+                if (links->n == 0 || links->values[at] != 0)
+                        network->monomials[n_kept++] = (Monomial){ (uint16_t) i, MONOMIAL_LINEAR };
+        for (uint32_t i = 0; i < n && at < n_augmented; i++)
+                for (uint32_t k = i; k < n; k++, at++)
+                        if (links->n == 0 || links->values[at] != 0)
+                                network->monomials[n_kept++] = (Monomial){ (uint16_t) i, (uint16_t) k };
+        if (n_kept == 0)
+                return -EILSEQ;
+        network->n_given = n;
+        network->n_observation = n_kept;
+        return 0;
+}
+
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret) {
         Network network;
@@ -412,6 +442,11 @@ int network_derive_beside(
         network.act = policy->act;
         network.n_observation = (uint32_t) n_reads;
         network.n_action = policy->n_action;
+        if (row->reads & READS_ACTION && algorithm_uses(settings->algorithm, SETTING_Learner_LinkEditing)) {
+                r = network_edit(settings, &network);
+                if (r < 0)
+                        return r;
+        }
         trunk = network_append_trunk(&network, settings, NULL, row->layers);
         if (trunk < 0)
                 return trunk;

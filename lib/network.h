@@ -12,7 +12,8 @@
  * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
-/* A network beside the policy: 0, -EINVAL, -E2BIG. */
+/* A network beside the policy: 0, -EINVAL, -E2BIG; -EILSEQ: LinkEditing= has another size than its
+ * inputs, or there are too many of them. */
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 

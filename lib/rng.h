@@ -24,6 +24,7 @@ typedef enum RandomPurpose {
         RANDOM_EVALUATE_ACTION,
         RANDOM_EVALUATE_RESET,
         RANDOM_EVALUATE_STEP,
+        RANDOM_NOISE,        /* of actions, where it goes on from step to step */
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
         RANDOM_TARGET = 31,  /* actions after what was drawn, which targets are made of */

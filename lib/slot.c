@@ -13,6 +13,7 @@
 #include "lib/company.h"
 #include "lib/fragment.h"
 #include "lib/network.h"
+#include "lib/noise.h"
 #include "lib/regulation.h"
 
 enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
@@ -298,8 +299,8 @@ static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64
         return envs * (each < steps ? each : steps);
 }
 
-int segment_layout(
-                const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs, SegmentLayout *ret) {
+int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
+                uint64_t carried_bytes, SegmentLayout *ret) {
         SegmentLayout l = { .envs = envs, .steps = steps, .agents = spec->n_agents };
         uint64_t rows = (uint64_t) envs * steps;
         Span span = {};
@@ -318,7 +319,8 @@ int segment_layout(
         l.action_bytes = space_numbers(&spec->action) * element_bytes(spec->action.element);
         l.finals_max = truncations_max(spec, envs, steps, pairs);
         l.snapshot_bytes = spec->snapshot_bytes;
-        l.slot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN);
+        l.carried_bytes = align_up(carried_bytes, COLUMN_ALIGN);
+        l.slot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN) + l.carried_bytes;
         l.snapshot_stride = l.agents * l.slot_stride + align_up(l.snapshot_bytes, COLUMN_ALIGN);
 
         l.observations_at = span_append(&span, rows + l.frames * envs, l.frame_bytes);
@@ -473,7 +475,7 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
                             page.network.n_action) > settings->learner_memory_max_bytes)
                 return -ENOSPC;
         r = segment_layout(&recorded, settings->envs_per_actor, settings->rollout_steps,
-                        algorithm_pair_steps(settings) > 0, &page.segment);
+                        algorithm_pair_steps(settings) > 0, noise_bytes(&page.network), &page.segment);
         if (r < 0)
                 return r;
         r = policy_layout(&page.network, distribution_banks(distribution_of(settings), settings),

@@ -53,6 +53,8 @@
                       "would work, and bc with Dataset=")                                                   \
         X(BOUNDED, "action.low or high: Algorithm= scales actions to these bounds, which must be finite "   \
                    "and apart; ppo, a2c, impala or impact would work")                                      \
+        X(EDITED, "observation or action: LinkEditing= needs a 0 or 1 for each augmented input of a "       \
+                  "critic, 36 at most, and a 1 among them")                                                 \
         X(PAIRS, "flags: sticky, and rebel begins two rollouts in one snapshot; ppo would work")            \
         X(PAIRED_STACK, "stack: rebel moves environments to another's state, and a stack's older frames "   \
                         "are not part of it; ppo would work")                                               \
@@ -132,7 +134,8 @@ static inline uint64_t space_numbers(const ActordSpace *space) {
 
 /* pairs: environments take each other's state (lib/pair.h). 0; -E2BIG: the segment would pass
  * SEGMENT_BYTES_MAX; -EUSERS: envs is no multiple of the environment's agents; -EINVAL. */
-int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs, SegmentLayout *ret);
+int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
+                uint64_t carried_bytes, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
 /* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of
@@ -152,6 +155,12 @@ static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l,
 
         return (SlotState *) ((uint8_t *) segment + l->snapshots_at[bank & 1] +
                               e / l->agents * l->snapshot_stride + e % l->agents * l->slot_stride);
+}
+
+/* What a slot carries besides: lib/noise.h. */
+static inline void *segment_snapshot_carried(
+                void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
+        return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->slot_stride - l->carried_bytes;
 }
 
 static inline void *segment_snapshot_observation(

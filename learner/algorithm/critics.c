@@ -51,7 +51,7 @@ Node critics_joined(Tape *t, Node action) {
 }
 
 Node critics_value(Tape *t, Net critic, Node joined) {
-        return tape_output(t, tape_network(t, critic, joined), OUTPUT_VALUE);
+        return tape_output(t, tape_network(t, critic, tape_edit(t, critic, joined)), OUTPUT_VALUE);
 }
 
 void critics_target(Tape *t, Node value) {

@@ -41,6 +41,7 @@ static Slopes slopes_of(const TapeNode *node, double a, double b, double conditi
         case TAPE_OUTPUT:
         case TAPE_CONSTANTS:
         case TAPE_SPREAD:
+        case TAPE_EDIT:
         case TAPE_JOIN: break;
         case TAPE_TOTAL: return (Slopes){ .value = a, .a = 1.0 }; /* of one column */
         case TAPE_SHIFT: return (Slopes){ .value = a + number, .a = 1.0 };

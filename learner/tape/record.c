@@ -195,6 +195,25 @@ Node tape_join(Tape *tape, Node a, Node b) {
                             });
 }
 
+Node tape_edit(Tape *tape, uint32_t net, Node x) {
+        const TapeNode *of = node_of(tape, x);
+        const Network *network;
+
+        assert(tape->shape && net < TAPE_NETS_MAX && tape->shape->networks[net]);
+        network = tape->shape->networks[net];
+        if (network->n_given == 0)
+                return x;
+        assert(of->width == network->n_given);
+        return append(tape, (TapeNode){
+                                            .op = TAPE_EDIT,
+                                            .of = net,
+                                            .a = x,
+                                            .width = network->n_observation,
+                                            .moves = of->moves,
+                                            .late = of->late,
+                            });
+}
+
 Node tape_total(Tape *tape, Node x) {
         const TapeNode *of = node_of(tape, x);
 

@@ -7,6 +7,34 @@
 
 #define EACH_ROW for (uint32_t i = 0; i < n; i++)
 
+/* One input of an edited network: x_i, or x_i x_k. */
+KERNEL_TARGET static void KERNEL(monomial)(Monomial m, const float *x, uint32_t n, float *restrict y) {
+        const float *first = x + (size_t) m.first * n, *second = x;
+
+        if (m.second == MONOMIAL_LINEAR) {
+                memcpy(y, first, n * sizeof(float));
+                return;
+        }
+        second += (size_t) m.second * n;
+        EACH_ROW y[i] = first[i] * second[i];
+}
+
+/* Adds to ret, which is as x; what no monomial reads gets nothing, exactly. */
+KERNEL_TARGET static void KERNEL(monomial_backward)(
+                Monomial m, const float *x, const float *d, uint32_t n, float *ret) {
+        float *d_first = ret + (size_t) m.first * n, *d_second = ret;
+        const float *first = x + (size_t) m.first * n, *second = x;
+
+        if (m.second == MONOMIAL_LINEAR) {
+                EACH_ROW d_first[i] += d[i];
+                return;
+        }
+        second += (size_t) m.second * n;
+        d_second += (size_t) m.second * n;
+        EACH_ROW d_first[i] += d[i] * second[i];
+        EACH_ROW d_second[i] += d[i] * first[i];
+}
+
 KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *place) {
         for (Node k = 0; k < tape->n_nodes; k++) {
                 const TapeNode *node = &tape->nodes[k];
@@ -29,6 +57,11 @@ KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *pla
                         memcpy(y + n_first, b, (n - n_first) * sizeof(float));
                         break;
                 }
+                case TAPE_EDIT:
+                        for (uint32_t column = 0; column < node->width; column++)
+                                KERNEL(monomial)(tape->shape->networks[node->of]->monomials[column], a,
+                                                stride, y + (size_t) column * stride);
+                        break;
                 case TAPE_CONSTANTS:
                         for (uint32_t column = 0; column < node->width; column++)
                                 for (uint32_t i = 0; i < stride; i++)
@@ -101,6 +134,11 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
                 for (uint32_t i = 0; i < tape->nodes[node->a].width * stride; i++)
                         ret[i] += d[i];
                 break;
+        case TAPE_EDIT:
+                for (uint32_t column = 0; column < node->width; column++)
+                        KERNEL(monomial_backward)(tape->shape->networks[node->of]->monomials[column], a,
+                                        d + (size_t) column * stride, stride, ret);
+                break;
         case TAPE_SPREAD:
                 for (uint32_t column = 0; column < node->width; column++)
                         for (uint32_t i = 0; i < stride; i++)
@@ -150,6 +188,7 @@ KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePl
         case TAPE_NETWORK:
         case TAPE_OUTPUT:
         case TAPE_TOTAL:
+        case TAPE_EDIT:
         case TAPE_SHIFT:
         case TAPE_SCALE:
         case TAPE_CLAMP:

@@ -65,6 +65,7 @@ typedef enum TapeOp {
         TAPE_OUTPUT,
         TAPE_JOIN,
         TAPE_TOTAL,
+        TAPE_EDIT,
         TAPE_SHIFT,
         TAPE_SCALE,
         TAPE_CLAMP,
@@ -155,7 +156,9 @@ Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width);
 Node tape_constants(Tape *tape, const float *numbers, uint32_t width);
 Node tape_spread(Tape *tape, Node x, uint32_t width); /* one column, so many times */
 Node tape_join(Tape *tape, Node a, Node b);           /* the columns of a, then those of b */
-Node tape_total(Tape *tape, Node x);                  /* one column: the sum of all */
+/* What an edited network reads (Network.monomials), made of what it is given; without editing: x itself. */
+Node tape_edit(Tape *tape, uint32_t net, Node x);
+Node tape_total(Tape *tape, Node x); /* one column: the sum of all */
 
 /* Of each column; where there are two operands, they are of one width. */
 Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */

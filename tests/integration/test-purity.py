@@ -162,6 +162,20 @@ def replay_learner():
     equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
+@story("noise that goes on from step to step is the same whatever is killed, and wherever actions are chosen")
+def carried_noise():
+    sets = ("Learner.NoiseProcess=ou", "Learner.ActionNoise=0.2", "Job.StopSteps=16000", "Job.StopReturn=", "Scaling.Actors=2", "Learner.ReplayMin=500",
+            "Learner.TrainRatio=0.02", "Learner.HiddenLayers=32", "Learner.MinibatchSize=32", "Evaluation.Episodes=0", "Checkpoint.IntervalSec=0.1")
+    before = run("pendulum-ddpg", *sets, seed=5)
+    assert before.policy_sha256 != run("pendulum-ddpg", *sets, "Learner.NoiseProcess=gaussian", seed=5).policy_sha256
+    for other in ("Actor.Processes=1", "Distribution.Policy=single-learner-fine", "Distribution.Policy=fused"):
+        equal(digests(run("pendulum-ddpg", *sets, other, seed=5)), digests(before), f"with {other}")
+    for comm in "actord-actor", "actord-learner":
+        killer = Killer(comm, low=0.1, high=0.3, most=1)
+        after = run("pendulum-ddpg", *sets, seed=5, during=killer)
+        equal((digests(after), len(killer.killed)), (digests(before), 1), f"with {comm} killed")
+
+
 # Seen as images of bytes, through convolutions.
 IMAGES = ("Actor.RolloutSteps=64", "Job.StopSteps=40000", "Job.StopReturn=")
 

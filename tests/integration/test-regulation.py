@@ -18,6 +18,10 @@ WRONG = (
     # Whole matrices that fit each other, and not the four numbers that the plant shows
     (("Learner.ModelA=0.5", "Learner.ModelB=1", "Learner.ControllerF=0", "Learner.EnvelopeP=1"), "need one agent, no stack, BOXes of their sizes"),
     ("Job.Environment=Pendulum-v1", "BarePlant"),
+    # Four numbers of the state and one of the action: 5, and 15 products
+    ("Learner.LinkEditing=1 1 1 1", "a 0 or 1 for each augmented input"),
+    (("Learner.InputAugmentation=2", "Learner.LinkEditing=1 1 1 1 1"), "a 0 or 1 for each augmented input"),
+    ("Learner.LinkEditing=0 0 0 0 0", "and a 1 among them"),
 )
 
 

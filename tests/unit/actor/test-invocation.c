@@ -162,7 +162,7 @@ static void check_ends(bool truncates, uint32_t horizon, uint32_t length, EndKin
         job.hosts[0] = host_free(job.hosts[0]);
 
         job.page.spec.horizon_steps = horizon;
-        g_assert_cmpint(segment_layout(&job.page.spec, 3, steps, false, &job.page.segment), ==, 0);
+        g_assert_cmpint(segment_layout(&job.page.spec, 3, steps, false, 0, &job.page.segment), ==, 0);
         for (int a = 0; a < ACTORS; a++)
                 job.segments[a] = zeroed(job.page.segment.segment_bytes);
         actor_job_start_host(&job, 0);

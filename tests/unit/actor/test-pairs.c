@@ -15,7 +15,7 @@ static void pairs_new(Job *job, uint32_t envs, uint32_t steps, uint32_t horizon)
         g_assert_cmpuint(algorithm_pair_steps(&job->settings), ==, PAIR_STEPS);
 
         job->page.spec.horizon_steps = horizon;
-        g_assert_cmpint(segment_layout(&job->page.spec, envs, steps, true, &job->page.segment), ==, 0);
+        g_assert_cmpint(segment_layout(&job->page.spec, envs, steps, true, 0, &job->page.segment), ==, 0);
         for (int a = 0; a < ACTORS; a++) {
                 free(job->segments[a]);
                 job->segments[a] = zeroed(job->page.segment.segment_bytes);
@@ -119,7 +119,7 @@ static void test_truncations(void) {
 
         toy_plan = (ToyPlan){ .length_min = 50, .length_max = 50, .ends_one_in = 4 };
         pairs_new(&job, 2, 8, 3);
-        g_assert_cmpint(segment_layout(&job.page.spec, 2, 8, false, &alone), ==, 0);
+        g_assert_cmpint(segment_layout(&job.page.spec, 2, 8, false, 0, &alone), ==, 0);
         for (int k = 0; k < 2000; k++) {
                 const uint8_t *ends = segment_ends(job.segments[0], &job.page.segment);
                 uint64_t n = 0;

@@ -571,6 +571,30 @@ static void test_beyond(void) {
         bed_close(&bed);
 }
 
+/* Masked inputs have a gradient of exactly 0: where no critic reads the action, a policy stays as it is
+ * to the bit; where one product of it is left, it moves. */
+static void test_edited(void) {
+        for (unsigned left = 0; left < 2; left++) {
+                /* Five inputs; then the products of the three numbers of an observation with each from
+                 * there on, and those of the two of an action. */
+                g_autofree char *links = g_strdup_printf("InputAugmentation=2\nPolicyDelay=1\nLinkEditing="
+                                                         "1 1 1 0 0  1 1 1 0 0  1 1 0 %u  1 0 0  0 0  0",
+                                left);
+                Bed bed;
+                g_autofree float *before = NULL;
+                const Adam *policy;
+
+                open_bed(&bed, "ddpg", links);
+                policy = bed.learner->runtime->nets[NET_POLICY];
+                before = g_memdup2(policy->parameters, policy->n * sizeof(float));
+                for (uint32_t round = 0; round < ROUNDS; round++)
+                        play(&bed, round);
+                g_assert_cmpuint(policy->step, >, 0);
+                g_assert_true((memcmp(before, policy->parameters, policy->n * sizeof(float)) == 0) == !left);
+                bed_close(&bed);
+        }
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/critics/ddpg", test_ddpg);
@@ -589,5 +613,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/critics/temperature-high", test_temperature_high);
         g_test_add_func("/critics/epsilon", test_epsilon);
         g_test_add_func("/critics/beyond", test_beyond);
+        g_test_add_func("/critics/edited", test_edited);
         return g_test_run();
 }

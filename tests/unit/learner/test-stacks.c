@@ -208,10 +208,10 @@ static void test_bytes(void) {
         truncates = true;
         claims = false;
         (void) camera_spec(NULL, 0, &spec);
-        g_assert_cmpint(segment_layout(&spec, 2, 100, false, &whole), ==, 0);
+        g_assert_cmpint(segment_layout(&spec, 2, 100, false, 0, &whole), ==, 0);
         claims = true;
         (void) camera_spec(NULL, 0, &spec);
-        g_assert_cmpint(segment_layout(&spec, 2, 100, false, &once), ==, 0);
+        g_assert_cmpint(segment_layout(&spec, 2, 100, false, 0, &once), ==, 0);
         g_assert_cmpuint(whole.actions_at, >=, 2 * 101 * FRAMES * FRAME);
         g_assert_cmpuint(once.actions_at, <, 2 * 104 * FRAME);
         g_assert_cmpuint(once.snapshots_at[0] - once.finals_at, <, 2 * 101 * FRAME);

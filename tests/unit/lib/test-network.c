@@ -289,6 +289,47 @@ static void test_beside(void) {
         g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, -E2BIG);
 }
 
+/* A critic of one observation and one action x: 1, 2, and with products 11, 12, 22. */
+static void test_edited(void) {
+        static const NetworkRow row = {
+                .layers = "q", .reads = READS_OBSERVATION | READS_ACTION, .tells = OUTPUT_VALUE
+        };
+        const Network policy = { .n_observation = 1, .n_action = 1 };
+        JobSettings settings;
+        Network network;
+
+        settings = settings_make();
+        settings.algorithm = ALGORITHM_DDPG;
+        g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
+        g_assert_cmpuint(network.n_given, ==, 0);
+        g_assert_cmpuint(network.n_observation, ==, 2);
+
+        settings.input_augmentation = 2;
+        g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
+        g_assert_cmpuint(network.n_given, ==, 2);
+        g_assert_cmpuint(network.n_observation, ==, 5);
+        g_assert_cmpuint(network.layers[0].n_reads, ==, 5);
+        g_assert_cmpuint(network.monomials[1].second, ==, MONOMIAL_LINEAR);
+        g_assert_cmpuint(network.monomials[3].first, ==, 0);
+        g_assert_cmpuint(network.monomials[3].second, ==, 1);
+
+        settings.link_editing = (setting_matrix){ .n = 5, .values = { 0, 1, 0, 0, 1 } };
+        g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
+        g_assert_cmpuint(network.n_observation, ==, 2);
+        g_assert_cmpuint(network.monomials[0].first, ==, 1);
+        g_assert_cmpuint(network.monomials[1].first, ==, 1);
+        g_assert_cmpuint(network.monomials[1].second, ==, 1);
+
+        settings.link_editing.n = 4;
+        g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, -EILSEQ);
+        settings.link_editing = (setting_matrix){ .n = 5 };
+        g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, -EILSEQ);
+        settings.link_editing.n = 0;
+        g_assert_cmpint(network_derive_beside(&settings, &(Network){ .n_observation = 7, .n_action = 1 },
+                                        &row, &network),
+                        ==, -EILSEQ);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -302,5 +343,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/network/limits", test_limits);
 
         g_test_add_func("/network/beside", test_beside);
+        g_test_add_func("/network/edited", test_edited);
         return g_test_run();
 }

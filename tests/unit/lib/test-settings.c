@@ -511,6 +511,7 @@ static void random_setting(JobSettings *s, Setting i) {
 #define CASE_choice_updates(m, low, high)      CASE_CHOICE(m, _UPDATES_MAX)
 #define CASE_choice_schedule(m, low, high)     CASE_CHOICE(m, _SCHEDULE_MAX)
 #define CASE_choice_activation(m, low, high)   CASE_CHOICE(m, _ACTIVATION_MAX)
+#define CASE_choice_noise_process(m, low, high) CASE_CHOICE(m, _NOISE_PROCESS_MAX)
 #define CASE_choice_curvature(m, low, high)    CASE_CHOICE(m, _CURVATURE_MAX)
 #define CASE_choice_objective(m, low, high)    CASE_CHOICE(m, _OBJECTIVE_MAX)
 #define CASE_choice_clock(m, low, high)        CASE_CHOICE(m, _CLOCK_MAX)

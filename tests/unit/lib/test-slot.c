@@ -125,7 +125,7 @@ static void test_spec_noise(void) {
                         g_assert_cmpint(field, >, 0);
                         continue;
                 }
-                r = segment_layout(&spec, 16, 128, false, &layout);
+                r = segment_layout(&spec, 16, 128, false, 0, &layout);
                 g_assert_true(r == 0 || r == -E2BIG || r == -EUSERS);
                 if (r == 0)
                         g_assert_cmpuint(layout.segment_bytes, <=, SEGMENT_BYTES_MAX);
@@ -150,7 +150,7 @@ static void check_columns(const ActordEnvSpec *spec, uint32_t envs, uint32_t ste
         uint64_t rows = (uint64_t) envs * steps;
         SegmentLayout l;
 
-        g_assert_cmpint(segment_layout(spec, envs, steps, false, &l), ==, 0);
+        g_assert_cmpint(segment_layout(spec, envs, steps, false, 0, &l), ==, 0);
         uint64_t ends[][2] = {
                 { l.observations_at, (rows + envs) * l.observation_bytes },
                 { l.actions_at, rows * l.action_bytes },
@@ -204,7 +204,7 @@ static uint64_t finals_max(uint32_t horizon, uint32_t flags, uint32_t envs, uint
 
         spec.horizon_steps = horizon;
         spec.flags = flags;
-        g_assert_cmpint(segment_layout(&spec, envs, steps, false, &l), ==, 0);
+        g_assert_cmpint(segment_layout(&spec, envs, steps, false, 0, &l), ==, 0);
         return l.finals_max;
 }
 
@@ -235,8 +235,8 @@ static void test_agents(void) {
         SegmentLayout l;
 
         spec.n_agents = 3;
-        g_assert_cmpint(segment_layout(&spec, 7, 5, false, &l), ==, -EUSERS);
-        g_assert_cmpint(segment_layout(&spec, 6, 5, false, &l), ==, 0);
+        g_assert_cmpint(segment_layout(&spec, 7, 5, false, 0, &l), ==, -EUSERS);
+        g_assert_cmpint(segment_layout(&spec, 6, 5, false, 0, &l), ==, 0);
         end = base + l.snapshots_at[1];
         for (uint32_t e = 0; e < 6; e++) {
                 g_assert_true((const uint8_t *) segment_snapshot((void *) base, &l, 1, e) >= end);
@@ -257,16 +257,16 @@ static void test_too_big(void) {
         SegmentLayout l = { .envs = 77 };
 
         spec.observation = box_make(ACTORD_F64, 1, SPACE_NUMBERS_MAX, 0);
-        g_assert_cmpint(segment_layout(&spec, ENVS_PER_ACTOR_MAX, 1048576, false, &l), ==, -E2BIG);
-        g_assert_cmpint(segment_layout(&spec, UINT32_MAX, UINT32_MAX, false, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, ENVS_PER_ACTOR_MAX, 1048576, false, 0, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, UINT32_MAX, UINT32_MAX, false, 0, &l), ==, -E2BIG);
         spec = spec_make();
         spec.snapshot_bytes = SNAPSHOT_BYTES_MAX;
-        g_assert_cmpint(segment_layout(&spec, 4096, 1, false, &l), ==, -E2BIG);
+        g_assert_cmpint(segment_layout(&spec, 4096, 1, false, 0, &l), ==, -E2BIG);
         spec.n_agents = 0;
-        g_assert_cmpint(segment_layout(&spec, 1, 1, false, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 1, 1, false, 0, &l), ==, -EINVAL);
         spec.n_agents = 1;
-        g_assert_cmpint(segment_layout(&spec, 0, 1, false, &l), ==, -EINVAL);
-        g_assert_cmpint(segment_layout(&spec, 1, 0, false, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 0, 1, false, 0, &l), ==, -EINVAL);
+        g_assert_cmpint(segment_layout(&spec, 1, 0, false, 0, &l), ==, -EINVAL);
         /* Outputs are untouched on failure. */
         g_assert_cmpuint(l.envs, ==, 77);
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Noise that goes on from step to step: the process of Ornstein and Uhlenbeck, as "Continuous control with
+ * deep reinforcement learning" (Lillicrap et al. 2016, section 7) explores with it. Of each number of an
+ * action, from 0 at the start of an episode:
+ *
+ *     x <- x - 0.15 x + ActionNoise= * e, e standard normal
+ *
+ * in shares of half the space. The numbers e are drawn by (slot, ordinal, step), and x lies in the slot's
+ * snapshot. So an invocation that is repeated sees the same noise, wherever the action itself came from. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/actord/env.h"
+#include "include/policy.h"
+
+/* The bytes of a slot's process; 0: it has none. */
+static inline size_t noise_bytes(const Network *network) {
+        return network->noise_carried ? network->n_action * sizeof(double) : 0;
+}
+
+/* One step of the process, which is then added to an action within the bounds: float [n_action]. */
+void noise_step(const Network *network, double *process, ActordRandom *random, float *action);
