@@ -176,7 +176,9 @@ static void hear_hello(Carrier *carrier) {
         if (hello->abi != STREAM_ABI || hello->struct_bytes != sizeof(*hello) ||
                         strncmp(hello->release, ACTORD_VERSION, sizeof(hello->release)) != 0)
                 lost(carrier, "it has another version of actord: install the same build on each node");
-        if (memcmp(&hello->page, carrier->place->page, sizeof(JobPage)) != 0)
+        /* Both were made in zeroed memory, so that gaps between members are equal, too. */
+        if (memcmp((const uint8_t *) &hello->page, (const uint8_t *) carrier->place->page,
+                            sizeof(JobPage)) != 0)
                 lost(carrier, "its environment is not the same as here: the same build and the same "
                               "engines must be on each node");
         carrier->ready = true;

@@ -29,7 +29,7 @@ static void receive_all(const Relay *relay, void *ret, size_t n) {
 }
 
 static void send_order(const Relay *relay, const Order *order) {
-        const SegmentLayout *l = relay->context->page ? &relay->context->page->segment : NULL;
+        const SegmentLayout *l = &relay->context->page->segment;
         FrameHead head = {
                 .magic = FRAME_MAGIC,
                 .kind = FRAME_ORDER,

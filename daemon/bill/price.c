@@ -89,6 +89,12 @@ static bool is_evaluator(const JobSettings *settings, const Record *record) {
         return record->actor != UINT32_MAX && record->actor >= settings_actors_max(settings);
 }
 
+static void invocation_add(Usage *usage, const Record *record) {
+        add(&usage->n_invocations, 1);
+        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
+        add(&usage->n_retried, record->attempt > 0);
+}
+
 /* An invocation's emulated time begins with its start-up, which is initialisation and no execution. The
  * two parts are rounded so that they add up to the rounded whole. */
 static void rollout_add(
@@ -100,11 +106,8 @@ static void rollout_add(
         uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                  execution_nsec;
 
-        add(&usage->n_invocations, 1);
+        invocation_add(usage, record);
         add(&usage->accounts[CHARGE_REQUESTS].n_requests, 1);
-        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
-        if (record->attempt > 0)
-                add(&usage->n_retried, 1);
         if (record->wasted) {
                 stretch_add(usage, CHARGE_RETRIES, SHARE_ACTOR, stretch_make(whole_nsec, permille, bytes));
                 cpu_add(usage, CHARGE_RETRIES, record);
@@ -208,11 +211,8 @@ static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;
         cpu_add(usage, CHARGE_NODES, record);
-        if (record->kind == RECORD_ROLLOUT) {
-                add(&usage->n_invocations, 1);
-                add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
-                add(&usage->n_retried, record->attempt > 0);
-        }
+        if (record->kind == RECORD_ROLLOUT)
+                invocation_add(usage, record);
         add(&usage->n_evaluations, record->kind == RECORD_EVALUATION);
         return true;
 }

@@ -455,6 +455,14 @@ static uint64_t random_u64(double low, double high) {
         return (uint64_t) CLAMP((double) value, low, high);
 }
 
+static setting_range random_range(double least, double most) {
+        setting_range range;
+
+        RANDOM_u32(&range.low, least, most);
+        RANDOM_u32(&range.high, range.low, most);
+        return range;
+}
+
 static void random_setting(JobSettings *s, Setting i) {
         switch (i) {
 #define CASE(section, key, type, member, fallback, low, high, help) \
@@ -479,6 +487,7 @@ static void random_setting(JobSettings *s, Setting i) {
         for (uint32_t k = 0; k < m.n; k++)                                                  \
         RANDOM_f64(&m.values[k], low, high)
 #define CASE_amounts(m, low, high) m.n = 1, m.nano[0] = random_u64(low, high)
+#define CASE_range(m, least, most) m = random_range(least, most)
 #define CASE_counts(m, low, high)                                                                  \
         m = (setting_counts){ (uint32_t) g_test_rand_int_range(1, SCHEDULE_RUNS_MAX + 1), 0, {} }; \
         for (uint32_t k = 0; k < m.n; k++) {                                                       \
@@ -515,6 +524,7 @@ static void random_setting(JobSettings *s, Setting i) {
 #define CASE_choice_curvature(m, low, high)    CASE_CHOICE(m, _CURVATURE_MAX)
 #define CASE_choice_objective(m, low, high)    CASE_CHOICE(m, _OBJECTIVE_MAX)
 #define CASE_choice_clock(m, low, high)        CASE_CHOICE(m, _CLOCK_MAX)
+#define CASE_choice_cluster(m, low, high)      CASE_CHOICE(m, _CLUSTER_MAX)
 #define CASE_choice_convention(m, low, high)   CASE_CHOICE(m, _CONVENTION_MAX)
 #define CASE_choice_kernel_class(m, low, high) CASE_CHOICE(m, _KERNEL_CLASS_MAX)
                 SETTINGS(CASE)
