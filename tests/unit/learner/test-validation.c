@@ -340,6 +340,22 @@ static void test_noise(void) {
         bed_close(&bed);
 }
 
+/* A policy that acts within the bounds of the space cannot have made an action beyond them. */
+static void test_bounded(void) {
+        ActordEnvSpec spec = bed_spec_box(3, 2, 0);
+        Answer answer;
+        Bed bed = {};
+
+        bed_start(&bed, "Algorithm=ddpg\n[Actor]\nEnvsPerActor=3\nRolloutSteps=8\n", &spec);
+        bed_fill(&bed, 0, 0, 0);
+        bed_take(&bed, 0, 0);
+        *(float *) segment_action(bed.segments[0], &bed.page.segment, 7) = 1.01f;
+        answer = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 0, .snapshot_bank = 0 });
+        g_assert_cmpuint(answer.fault, ==, FAULT_ACTION);
+        g_assert_cmpint(answer.detail, ==, 7);
+        bed_close(&bed);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         for (unsigned i = 0; i < _LIE_MAX; i++) {
@@ -350,6 +366,7 @@ int main(int argc, char *argv[]) {
                 g_test_add_data_func(continuous, GUINT_TO_POINTER(i), test_continuous);
         }
         g_test_add_func("/validation/reward-float", test_reward_float);
+        g_test_add_func("/validation/bounded", test_bounded);
         g_test_add_func("/validation/carried", test_carried);
         g_test_add_func("/validation/pairs", test_pairs);
         g_test_add_data_func("/validation/restarted/sticky", "sticky", test_sticky);

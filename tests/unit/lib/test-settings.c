@@ -420,17 +420,6 @@ static void test_sizes(void) {
         refuse(CARTPOLE, "Job.Seed=\033[2J", "Seed=?[2J", NULL);
 }
 
-static void test_nearest(void) {
-        static const char *const words[] = { "Hopper-v3", "Hopper-v4", "CartPole-v1", "list", "logs", NULL };
-
-        g_assert_cmpstr(nearest_word("hopper", words), ==, "Hopper-v4");
-        g_assert_cmpstr(nearest_word("CartPoel-v1", words), ==, "CartPole-v1");
-        g_assert_cmpstr(nearest_word("lsit", words), ==, "list");
-        g_assert_null(nearest_word("zebra", words));
-        g_assert_null(nearest_word("bogus", (const char *const[]){ "logs", NULL }));
-        g_assert_null(nearest_word("", words));
-}
-
 /* Random values of every type. */
 #define RANDOM_string(value, low, high) \
         g_snprintf(*(value), sizeof(*(value)), "word %u;#%%\\", g_test_rand_int_range(0, 1000))
@@ -511,22 +500,22 @@ static void random_setting(JobSettings *s, Setting i) {
                 int cpu = g_test_rand_int_range(0, 1024); \
                 m.words[cpu / 64] |= 1ull << (cpu % 64);  \
         }
-#define CASE_CHOICE(m, MAX_)                   m = (uint32_t) g_test_rand_int_range(0, MAX_)
-#define CASE_choice_algorithm(m, low, high)    CASE_CHOICE(m, _ALGORITHM_MAX)
-#define CASE_choice_distribution(m, low, high) CASE_CHOICE(m, _DISTRIBUTION_MAX)
-#define CASE_choice_sandbox(m, low, high)      CASE_CHOICE(m, _SANDBOX_CHOICE_MAX)
-#define CASE_choice_carry(m, low, high)        CASE_CHOICE(m, _CARRY_MAX)
-#define CASE_choice_actor_scope(m, low, high)  CASE_CHOICE(m, _ACTOR_SCOPE_MAX)
-#define CASE_choice_updates(m, low, high)      CASE_CHOICE(m, _UPDATES_MAX)
-#define CASE_choice_schedule(m, low, high)     CASE_CHOICE(m, _SCHEDULE_MAX)
-#define CASE_choice_activation(m, low, high)   CASE_CHOICE(m, _ACTIVATION_MAX)
+#define CASE_CHOICE(m, MAX_)                    m = (uint32_t) g_test_rand_int_range(0, MAX_)
+#define CASE_choice_algorithm(m, low, high)     CASE_CHOICE(m, _ALGORITHM_MAX)
+#define CASE_choice_distribution(m, low, high)  CASE_CHOICE(m, _DISTRIBUTION_MAX)
+#define CASE_choice_sandbox(m, low, high)       CASE_CHOICE(m, _SANDBOX_CHOICE_MAX)
+#define CASE_choice_carry(m, low, high)         CASE_CHOICE(m, _CARRY_MAX)
+#define CASE_choice_actor_scope(m, low, high)   CASE_CHOICE(m, _ACTOR_SCOPE_MAX)
+#define CASE_choice_updates(m, low, high)       CASE_CHOICE(m, _UPDATES_MAX)
+#define CASE_choice_schedule(m, low, high)      CASE_CHOICE(m, _SCHEDULE_MAX)
+#define CASE_choice_activation(m, low, high)    CASE_CHOICE(m, _ACTIVATION_MAX)
 #define CASE_choice_noise_process(m, low, high) CASE_CHOICE(m, _NOISE_PROCESS_MAX)
-#define CASE_choice_curvature(m, low, high)    CASE_CHOICE(m, _CURVATURE_MAX)
-#define CASE_choice_objective(m, low, high)    CASE_CHOICE(m, _OBJECTIVE_MAX)
-#define CASE_choice_clock(m, low, high)        CASE_CHOICE(m, _CLOCK_MAX)
-#define CASE_choice_cluster(m, low, high)      CASE_CHOICE(m, _CLUSTER_MAX)
-#define CASE_choice_convention(m, low, high)   CASE_CHOICE(m, _CONVENTION_MAX)
-#define CASE_choice_kernel_class(m, low, high) CASE_CHOICE(m, _KERNEL_CLASS_MAX)
+#define CASE_choice_curvature(m, low, high)     CASE_CHOICE(m, _CURVATURE_MAX)
+#define CASE_choice_objective(m, low, high)     CASE_CHOICE(m, _OBJECTIVE_MAX)
+#define CASE_choice_clock(m, low, high)         CASE_CHOICE(m, _CLOCK_MAX)
+#define CASE_choice_cluster(m, low, high)       CASE_CHOICE(m, _CLUSTER_MAX)
+#define CASE_choice_convention(m, low, high)    CASE_CHOICE(m, _CONVENTION_MAX)
+#define CASE_choice_kernel_class(m, low, high)  CASE_CHOICE(m, _KERNEL_CLASS_MAX)
                 SETTINGS(CASE)
 #undef CASE
         case _SETTING_MAX:
@@ -605,7 +594,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/scaling", test_scaling);
         g_test_add_func("/settings/objectives", test_objectives);
         g_test_add_func("/settings/sizes", test_sizes);
-        g_test_add_func("/settings/nearest", test_nearest);
         g_test_add_func("/settings/round-trip", test_round_trip);
         return g_test_run();
 }
