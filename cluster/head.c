@@ -3,6 +3,7 @@
  * event changes what is known of a node, and what is known is then told to the invoker, once. */
 #include "cluster/head.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
 #include <inttypes.h>
@@ -417,6 +418,8 @@ static void open_port(Head *head) {
 static size_t fill_poll(Head *head, struct pollfd *p, Peer **ret_peers, size_t *ret_n_peers, int *timeout,
                 uint64_t now) {
         size_t n = 0, n_peers = 0;
+
+        assert(head->listener);
 
         p[n++] = (struct pollfd){ .fd = head->broken ? -1 : head->terms->socket_fd, .events = POLLIN };
         p[n++] = (struct pollfd){ .fd = head->signal_fd, .events = POLLIN };

@@ -233,7 +233,7 @@ static int start_invoker(
         r = spawn_spawner(theirs, &pid);
         if (r < 0)
                 return r;
-        theirs = close_fd(theirs);
+        (void) close_fd(TAKE_FD(theirs));
         r = ask_spawner(ours, launch, fds, &answer, ret_pid_fd);
         if (r < 0)
                 (void) kill(pid, SIGKILL);
@@ -287,7 +287,7 @@ static int serve(const Tls *tls, int stop_fd) {
         theirs = pair[1];
         fill_launch(&launch);
         ready.error = start_invoker(&launch, settings, theirs, &pid_fd, &ready);
-        theirs = close_fd(theirs);
+        (void) close_fd(TAKE_FD(theirs));
         if (ready.error < 0 && !ready.words[0])
                 (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",
                                 strerror(-ready.error));
@@ -296,7 +296,7 @@ static int serve(const Tls *tls, int stop_fd) {
                 return NODE_EXIT_SPAWN;
         if (r >= 0 && fcntl(ours, F_SETFL, O_NONBLOCK) >= 0)
                 (void) pump_run(tls, ours, stop_fd);
-        ours = close_fd(ours);
+        (void) close_fd(TAKE_FD(ours));
         await_invoker(pid_fd);
         return EXIT_SUCCESS;
 }

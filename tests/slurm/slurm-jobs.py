@@ -4,8 +4,10 @@
 from cluster import *
 
 PROGRAMS = os.path.join(CLUSTER, "actord")
-JOB = ("Job.StopSteps=40960", "Job.Seed=3", "Actor.RolloutSteps=256", "Scaling.Actors=8", "Scaling.KeepAliveSec=1")
+JOB = ("Job.Seed=3", "Actor.RolloutSteps=256", "Scaling.Actors=8", "Scaling.KeepAliveSec=1")
 MINUTES = 2
+# A job must outlast the start of its nodes, on a host of any speed.
+JOB_SECONDS = 5
 
 
 def install():
@@ -62,24 +64,32 @@ def running(n):
     return lambda: sum(state == "RUNNING" for state, _ in queue().values()) >= n and len(children_of_slurm("actord-invoker")) > n
 
 
-_reference = []
+_reference = {}
 
 
 def reference():
+    """{steps, policy}: of a job that takes about JOB_SECONDS here without nodes."""
     if not _reference:
-        with Run(0, cluster=False) as r:
-            _reference.append(r.end()["policy_sha256"])
-    return _reference[0]
+        steps, seconds = 65536, 0
+        while seconds < JOB_SECONDS:
+            steps = int(steps * min(max(1.2 * JOB_SECONDS / max(seconds, 0.5), 1.2), 20)) if seconds else steps
+            begun = time.monotonic()
+            with Run(0, f"Job.StopSteps={steps}", cluster=False) as r:
+                policy = r.end()["policy_sha256"]
+            seconds = time.monotonic() - begun
+        _reference.update(steps=steps, policy=policy)
+    return _reference
 
 
 @story("a job on 1, 2 and 4 nodes has the policy that it has on none, and each node cost what sacct says")
 def same_policy():
     want = reference()
+    steps = f"Job.StopSteps={want['steps']}"
     for n in (1, 2, 4):
         before = {line.split("|")[0] for line in shell("sacct", "-X", "-P", "-n", "-a", "-o", "JobID").splitlines()}
-        with Run(n) as r:
+        with Run(n, steps) as r:
             result = r.end()
-        equal(result["policy_sha256"], want, f"policies on {n} nodes")
+        equal(result["policy_sha256"], want["policy"], f"policies on {n} nodes")
         assert result["nodes"]["max"] == n and result["nodes"]["lost"] == 0, (n, result["nodes"])
         jobs = [line.split("|")[0] for line in shell("sacct", "-X", "-P", "-n", "-a", "-o", "JobID").splitlines()]
         seconds = [wait_for_accounts(job)[1] for job in jobs if job not in before]
@@ -88,7 +98,8 @@ def same_policy():
 
 @story("with a node's invoker, a step and a slurmd killed, and a signal of Slurm, the policy is the same")
 def same_policy_when_killed():
-    with Run(4, "Job.StopSteps=204800") as r:
+    want = reference()
+    with Run(4, f"Job.StopSteps={want['steps']}") as r:
         wait_for("the nodes run", running(4), SECONDS)
         hosts = sorted(int(node[1:]) for state, node in queue().values() if state == "RUNNING")
         for pid in children_of_slurm("actord-invoker", hosts[0])[:1]:
@@ -101,8 +112,7 @@ def same_policy_when_killed():
         shell("scancel", "--signal=TERM", "--full", *[job for job, (_, node) in queue().items() if node == f"n{hosts[3]}"], check=False)
         result = r.end()
     assert result["nodes"]["lost"] >= 3, result["nodes"]
-    with Run(0, "Job.StopSteps=204800", cluster=False) as r:
-        equal(result["policy_sha256"], r.end()["policy_sha256"])
+    equal(result["policy_sha256"], want["policy"])
 
 
 @story("a killed actorctl run leaves no allocation behind")
