@@ -113,6 +113,9 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         host->sample = calloc(1, page->segment.action_bytes);
         host->observation = calloc(n_agents, page->segment.observation_bytes);
         host->before = calloc(1, page->segment.observation_bytes);
+        memset(host->active, 1, sizeof(host->active));
+        memset(host->acted, 1, sizeof(host->acted));
+        host->come_and_go = page->spec.flags & ACTORD_ENV_COME_AND_GO;
         if (algorithm_row(context->settings->algorithm)->company) {
                 host->own = calloc(n_agents * page->n_own, sizeof(float));
                 host->shared = calloc(page->spec.n_shared + UINT64_C(1), sizeof(float));
@@ -231,7 +234,8 @@ int host_active(const Host *host, const Instance *instance, uint8_t *ret) {
         return env_active(host->env, &host->context->page->spec, instance->memory, ret);
 }
 
-int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
+/* What agents see of each other and of the state that they share. */
+static int host_join(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
         const JobPage *page = host->context->page;
         const CompanyIn in = {
                 .own = host->own,
@@ -242,15 +246,24 @@ int host_show(Host *host, const Instance *instance, const void *actions, void *r
         };
         int r;
 
-        r = host_active(host, instance, host->active);
-        if (r < 0 || !host->own)
-                return r;
-        if (page->spec.n_shared > 0)
+        if (page->spec.n_shared > 0) {
                 r = host->env->shared(instance->memory, host->shared);
-        if (r < 0)
-                return r;
+                if (r < 0)
+                        return r;
+        }
         company_join(host->context->settings, page, &in, ret_observations);
         return 0;
+}
+
+int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
+        int r;
+
+        if (host->come_and_go) {
+                r = host_active(host, instance, host->active);
+                if (r < 0)
+                        return r;
+        }
+        return host->own ? host_join(host, instance, actions, ret_observations) : 0;
 }
 
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations) {
@@ -260,7 +273,7 @@ int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_o
         assert(instance);
 
         r = host->env->reset(instance->memory, random, host->own ? host->own : ret_observations);
-        if (r < 0)
+        if (r < 0 || (!host->own && !host->come_and_go))
                 return r;
         return host_show(host, instance, NULL, ret_observations);
 }
@@ -272,15 +285,18 @@ int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_ob
         assert(host);
         assert(instance);
 
-        r = host_active(host, instance, host->acted);
-        if (r < 0)
-                return r;
+        if (host->come_and_go) {
+                r = host_active(host, instance, host->acted);
+                if (r < 0)
+                        return r;
+        }
         memset(host->steps, 0, n_agents * sizeof(*host->steps));
         r = host->env->step(instance->memory, host->action, random, host->own ? host->own : ret_observations,
                         host->steps);
-        if (r < 0)
+        if (r < 0 || (!host->own && !host->come_and_go))
                 return r;
         for (uint32_t a = 0; a < n_agents; a++)
-                host->steps[a].reward = host->acted[a] ? host->steps[a].reward : 0;
+                if (!host->acted[a])
+                        host->steps[a].reward = 0;
         return host_show(host, instance, host->action, ret_observations);
 }

@@ -48,6 +48,7 @@ typedef struct Host {
         void *before;            /* observation before its step */
         float *own;    /* [agents][n_own]: as the environment wrote it; NULL: agents see no more than that */
         float *shared; /* [n_shared]: as the environment wrote it; NULL: it is not read */
+        bool come_and_go;                  /* the agents; else all stay marked as being there */
         uint8_t active[ACTORD_AGENTS_MAX]; /* which agents are there after the newest reset or step */
         uint8_t acted[ACTORD_AGENTS_MAX];  /* which were there before it */
         Dataset *dataset;                  /* NULL: not read yet */

@@ -191,8 +191,6 @@ static int active_note(const Invocation *v, uint64_t row, uint32_t e) {
         Instance *instance;
         int r;
 
-        if (l->active_at == 0)
-                return 0;
         r = host_instance(v->host, v->order->actor, e, &instance);
         return r < 0 ? r : host_active(v->host, instance, segment_active(v->segment, l, row));
 }
@@ -203,9 +201,11 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         r = slot_begin(v, e);
         if (r < 0)
                 return r;
-        r = active_note(v, e, e);
-        if (r < 0)
-                return r;
+        if (v->host->come_and_go) {
+                r = active_note(v, e, e);
+                if (r < 0)
+                        return r;
+        }
         for (uint32_t a = 0; invocation_stacks(v) && a < v->page->segment.agents; a++)
                 rows_before_take(v, e + a);
         return 0;
@@ -434,7 +434,7 @@ static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
                 if (r < 0)
                         return r;
         }
-        return active_note(v, row + l->envs, e);
+        return v->host->come_and_go ? active_note(v, row + l->envs, e) : 0;
 }
 
 static int slots_resume(Invocation *v) {
