@@ -329,12 +329,14 @@ int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean) {
 
 int fused_take_policy(Fused *fused, const Fused *from) {
         const PolicyLayout *l = &fused->page.policy, *other = &from->page.policy;
+        const Network *network = &fused->page.network, *theirs = &from->page.network;
 
         assert(fused);
         assert(from);
 
-        if (memcmp(&fused->page.network, &from->page.network, sizeof(Network)) != 0 ||
-                        l->bank_bytes != other->bank_bytes)
+        if (network->n_layers != theirs->n_layers || network->n_parameters != theirs->n_parameters ||
+                        network->n_observation != theirs->n_observation ||
+                        network->n_action != theirs->n_action || l->bank_bytes != other->bank_bytes)
                 return -EINVAL;
 
         fused->policy_version = from->policy_version;
