@@ -209,3 +209,8 @@ try:
     tell()
 finally:
     cockpit.kill()
+    # Stories after this one count the daemon's places.
+    live = [row[0] for row in rows() if row[2] != "ended"]
+    for job in live:
+        subprocess.run(["actorctl", "--system", "stop", str(job)], timeout=60)
+    wait_for("the jobs' end", lambda: all(row[2] == "ended" for row in rows() if row[0] in live), 60)

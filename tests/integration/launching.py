@@ -5,13 +5,13 @@ import array, atexit, contextlib, ctypes, fcntl, os, select, shutil, signal, soc
 from story import ROOT, Skip, tell
 
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, os.environ.get("B", "build")))
-TRAIN, TRIAL, SETTLE, REMOVE = 0, 3, 4, 5
+TRAIN, TRIAL, SETTLE, REMOVE = 0, 3, 5, 6
 MANAGER_SYSTEM, MANAGER_USER, MANAGER_NONE = range(3)
 AUTO, FULL, USERNS, PROCESS, NONE = range(5)
 LEVELS = ["none", "process", "userns", "full"]
 UID_FIRST = 0x40100000
 SEALS = 0x0002 | 0x0004 | 0x0008
-LAUNCH = struct.Struct("<IIQQIIIIIIIIQQIIIIQ")
+LAUNCH = struct.Struct("<IIQQIIIIIIIIQQIIIIIIQ")
 MOUNT = struct.Struct("<120sII")
 ANSWER = struct.Struct("<IIiIIiQIIQ128s256s256s")
 STEPS = ["none", "message", "namespaces", "identity", "scope", "delegation", "mounts", "exec"]
@@ -73,11 +73,11 @@ class Launched:
 
 
 def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
-    f = dict(abi=4, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
+    f = dict(abi=5, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,
-             n_mounts=len(mounts), journal=0, owner=os.getpid(), submitter=os.getuid(), alone=0)
+             n_mounts=len(mounts), cluster=0, journal=0, owner=os.getpid(), submitter=os.getuid(), reserved=0, alone=0)
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
     return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))
