@@ -426,11 +426,16 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
 }
 
 /* A job that has run waits until it can go on, so that its work is not lost. A job that has not is tried a
- * few times and then fails with a sentence; in a private daemon it fails at once. */
+ * few times and then fails with a sentence; in a private daemon it fails at once, as does one that has run
+ * where the daemon's own limits are what it lacks. */
 static bool is_tried_again(const Job *job, int error) {
+        bool is_private = job->context->mode == DAEMON_RUN;
+
         if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
                 return false;
-        return job->row.life > 0 || (job->context->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);
+        if (job->row.life > 0)
+                return !(is_private && limit_is_lasting(error));
+        return !is_private && job->n_delays < FIRST_DELAYS_MAX;
 }
 
 static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {

@@ -25,6 +25,7 @@
 #include "daemon/sources.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "lib/limits.h"
 
 /* A spawner that was killed is asked again, some 51 s in all; each may take LAUNCH_ANSWER_MSEC(0). */
 enum { TRIES_MAX = 8 };
@@ -142,10 +143,16 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* Whether asking again may help. It does not where there is no cgroup, nor in a private daemon that may not
+ * have what it takes to start a spawner. */
+static bool may_pass(const Job *job, int error) {
+        return error != -ENOENT && !(job->context->mode == DAEMON_RUN && limit_is_lasting(error));
+}
+
 /* Notes that a question to the spawner failed. Returns whether it is given up; otherwise it is asked again
  * later. */
 static bool failed(Job *job, int error, const char *sentence) {
-        if (error != -ENOENT && job->settling.n_tries++ < TRIES_MAX &&
+        if (may_pass(job, error) && job->settling.n_tries++ < TRIES_MAX &&
                         timer_start(job->context->event, &job->settling.retry, "settle-retry",
                                         RETRY_FIRST_USEC << job->settling.n_tries, on_retry, job) >= 0)
                 return false;

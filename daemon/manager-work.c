@@ -3,6 +3,7 @@
  * decide what follows, tells the bus what has changed, and looks at the queue. A second source commits. When
  * the ledger can be written again, what had waited for it goes on from here. */
 #include <assert.h>
+#include <errno.h>
 #include <systemd/sd-daemon.h>
 #include "daemon/commit.h"
 #include "daemon/ended.h"
@@ -17,6 +18,7 @@
 #include "daemon/sources.h"
 #include "daemon/trim.h"
 #include "daemon/users.h"
+#include "lib/limits.h"
 
 /* An ended job is a row: it leaves the list of objects, and its path stays. */
 static void let_ended_go(Manager *manager) {
@@ -140,19 +142,33 @@ static int save_unsaved(Manager *manager) {
         return 0;
 }
 
-static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *manager = userdata;
+/* A full disk may be emptied while a run waits for it. A limit of this process's memory lasts as long as the
+ * process, so that a run would wait for ever. */
+static bool waits_in_vain(const Manager *manager) {
+        return manager->context.mode == DAEMON_RUN && manager->context.ledger_blocked == ENOMEM &&
+               limit_is_lasting(ENOMEM);
+}
+
+static void commit_or_probe(Manager *manager) {
         int r;
 
         if (commit_now(&manager->context) < 0 || !manager->context.ledger_blocked ||
                         save_unsaved(manager) < 0)
-                return 0;
+                return;
         /* If nothing waited for a commit, nothing was written. */
         r = ledger_probe(manager->context.ledger);
         if (r < 0)
                 commit_failed(&manager->context, r);
         else
                 ledger_recovered(manager);
+}
+
+static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+
+        commit_or_probe(manager);
+        if (waits_in_vain(manager) && !manager->stopping)
+                manager_stop(manager);
         return 0;
 }
 

@@ -97,7 +97,12 @@ const char *limit_signal_advice(int number) {
 }
 
 bool limit_is_lasting(int error) {
-        return abs(error) == EMFILE || abs(error) == EFBIG;
+        switch (abs(error)) {
+        case EMFILE:
+        case EFBIG: return true;
+        case ENOMEM: return limit_of_memory_is_set();
+        default: return false; /* the enum is not ours */
+        }
 }
 
 bool limit_is_of_host(int error) {

@@ -24,7 +24,7 @@ const char *limit_signal_advice(int number);
 /* Whether this process has a limit of memory that it may have been given by its caller. */
 bool limit_of_memory_is_set(void);
 
-/* Whether another try under the same limits would fail in the same way. */
+/* Whether another try under this process's limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
 /* Whether an errno means that the host's memory, processes or space has run out for now, or that a disk

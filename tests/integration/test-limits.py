@@ -14,11 +14,12 @@ def limited(limit, *args, env=None, before=()):
                before=(*before, "bash", "-c", f'{limit} && exec "$0" "$@"'))
 
 
-def ends_well_or_names(limit, name, *args, **kw):
-    """A limit may be too low already for actorctl, or for its daemon: then there is no job, but there is a sentence."""
+def well_or_named(limit, name, *args, **kw):
+    """The run's result, which is good or names the limit. A limit may be too low already for actorctl, or for its daemon: then there is no job, but
+    there is a sentence."""
     r = limited(limit, *args, **kw)
     if r.status == 0:
-        return True
+        return r
     assert "ended without reporting" not in r.err and "Invalid argument" not in r.err, (limit, r.err)
     # Of memory, the loader and GLib have sentences of their own.
     assert name in r.err or "error while loading shared libraries" in r.err or "llocate" in r.err, (limit, r.status, r.out, r.err)
@@ -26,7 +27,11 @@ def ends_well_or_names(limit, name, *args, **kw):
     if r.json and "private daemon" not in r.fault:
         assert name in r.fault, (limit, r.fault)
         equal(r.err.count("goes on in life"), 0, limit)
-    return False
+    return r
+
+
+def ends_well_or_names(*args, **kw):
+    return well_or_named(*args, **kw).status == 0
 
 
 @story("too few open files: RLIMIT_NOFILE is named, at whatever point it is reached")
@@ -63,12 +68,15 @@ def memory():
 
 @story("too little data: RLIMIT_DATA is named wherever the job got to, and no limit that is not set")
 def data():
-    for kib in (1000, 1500, 2000, 3000, 4000):
-        if not ends_well_or_names(f"ulimit -d {kib}", "RLIMIT_DATA"):
-            r = limited(f"ulimit -d {kib}")
-            last = r.err.strip().splitlines()[-1]
-            assert "llocate" in last or ("RLIMIT_DATA" in last and "RLIMIT_AS" not in last), (kib, r.err)
-            assert not r.json or "RLIMIT_DATA" in r.fault, (kib, r.fault)
+    # With 1300 the daemon can begin, but its ledger then lacks memory; with 1400 it can start a spawner once, and not again.
+    for kib in (1000, 1300, 1400, 1500, 2000, 3000, 4000):
+        r = well_or_named(f"ulimit -d {kib}", "RLIMIT_DATA")
+        if r.status == 0:
+            continue
+        if r.json and "private daemon" not in r.fault:
+            assert "RLIMIT_AS" not in r.fault, (kib, r.fault)
+        else:
+            assert "RLIMIT_DATA" in r.err and "RLIMIT_AS" not in r.err or "llocate" in r.err, (kib, r.err)
 
 
 @story("too few processes: RLIMIT_NPROC is named")
