@@ -27,7 +27,7 @@ typedef struct Options {
         bool no_pager, no_legend, quiet, verbose;
         bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
-        bool dot, svg, html, md, check, profile;
+        bool dot, svg, html, md, check, profile, http;
         GPtrArray *sets;    /* of "Section.Key=VALUE" */
         GPtrArray *metrics; /* of "FORMAT:PATH" */
         bool dry_run, weights_only, rollouts, once;

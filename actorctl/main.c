@@ -80,8 +80,9 @@ const Verb verbs[] = {
         { VERB_METRICS, "metrics", "[JOB|RUN]", "a job's rounds as files; all jobs as OpenMetrics", 0, 1,
                         verb_metrics,
                         "Without --metrics it prints the figures of all jobs that the daemon remembers,\n"
-                        "or of one, as OpenMetrics text, which Prometheus reads. With --metrics it writes\n"
-                        "the rounds that a job has had until now.\n\n" RUN_IS },
+                        "or of one, as OpenMetrics text, which Prometheus reads; with --http, as the\n"
+                        "answer to one request. With --metrics it writes the rounds that a job has had\n"
+                        "until now.\n\n" RUN_IS },
         { VERB_DECISIONS, "decisions", "JOB|RUN", "how many actors each round was given, and why", 1, 1,
                         verb_decisions,
                         "Each number with what the scheduler saw of the round before. The output of\n"

@@ -154,6 +154,7 @@ static const OptionRow rows[] = {
         { "metrics", 0, "FORMAT:PATH", VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_METRICS,
                         "write csv, jsonl, tensorboard, monitor; repeatable",
                         OWN(take_metrics) },
+        { "http", 0, NULL, VERB_METRICS, "answer one HTTP request on standard input", FLAG(http) },
         { "policy", 0, "POLICY", VERB_GRAPH,
                         "as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },

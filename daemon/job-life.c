@@ -425,17 +425,14 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
                         model ? "Environment=" : "Python=");
 }
 
-/* A job that has run waits until it can go on, so that its work is not lost. A job that has not is tried a
- * few times and then fails with a sentence; in a private daemon it fails at once, as does one that has run
- * where the daemon's own limits are what it lacks. */
+/* A job that has run waits until it can go on. A job that has not is tried a few times and then fails; in a
+ * private daemon it fails at once, as does one that has run if the daemon's own limits are too low. */
 static bool is_tried_again(const Job *job, int error) {
-        bool is_private = job->context->mode == DAEMON_RUN;
-
         if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
                 return false;
-        if (job->row.life > 0)
-                return !(is_private && limit_is_lasting(error));
-        return !is_private && job->n_delays < FIRST_DELAYS_MAX;
+        if (job->context->mode == DAEMON_RUN)
+                return job->row.life > 0 && !limit_is_lasting(error);
+        return job->row.life > 0 || job->n_delays < FIRST_DELAYS_MAX;
 }
 
 static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -466,10 +463,7 @@ static void begin_later(Job *job, const char *sentence) {
 static void cannot_begin(Job *job, const char *what, int error) {
         g_autofree char *sentence = sentence_of_start(job, what, error);
 
-        if (is_tried_again(job, error))
-                begin_later(job, sentence);
-        else
-                job_give_up(job, sentence);
+        (is_tried_again(job, error) ? begin_later : job_give_up)(job, sentence);
 }
 
 static void set_row_state(Job *job, const char *word) {

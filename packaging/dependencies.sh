@@ -49,6 +49,7 @@ python3-pyte          a terminal that stories about actorctl look at
 cockpit-ws            the page of packaging/cockpit in a real Cockpit
 cockpit-bridge        its other half
 chromium-headless-shell  a browser, for that page and for reports
+prometheus            reads the figures of actord-metrics.socket
 sudo                  by which Cockpit gives administrative access
 python3-jsonschema    what actorctl prints as JSON, compared with its schema
 python3-pip           `make wheel`, for the tests of the package for Python

@@ -30,11 +30,14 @@ INSTALLED = \
         $(foreach m,$(ENGINES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
         0644:packaging/schemas/actorctl.json:$(DATADIR)/schemas/actorctl.json \
+        0644:packaging/grafana/actord.json:$(DATADIR)/grafana/actord.json \
         $(foreach f,$(filter-out %.md,$(wildcard packaging/cockpit/*)),0644:$(f):$(COCKPITDIR)/$(notdir $(f))) \
         $(foreach f,$(wildcard packaging/schedulers/*.minions),0644:$(f):$(DATADIR)/schedulers/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \
         0644:units/actord-spawn.socket.in:$(UNITDIR)/actord-spawn.socket \
         0644:units/actord-spawn.service.in:$(UNITDIR)/actord-spawn.service \
+        0644:units/actord-metrics.socket:$(UNITDIR)/actord-metrics.socket \
+        0644:units/actord-metrics@.service.in:$(UNITDIR)/actord-metrics@.service \
         0644:units/actord.slice:$(UNITDIR)/actord.slice \
         0644:units/actord-user.service.in:$(USERUNITDIR)/actord.service \
         0644:units/org.actord1.conf:$(SHARE)/dbus-1/system.d/org.actord1.conf \
@@ -56,7 +59,7 @@ INSTALLED = \
 # With a DESTDIR nothing of the running system is touched: who unpacks the files there does what settle.sh does.
 .PHONY: install uninstall list-installed
 install: all
-	@printf '%s\n' $(INSTALLED) | packaging/install.sh "$(DESTDIR)" PREFIX=$(PREFIX) LIBEXECDIR=$(LIBEXECDIR) \
+	@printf '%s\n' $(INSTALLED) | packaging/install.sh "$(DESTDIR)" PREFIX=$(PREFIX) BINDIR=$(BINDIR) LIBEXECDIR=$(LIBEXECDIR) \
                 EXAMPLESDIR=$(EXAMPLESDIR) VERSION=$(VERSION)
 	@$(if $(DESTDIR),,packaging/settle.sh installed $(PREFIX))
 
@@ -64,7 +67,7 @@ install: all
 uninstall:
 	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(EXAMPLESDIR)/env-template $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(DATADIR)/grafana $(EXAMPLESDIR)/env-template $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
 	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:

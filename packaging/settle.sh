@@ -37,13 +37,14 @@ bus_runs() {
     [ -S /run/dbus/system_bus_socket ] || [ -S /var/run/dbus/system_bus_socket ]
 }
 
+# make_user NAME HOME
 make_user() {
-    if getent passwd _actord >/dev/null; then
-        say "user _actord is there already"
+    if getent passwd "$1" >/dev/null; then
+        say "user $1 is there already"
     elif have systemd-sysusers; then
-        try "user _actord is made" systemd-sysusers "$prefix/lib/sysusers.d/actord.conf"
+        try "user $1 is made" systemd-sysusers "$prefix/lib/sysusers.d/actord.conf"
     else
-        say "user _actord is not made, as systemd-sysusers is missing; the service needs it: useradd --system --home-dir /var/lib/actord --shell /usr/sbin/nologin _actord"
+        say "user $1 is not made, as systemd-sysusers is missing; its service needs it: useradd --system --home-dir $2 --shell /usr/sbin/nologin $1"
     fi
 }
 
@@ -74,12 +75,12 @@ reload_bus() {
 # Jobs go on without the daemon, so their slice is stopped as well.
 stop_units() {
     systemd_runs || return 0
-    for unit in actord.service actord-spawn.socket; do
+    for unit in actord.service actord-spawn.socket actord-metrics.socket; do
         if systemctl --quiet is-enabled "$unit" 2>/dev/null; then
             try "$unit is disabled" systemctl --quiet disable "$unit"
         fi
     done
-    for unit in actord.service actord-spawn.socket actord-spawn.service actord.slice; do
+    for unit in actord-metrics.socket actord.service actord-spawn.socket actord-spawn.service actord.slice; do
         if systemctl --quiet is-active "$unit" 2>/dev/null; then
             try "$unit is stopped" systemctl stop "$unit"
         fi
@@ -94,7 +95,8 @@ fi
 
 case $what in
 installed)
-    make_user
+    make_user _actord /var/lib/actord
+    make_user _actord-metrics /
     reload_manager
     reload_bus
     [ "$prefix" = /usr ] || say "systemd and D-Bus look below /usr: link $prefix/share/dbus-1/system.d/org.actord1.conf to $bus, and $prefix/share/polkit-1/actions/org.actord1.policy likewise"
@@ -104,7 +106,7 @@ leaving) stop_units ;;
 gone)
     reload_manager
     reload_bus
-    say "left in place: /var/lib/actord (ledger and checkpoints), /etc/actord, and user _actord"
+    say "left in place: /var/lib/actord (ledger and checkpoints), /etc/actord, and users _actord and _actord-metrics"
     ;;
 *)
     echo "usage: packaging/settle.sh installed|leaving|gone PREFIX" >&2

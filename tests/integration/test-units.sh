@@ -44,8 +44,9 @@ check "programs may be started by anybody" test "$(stat -c %a "$root/usr/lib/act
 
 if command -v systemd-analyze >/dev/null; then
     check "the units are sound" verify "$units"/actord.service "$units"/actord-spawn.service "$units"/actord-spawn.socket \
-        "$units"/actord.slice
+        "$units"/actord-metrics.socket "$units"/actord-metrics@x.service "$units"/actord.slice
     at_most "the daemon's exposure" "$(exposure actord.service)" 5
+    at_most "the exposure of a request for metrics" "$(exposure actord-metrics@.service)" 8
     at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 30
     # Each of these is inherited by the jobs and breaks them.
     for word in RestrictNamespaces ProtectControlGroups PrivateUsers SystemCallFilter=@system-service ProtectKernelTunables; do

@@ -65,7 +65,7 @@ write_main() {
 # Files that an earlier installation left on this machine, too.
 make_fresh() {
     make -C "$src" -s --no-print-directory B="$build" uninstall DESTDIR="$t/root" >/dev/null 2>&1 || bail "make uninstall failed."
-    sed -i '/^_actord:/d' "$t"/root/etc/{passwd,group,shadow,gshadow}
+    sed -i '/^_actord\(-metrics\)\?:/d' "$t"/root/etc/{passwd,group,shadow,gshadow}
     rm -rf "$t"/root/etc/actord "$t"/root/var/lib/actord
 }
 
