@@ -102,7 +102,7 @@ static void say_limits(Follower *f) {
 
 /* A queued job waits for a quota, and one that a user freezes for the user; a job in any other state waits
  * until its records can be written. */
-static bool books_wait(const JobStatus *status) {
+static bool records_wait(const JobStatus *status) {
         return status->waiting[0] && status->frozen_usec == 0 && g_strcmp0(status->state, "queued") != 0;
 }
 
@@ -111,7 +111,7 @@ static void say_waiting(Follower *f) {
         bool waits = f->status->waiting[0] != '\0';
 
         if (waits && !f->waiting_said && !f->froze)
-                complain(books_wait(f->status) ? "%s; it is tried again each second" : "%s",
+                complain(records_wait(f->status) ? "%s; it is tried again each second" : "%s",
                                 f->status->waiting);
         f->waiting_said = waits;
 }
@@ -235,10 +235,11 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
 
         f->n_interrupts++;
         if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1) {
-                end(f, f->connection->pid > 0 && books_wait(f->status) ? STATUS_ENDING : STATUS_INTERRUPTED);
+                end(f, f->connection->pid > 0 && records_wait(f->status) ? STATUS_ENDING
+                                                                         : STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, books_wait(f->status)
+        fprintf(stderr, records_wait(f->status)
                                         ? "\nactorctl: its records wait to be written; Ctrl-C again leaves, "
                                           "and keeps them aside\n"
                                         : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C "

@@ -113,13 +113,13 @@ static bool start(Engine *engine, Command *command, char *const argv[], const ch
         return r >= 0;
 }
 
-typedef struct Submission {
+typedef struct SbatchCommand {
         char name[64], time[40], partition[300], account[300], constraint[300];
         char *argv[20 + TEXT_OPTIONS_MAX];
-} Submission;
+} SbatchCommand;
 
 /* One whole node, no requeue: a node that was lost is asked for anew, under a new number. */
-static void make_submission(const Engine *engine, bool test, Submission *ret) {
+static void make_sbatch_command(const Engine *engine, bool test, SbatchCommand *ret) {
         const Slurm *slurm = engine->own;
         const EngineTerms *terms = &engine->terms;
         size_t n = 0;
@@ -158,14 +158,14 @@ static void begin_check(Engine *engine) {
         char partition[300];
         char *argv[] = { (char *) "sinfo", (char *) "-h", (char *) "-N", (char *) "-o", (char *) "%P %o",
                 engine->terms.partition[0] ? partition : NULL, NULL };
-        Submission submission;
+        SbatchCommand command;
 
         (void) snprintf(partition, sizeof(partition), "--partition=%.256s", engine->terms.partition);
         if (slurm->check == CHECK_PARTITION)
                 (void) start(engine, &slurm->checking, argv, NULL);
         else if (slurm->check == CHECK_SUBMISSION) {
-                make_submission(engine, true, &submission);
-                (void) start(engine, &slurm->checking, submission.argv, "#!/bin/sh\n");
+                make_sbatch_command(engine, true, &command);
+                (void) start(engine, &slurm->checking, command.argv, "#!/bin/sh\n");
         }
 }
 
@@ -226,7 +226,7 @@ static void begin_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         EngineArguments arguments;
         char script[TEXT_SCRIPT_MAX];
-        Submission submission;
+        SbatchCommand command;
 
         if (now < slurm->next_submit_nsec || engine->head_port == 0)
                 return;
@@ -246,9 +246,9 @@ static void begin_submit(Engine *engine, uint64_t now) {
                                         engine->terms.directory);
                         return;
                 }
-                make_submission(engine, false, &submission);
+                make_sbatch_command(engine, false, &command);
                 slurm->submitting = i;
-                (void) start(engine, &slurm->submit, submission.argv, script);
+                (void) start(engine, &slurm->submit, command.argv, script);
                 return;
         }
 }

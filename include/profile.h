@@ -26,7 +26,7 @@ enum { LIMIT_FD = 3 };
         X(wait,                                                                                         \
                 "for actions that the learner chooses, the next lease, a checkpoint, an evaluation")    \
         X(wake, "orders and answers on their way between processes")                                    \
-        X(intake, "rollouts are copied and checked, observations and rewards normalised")               \
+        X(validation, "rollouts are copied and checked, observations and rewards normalised")               \
         X(advantage, "values, advantages and minibatches: what precedes gradients")                     \
         X(gradient, "forward and backward passes of minibatches, and the sum of their parts")           \
         X(apply, "the gradient's norm, and Adam's step")                                                \

@@ -65,7 +65,7 @@ void *address_map(int fd, uint64_t bytes, int protection, uint64_t *at) {
 
         if (!at || *at == 0)
                 return map_anywhere(fd, bytes, protection);
-        /* The first mapping begins anywhere in the first half of the stretch. */
+        /* The first mapping begins anywhere in the first half of the reserved addresses. */
         if (*at % SANDBOX_WORDS_BYTES == 0)
                 *at += random_below(SANDBOX_WORDS_BYTES / 2 / PAGE_BYTES) * PAGE_BYTES;
         map = mmap((void *) *at, bytes, protection, flags_of(protection) | MAP_FIXED, fd, 0);

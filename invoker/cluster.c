@@ -13,12 +13,12 @@ void cluster_want(Invoker *invoker, uint32_t n_containers) {
         pool_count(&invoker->pool, used, &here);
         nodes_want(&invoker->nodes, n_containers, used, now);
         while (nodes_take_left(&invoker->nodes, now, &news) > 0)
-                report_node(&invoker->books, &news);
+                report_node(&invoker->reporter, &news);
 }
 
 void cluster_news(Invoker *invoker, const NodeNews *news) {
         if (news->kind != CLUSTER_EVENT_NONE)
-                report_node(&invoker->books, news);
+                report_node(&invoker->reporter, news);
         if (!news->emptied)
                 return;
         for (uint32_t k = 0; k < containers_all(&invoker->place); k++) {
@@ -27,7 +27,7 @@ void cluster_news(Invoker *invoker, const NodeNews *news) {
                 if (c->state == CONTAINER_ABSENT || c->node_index != news->index)
                         continue;
                 if (c->state == CONTAINER_PARKED)
-                        report_pool(&invoker->books, c, pool_take(c));
+                        report_pool(&invoker->reporter, c, pool_take(c));
                 pool_end(c, FAULT_NODE, (int32_t) c->worker.node);
         }
 }
@@ -38,6 +38,6 @@ bool cluster_close(Invoker *invoker) {
 
         nodes_end(&invoker->nodes, now);
         while (nodes_take_left(&invoker->nodes, now, &news) > 0)
-                report_node(&invoker->books, &news);
+                report_node(&invoker->reporter, &news);
         return nodes_are_over(&invoker->nodes, now);
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "invoker/evaluation.h"
+#include "invoker/evaluation-rules.h"
 #include "invoker/invoker.h"
 #include "lib/statistics.h"
 #include "lib/boottime.h"
@@ -18,12 +18,12 @@ static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
         return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
-/* A container that does not start fails no invocation; it has as many attempts of its own. */
+/* A container that fails to start costs no invocation an attempt: starts are counted by themselves. */
 static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         uint32_t number = container_number(&invoker->place, c);
 
-        report_worker(&invoker->books, &c->worker, number, cpu_nsec, fault, detail);
-        report_fault(&invoker->books, number, c->starts.n, fault, detail);
+        report_worker(&invoker->reporter, &c->worker, number, cpu_nsec, fault, detail);
+        report_fault(&invoker->reporter, number, c->starts.n, fault, detail);
         if (!attempts_fail(&c->starts, invoker->place.settings->n_retries, fault, detail))
                 finish_begin(invoker, PLAN_END_FAILED, fault, detail, number);
 }
@@ -88,11 +88,11 @@ static void serve(Invoker *invoker, Container *c) {
                 break;
         case CONTAINER_STARTING:
         case CONTAINER_PARKED:
-        case CONTAINER_ENDING: break; /* it is served when that is over */
+        case CONTAINER_ENDING: break; /* it is served when it has started, thawed or ended */
         }
 }
 
-/* Orders a learner that acts, for actors that step or for all of them at once. */
+/* Orders a learner that acts: it chooses actions for actors that step, or steps all environments itself. */
 static void roll_with_learner(Invoker *invoker) {
         const Placement *place = &invoker->place;
         Progress *progress = &invoker->progress;
@@ -145,8 +145,7 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
-/* Thousands of processes take longer to start than the daemon waits for a word: those that are left are
- * started after the next event. One comes, since those that were started answer. */
+/* The daemon would wait too long while thousands start: the rest start after the next started one's answer. */
 static void serve_next(Invoker *invoker) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -181,12 +180,12 @@ static void begin_round(Invoker *invoker) {
         serve_next(invoker);
 }
 
-/* Its use so far is waste. The same order goes out again, from the bank that the attempt did not write. */
+/* What the attempt used is waste. The order is given again, from the bank that the attempt did not write. */
 static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
 
-        report_rollout(&invoker->books, actor, fault, detail, true);
-        report_fault(&invoker->books, actor, attempt, fault, detail);
+        report_rollout(&invoker->reporter, actor, fault, detail, true);
+        report_fault(&invoker->reporter, actor, attempt, fault, detail);
         if (!round_fail(invoker->progress.round, actor, invoker->place.settings->n_retries, fault, detail))
                 finish_begin(invoker, PLAN_END_FAILED, fault, detail, actor);
 }
@@ -200,7 +199,7 @@ static void container_ready(Invoker *invoker, Container *c, const Answer *answer
         c->state = CONTAINER_READY;
         c->doing = ORDER_NONE;
         c->starts = (Attempts){};
-        report_worker(&invoker->books, &c->worker, container_number(&invoker->place, c), pool_take(c),
+        report_worker(&invoker->reporter, &c->worker, container_number(&invoker->place, c), pool_take(c),
                         FAULT_NONE, 0);
         if (c->index >= invoker->place.n_containers && !invoker->progress.evaluation.goes_on)
                 evaluate_rest(invoker, c);
@@ -220,14 +219,14 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
                 feed(invoker);
                 return;
         }
-        /* A failure may have left traces in its process, so the retry gets a new one. The attempt is over
-         * when this process is reaped and can write no more. */
+        /* A failure may have left traces in the process, so the retry gets a new process. The attempt is
+         * over only when this one is reaped and can write no more. */
         pool_end(c, pool_claim(c, answer), answer->detail);
 }
 
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer) {
         c->worker.busy = false;
-        slept_end(&c->worker.slept, &invoker->books.ourselves);
+        slept_end(&c->worker.slept, &invoker->reporter.ourselves);
         pool_came_home(c, answer);
 
         switch (c->doing) {
@@ -255,7 +254,7 @@ static void episode_failed(Invoker *invoker, Container *c, uint32_t fault, int32
                                 container_plays_as(&invoker->place, c));
 }
 
-/* The process ended before its order was carried out, which has failed with it. */
+/* The process ended before it had carried out its order, so the order has failed. */
 static void order_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
         uint32_t actor = c->worker.order.actor, doing = c->doing;
 
@@ -291,7 +290,7 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
                 order_failed(invoker, c, fault, detail);
         else if (!ours)
                 /* It died without an order: no invocation is lost, but it is reported. */
-                report_fault(&invoker->books, container_number(&invoker->place, c), 0, fault, detail);
+                report_fault(&invoker->reporter, container_number(&invoker->place, c), 0, fault, detail);
         serve(invoker, c);
 }
 
@@ -302,7 +301,7 @@ static void account_update(Invoker *invoker) {
 
         if (place_fuses(&invoker->place))
                 fused_meter(&invoker->learners, invoker->progress.round);
-        update_nsec = report_learned(&invoker->books, &invoker->learners);
+        update_nsec = report_learned(&invoker->reporter, &invoker->learners);
         if (invoker->place.traits.overlaps)
                 overlap_learned(&invoker->progress, update_nsec);
         else
@@ -316,7 +315,7 @@ static void learned(Invoker *invoker, const Answer *answer) {
         const Order *order = &invoker->learners.workers[0].order;
 
         if (answer->fault != FAULT_NONE) {
-                invoker->progress.checkpoints.no_last = true; /* nothing of this state is worth keeping */
+                invoker->progress.checkpoints.no_last = true; /* the learner's state is worth none */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
                 return;
@@ -361,7 +360,7 @@ static void fused_rolled(Invoker *invoker, const Answer *answer) {
                 invoker->progress.update_nsec = fused_learning_nsec(&invoker->learners);
                 invoker->progress.phase = PHASE_LEARNING;
                 learned(invoker, answer);
-        } else /* it says that rollouts failed, and learned from them */
+        } else /* the learner learned although rollouts failed */
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, EPROTO, ACTOR_LEARNER);
 }
 
@@ -377,7 +376,7 @@ static void verdict(Invoker *invoker, uint32_t actor, const Answer *answer) {
                 pool_read(&invoker->pool, c);
         attempt_failed(invoker, actor, fault_known(answer->fault), answer->detail);
         if (c->state == CONTAINER_READY && c->doing == ORDER_NONE)
-                pool_end(c, FAULT_NONE, 0); /* and a new one begins when it is reaped */
+                pool_end(c, FAULT_NONE, 0); /* a new one starts when it is reaped */
         serve(invoker, c);
 }
 
@@ -393,7 +392,7 @@ static void restored(Invoker *invoker, const Answer *answer) {
         for (uint32_t k = 0; k < invoker->place.n_learners; k++) {
                 Worker *learner = &invoker->learners.workers[k];
 
-                report_worker(&invoker->books, learner, ACTOR_LEARNER, meter_take(&learner->meter),
+                report_worker(&invoker->reporter, learner, ACTOR_LEARNER, meter_take(&learner->meter),
                                 FAULT_NONE, 0);
         }
         if (prepare_seal_policy(invoker) < 0) {
@@ -401,7 +400,7 @@ static void restored(Invoker *invoker, const Answer *answer) {
                 return;
         }
 
-        /* A job that begins with another job's checkpoint has closed no round yet. */
+        /* A checkpoint of another job leaves this job at round 0. */
         if (training(invoker) && resumed > 0 && answer->round != resumed) {
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
@@ -424,8 +423,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
         invoker->progress.statistics = answer->statistics;
         memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
         invoker->progress.phase = PHASE_IDLE;
-        /* A checkpoint does not hold the evaluation that may end a job, but the same policy plays the same
-         * episodes again. */
+        /* A checkpoint does not hold the result of its round's evaluation, which may end the job. So the
+         * evaluation is played again: the same policy plays the same episodes. */
         if (!training(invoker) ||
                         (settings_present(invoker->place.settings, SETTING_Evaluation_StopReturn) &&
                                         evaluation_is_due(invoker->place.settings, invoker->progress.number,
@@ -442,12 +441,13 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
                 invoker->progress.checkpoints.round = invoker->progress.number;
                 memcpy(invoker->progress.policy_sha256, answer->sha256,
                                 sizeof(invoker->progress.policy_sha256));
-                report_checkpoint(&invoker->books, &invoker->learners.workers[0], answer);
+                report_checkpoint(&invoker->reporter, &invoker->learners.workers[0], answer);
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
-                /* The checkpoint before still counts, so training goes on after a report. */
-                report_fault(&invoker->books, ACTOR_LEARNER, 0, fault_known(answer->fault), answer->detail);
+                /* Training goes on: the checkpoint before still counts. */
+                report_fault(&invoker->reporter, ACTOR_LEARNER, 0, fault_known(answer->fault),
+                                answer->detail);
 
         if (invoker->progress.phase == PHASE_CHECKPOINT)
                 invoker->progress.phase = PHASE_IDLE;
@@ -457,7 +457,7 @@ static void profile_learner(Invoker *invoker, const Answer *answer) {
         const Worker *learner = &invoker->learners.workers[0];
         ProfileSleep sleep = profile_sleep_of(learner->order.kind);
 
-        /* A learner that serves is asked by actors, and their answers say how long that took. */
+        /* The time of a learner that serves is in the answers of the actors that asked it. */
         if (sleep != SLEEP_OTHER && learner->order.kind != ORDER_SERVE)
                 profile_answered(&invoker->profile, sleep, learner->ordered_nsec, &answer->spent);
 }
@@ -478,7 +478,7 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
                 learned(invoker, answer);
         else if (kind == ORDER_ROLLOUT && (answer->fault == FAULT_NONE || answer->learned))
                 fused_rolled(invoker, answer);
-        else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait in vain */
+        else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait for ever */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
         feed(invoker);
@@ -497,7 +497,7 @@ static bool checkpoint_is_due(const Invoker *invoker) {
         return now - kept->nsec >= interval_nsec;
 }
 
-/* How many containers the first round or evaluation needs, as far as that is known. */
+/* The number of containers that the first round or evaluation needs, as far as it is known. */
 static uint32_t containers_first(const Invoker *invoker) {
         const Placement *place = &invoker->place;
         const Plan *plan = &invoker->link.plan;
@@ -532,7 +532,7 @@ static void evaluated(Invoker *invoker) {
                 return;
         }
         if (invoker->progress.phase != PHASE_EVALUATING)
-                return; /* no round waits for it */
+                return; /* no round waits for this evaluation */
         if (invoker->progress.evaluation.closed_seq > 0 && invoker->progress.open)
                 evaluate_round(invoker);
         else

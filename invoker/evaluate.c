@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "invoker/evaluation.h"
+#include "invoker/evaluation-rules.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 #include "lib/statistics.h"
@@ -42,8 +42,8 @@ void evaluate_begin(Invoker *invoker) {
                         pool_thaw(&invoker->pool, &invoker->pool.containers[k]);
 }
 
-/* Parked for the next evaluation, unless the job keeps no idle containers. On the emulated clock an
- * evaluation takes no time, so it is idle since the evaluation began. */
+/* Parks the container for the next evaluation, unless the job keeps no idle containers. On the emulated
+ * clock an evaluation takes no time, so the container counts as idle from the evaluation's beginning. */
 void evaluate_rest(Invoker *invoker, Container *c) {
         WarmRest rest = warm_rest(invoker->place.settings);
 
@@ -65,8 +65,8 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
                 statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
 }
 
-/* Records the means of all episodes. If the next update is over already, the newest statistics are that
- * update's and stay as they are. */
+/* Records the means of all episodes. If the next update is over already, the newest statistics are of
+ * that update, and stay unchanged. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         Statistics said = e->statistics;
@@ -80,7 +80,7 @@ void evaluate_end(Invoker *invoker) {
         if (e->closed_seq == 0 || !invoker->progress.open)
                 summarise(invoker, &invoker->progress.statistics);
         if (e->closed_seq > 0)
-                report_evaluated(&invoker->books, &said);
+                report_evaluated(&invoker->reporter, &said);
 }
 
 static void play(Invoker *invoker, Container *c) {
@@ -113,8 +113,7 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* Those that are left when the time is up are started after the next event: one of those that were started
- * answers. */
+/* If START_NSEC is over, the remaining containers start after the next event: a started one will answer. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -152,7 +151,7 @@ void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer) {
                 return;
         }
 
-        report_evaluation(&invoker->books, c, answer, pool_take(c), FAULT_NONE, 0);
+        report_evaluation(&invoker->reporter, c, answer, pool_take(c), FAULT_NONE, 0);
         if (e->returns)
                 e->returns[c->episode] = answer->episode_return;
         for (uint32_t i = 0; i < spec->n_metrics && e->metrics; i++)
@@ -163,8 +162,8 @@ void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer) {
 }
 
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
-        report_evaluation(&invoker->books, c, NULL, cpu_nsec, fault, detail);
-        report_fault(&invoker->books, container_plays_as(&invoker->place, c), c->plays.n, fault, detail);
+        report_evaluation(&invoker->reporter, c, NULL, cpu_nsec, fault, detail);
+        report_fault(&invoker->reporter, container_plays_as(&invoker->place, c), c->plays.n, fault, detail);
         return attempts_fail(&c->plays, invoker->place.settings->n_retries, fault, detail);
 }
 
@@ -182,6 +181,6 @@ void evaluate_round(Invoker *invoker) {
         evaluate_begin(invoker);
         if (evaluation_is_beside(invoker->place.settings, last)) {
                 finish_round(invoker);
-                invoker->progress.evaluation.closed_seq = spool_last(&invoker->books.spool);
+                invoker->progress.evaluation.closed_seq = spool_last(&invoker->reporter.spool);
         }
 }

@@ -35,10 +35,10 @@ void finish_round(Invoker *invoker) {
                                                                : finish_reached(invoker);
 
         if (invoker->progress.open) {
-                /* A container may idle for many rounds, but each round's cost is compared with a budget
-                 * and drawn as a curve. */
+                /* Idle time is recorded at each round and not only when it ends: budgets and curves need
+                 * each round's cost. */
                 pool_report_idle(&invoker->pool);
-                report_round(&invoker->books, end);
+                report_round(&invoker->reporter, end);
                 invoker->progress.number = invoker->progress.round->number;
                 invoker->progress.open = false;
                 profile_round(&invoker->profile);
@@ -47,9 +47,9 @@ void finish_round(Invoker *invoker) {
                 invoker->progress.phase = PHASE_IDLE;
 }
 
-/* Under Clock=model all actors of overlapping rounds act until the end. An actor whose order still waits for
- * a process here is billed like the others, so that the bill does not depend on when processes were free. A
- * life that began no round has ordered nothing. */
+/* Under Clock=model all actors of overlapping rounds count as acting until the end. An actor whose order
+ * still waits for a process is billed like the others, so that the bill does not depend on when processes
+ * were free. A life that began no round has given no order. */
 static bool flies(const Invoker *invoker, uint32_t actor) {
         return invoker->place.settings->clock == CLOCK_MODEL && invoker->progress.round->number > 0 &&
                arrival_acts(&invoker->progress.arrival, actor);
@@ -68,7 +68,7 @@ static void waste_round(Invoker *invoker) {
                 }
                 if (seat->metered.end_nsec == 0)
                         seat->metered.end_nsec = clock_boottime();
-                report_rollout(&invoker->books, a, FAULT_NONE, 0, true);
+                report_rollout(&invoker->reporter, a, FAULT_NONE, 0, true);
         }
         round_abandon(invoker->progress.round);
 }
@@ -76,10 +76,12 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
-        /* An order to roll and to learn becomes an update when it is too late to stop it before that. */
+        /* An order ROLLOUT that also learns has become an update once it is too late to keep it from
+         * learning. */
         if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
                 invoker->progress.phase = PHASE_LEARNING;
-        /* Only the learner's end cuts an update short; otherwise no record would hold what it learned. */
+        /* An update is always finished, since otherwise no record would hold what was learned. Only the
+         * learner's end cuts it short. */
         if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
                         invoker->progress.ending.waits)
                 return;
@@ -119,7 +121,7 @@ static bool worth_a_checkpoint(const Invoker *invoker) {
 void finish_advance(Invoker *invoker) {
         int r;
 
-        /* The learner carries out its order first: in between, its state is not worth a checkpoint. */
+        /* The learner first carries out its order: a checkpoint is not possible in between. */
         if (learners_busy(&invoker->learners))
                 return;
         if (worth_a_checkpoint(invoker)) {
@@ -137,7 +139,7 @@ void finish_advance(Invoker *invoker) {
         r = profile_write(&invoker->profile, INVOKER_FD_STATE);
         if (r < 0)
                 (void) invoker_complain(r, "its profile cannot be written to the job's state directory");
-        report_ended(&invoker->books, pool_spare_nsec(&invoker->pool));
+        report_ended(&invoker->reporter, pool_spare_nsec(&invoker->pool));
         invoker->progress.phase = PHASE_ENDED;
         invoker->progress.ending.nsec = clock_boottime();
 }
@@ -146,9 +148,9 @@ void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail) 
         invoker->progress.checkpoints.retry_nsec = clock_boottime() + CHECKPOINT_RETRY_NSEC;
         if (fault != FAULT_CHECKPOINT)
                 invoker->progress.checkpoints.no_last = true;
-        /* Reported once for each reason, not for each try. */
+        /* The journal gets one line for each reason, not one for each try. */
         if (fault != FAULT_CHECKPOINT || detail != invoker->progress.checkpoints.error)
-                report_fault(&invoker->books, ACTOR_LEARNER, 0, fault, detail);
+                report_fault(&invoker->reporter, ACTOR_LEARNER, 0, fault, detail);
         invoker->progress.checkpoints.error = detail;
 }
 

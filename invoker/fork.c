@@ -25,13 +25,13 @@
 #define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
 #define LEARNER_UID     65533u /* and downwards: the kernel counts tasks by user id */
 
-/* A child allocates nothing: it has its stack and these. */
+/* For a child: it allocates nothing, so it has only its stack and these buffers. */
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
 
-/* The settings once more, for a module that keeps the pointer: children unmap the invoker's mapping. It
- * lasts as long as the module. NULL: it cannot be mapped. */
+/* A second mapping of the settings, for a module that keeps the pointer: children unmap the invoker's own
+ * mapping. It lasts as long as the module. NULL: it cannot be mapped. */
 static const JobSettings *map_for_module(const Placement *place) {
         void *map;
 
@@ -167,8 +167,8 @@ void fork_confine_learner(const Placement *place, const Worker *learner, uint32_
         sandbox_enter(place->learner_sandbox, &entry);
 }
 
-/* A stretch of addresses for a container's page and segments. 0: they are too large, or there is no room;
- * then futexes may be anywhere. */
+/* Reserves addresses for a container's page and segments. 0: they are too large, or the address space has
+ * no room; then the sandbox allows futexes at any address. */
 static uint64_t reserve_words(const Placement *place) {
         uint64_t bytes = ACTOR_PAGE_BYTES, n = place->n_actors / place->n_containers + 1;
 
@@ -255,7 +255,8 @@ static void child_forget(const Placement *place) {
         fd_unmap((void *) place->settings, sizeof(JobSettings));
 }
 
-/* ps shows the arguments that a program was started with; after a fork these are the invoker's. */
+/* ps shows the arguments that a program was started with. After a fork these are still the invoker's, so
+ * they are overwritten. */
 static void take_name(char *words, const char *name) {
         size_t n = strlen(words);
 
@@ -295,7 +296,8 @@ static void keep(int fds[], size_t *n, int fd) {
         fds[i] = fd;
 }
 
-/* At the other trials only the invoker writes records; an actor's would pass for the invoker's. */
+/* Whether an actor writes its rows itself. In the other trials only the invoker writes rows, since an
+ * actor could pass its own off as the invoker's. */
 static bool child_says_rows(const Placement *place) {
         return place->trial && place->trial->request->kind != TRIAL_CHECK &&
                place->trial->request->kind != TRIAL_BENCH;

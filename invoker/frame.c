@@ -51,7 +51,7 @@ int frame_expected(const FrameHead *head, const FrameLimits *limits, uint64_t se
         return 0;
 }
 
-/* Only orders that an actor of this container carries out. */
+/* Accepts only orders that an actor of this container carries out. */
 static bool order_fits(const Order *order, uint32_t container, const JobPage *page, uint32_t n_actors,
                 uint32_t n_containers) {
         if (order->policy_bank >= page->policy.n_banks)
@@ -103,7 +103,7 @@ int frame_answer(const FrameHead *head, const void *body, const JobPage *page, F
         assert(head->kind == FRAME_ANSWER);
 
         memcpy(&answer, body, sizeof(answer));
-        /* Without rows: of an order that brings none, or of a failure. */
+        /* The length without rows: of an answer to an order that brings none, or of a failure. */
         if (head->n_bytes != sizeof(answer) &&
                         (answer.answer.fault != FAULT_NONE || answer.n_finals > l->finals_max ||
                                         head->n_bytes != sizeof(answer) +
@@ -134,7 +134,7 @@ void frame_reader_done(FrameReader *reader) {
         reader->body = NULL;
 }
 
-/* Where the next bytes of the frame go, and how many are missing there. */
+/* Where to read the next bytes of the frame to, and how many are missing there. */
 static void *next_part(FrameReader *reader, size_t *ret) {
         if (reader->n < sizeof(FrameHead)) {
                 *ret = sizeof(FrameHead) - reader->n;

@@ -95,8 +95,8 @@ void fused_child(const Placement *place, const Worker *learner) {
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* A fleet would have started containers by now and ended some again. On the emulated clock, which is the
- * fleet's, the first invocation of each is a cold one, as with real containers. */
+/* Decides whether each container would exist in a fleet by now. The emulated clock is a fleet's clock, so
+ * on it the first invocation of each container is a cold one, although no container exists here. */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
         WarmRest rest = warm_rest(place->settings);
 
@@ -105,7 +105,8 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* All threads exist, since the process has answered before. What they used until now belongs to no actor. */
+/* All threads exist, since the process has answered before. What they have used until now belongs to no
+ * actor, so it is read here and dropped. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
@@ -119,7 +120,7 @@ bool fused_learns(const Learners *learners) {
         return place_fuses(learners->place) && learners->threads.n == 0;
 }
 
-/* The learner's page is a claim. */
+/* The learner wrote this time into its page, so it is only a claim: it is cut to the time of the order. */
 uint64_t fused_learning_nsec(const Learners *learners) {
         const Worker *learner = &learners->workers[0];
         uint64_t nsec, now = clock_boottime();

@@ -38,9 +38,9 @@ static int make_loop(Invoker *invoker) {
         return r < 0 ? r : nodes_init(&invoker->nodes);
 }
 
-/* How many records at most are written before the loop looks at the spool again: every container may end, be
- * parked and be read, every actor's rollout may be wasted and another one recorded, and a round and the life
- * may close. */
+/* How many records one event can cause at most: each container may end, be parked and be read; each
+ * actor's rollout may be wasted and another one recorded; and a round and the life may close. The spool
+ * must have room for them before the loop serves an event. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
                ACTORD_METRICS_MAX + 2 * NODES_MAX;
@@ -49,11 +49,11 @@ static uint32_t records_at_once(const Invoker *invoker) {
 static int make_spool(Invoker *invoker) {
         int r;
 
-        r = spool_init(invoker->place.invoked->launch.life, &invoker->books.spool);
-        return r < 0 ? r : spool_reserve(&invoker->books.spool, records_at_once(invoker));
+        r = spool_init(invoker->place.invoked->launch.life, &invoker->reporter.spool);
+        return r < 0 ? r : spool_reserve(&invoker->reporter.spool, records_at_once(invoker));
 }
 
-/* A failure is reported on the job's stream, which may not exist yet, and by *why to the daemon. */
+/* Reports a failure on the job's stream, which may not exist yet, and to the daemon (*why). */
 static int start(Invoker *invoker, Failed *why) {
         int r;
 
@@ -75,9 +75,9 @@ static int start(Invoker *invoker, Failed *why) {
         if (r < 0)
                 return invoker_complain(r, invoker_step_sentence(why->step));
 
-        meter_watch(&invoker->books.control, 0, -EBADF);
+        meter_watch(&invoker->reporter.control, 0, -EBADF);
         invoker->place.proc_fd = setup_proc();
-        ourselves_watch(&invoker->books.ourselves, invoker->place.proc_fd);
+        ourselves_watch(&invoker->reporter.ourselves, invoker->place.proc_fd);
         why->step = INVOKER_STEP_RECORDS;
         r = make_spool(invoker);
         if (r < 0)
@@ -87,14 +87,14 @@ static int start(Invoker *invoker, Failed *why) {
         return r < 0 ? invoker_complain(r, invoker_step_sentence(why->step)) : 0;
 }
 
-/* Marks all descriptors as closed, and gives each part the others that it needs. */
+/* Marks all descriptors as closed, and gives each part pointers to the parts that it needs. */
 static void make_empty(Invoker *invoker) {
         invoker->place = (Placement) PLACEMENT_EMPTY;
         invoker->progress.taken = invoker->progress.ending.actor = ACTOR_NONE;
         invoker->loop = (Loop) LOOP_EMPTY;
         invoker->link = (Link) LINK_EMPTY;
         invoker->signal_fd = -EBADF;
-        invoker->books = (Books){
+        invoker->reporter = (Reporter){
                 .spool = SPOOL_EMPTY,
                 .control = METER_EMPTY,
                 .ourselves = OURSELVES_EMPTY,
@@ -105,7 +105,7 @@ static void make_empty(Invoker *invoker) {
                 .place = &invoker->place,
                 .progress = &invoker->progress,
                 .loop = &invoker->loop,
-                .books = &invoker->books,
+                .reporter = &invoker->reporter,
                 .nodes = &invoker->nodes,
         };
         invoker->nodes.place = &invoker->place;
@@ -114,7 +114,7 @@ static void make_empty(Invoker *invoker) {
         invoker->learners.place = &invoker->place;
         invoker->learners.progress = &invoker->progress;
         invoker->learners.loop = &invoker->loop;
-        invoker->learners.books = &invoker->books;
+        invoker->learners.reporter = &invoker->reporter;
         for (uint32_t k = 0; k < LEARNERS_MAX; k++)
                 invoker->learners.workers[k] = (Worker) WORKER_EMPTY;
 }
@@ -130,7 +130,7 @@ int invoker_new(Invoker **ret) {
                 return invoker_complain(-ENOMEM, "out of memory");
         }
         make_empty(invoker);
-        invoker->books.started_nsec = invoker->alone_nsec = clock_boottime();
+        invoker->reporter.started_nsec = invoker->alone_nsec = clock_boottime();
         invoker->suspended_nsec = clock_suspended();
 
         r = start(invoker, &why);
@@ -143,18 +143,18 @@ int invoker_new(Invoker **ret) {
         return 0;
 }
 
-/* The answer is looked for first, since a process may have died after it. Returns whether there was one. */
+/* Looks for the answer first, since the process may have died after it. Returns whether there was one. */
 static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
         bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
         Ended how;
 
         if (answered) {
-                storm_over(&invoker->books);
+                storm_over(&invoker->reporter);
                 conduct_container_answered(invoker, c, &answer);
         }
         if (ended)
-                slept_end(&c->worker.slept, &invoker->books.ourselves);
+                slept_end(&c->worker.slept, &invoker->reporter.ourselves);
         if (ended && c->worker.pid > 0 && worker_reap(&c->worker, 0, &how) >= 0)
                 conduct_container_ended(invoker, c, &how);
         return answered;
@@ -167,17 +167,17 @@ static bool learner_event(Invoker *invoker, uint32_t k, bool ended) {
         Ended how;
 
         if (answered) {
-                storm_over(&invoker->books);
+                storm_over(&invoker->reporter);
                 if (learner_answered(&invoker->learners, k, &answer))
                         conduct_learner_answered(invoker, &invoker->learners.answer);
         }
         if (ended && learner->pid > 0 && worker_reap(learner, 0, &how) >= 0) {
-                invoker->books.spare_nsec += how.cpu_nsec;
+                invoker->reporter.spare_nsec += how.cpu_nsec;
                 if (how.fault == FAULT_TIMEOUT && learner->order.kind == ORDER_ROLLOUT &&
                                 fused_learning_nsec(&invoker->learners) == 0)
                         how.fault = FAULT_ACTING;
                 if (!invoker->learners.lost)
-                        report_fault(&invoker->books, ACTOR_LEARNER, 0, how.fault, how.detail);
+                        report_fault(&invoker->reporter, ACTOR_LEARNER, 0, how.fault, how.detail);
                 finish_learner_lost(invoker, how.fault, how.detail);
                 learner_forsake(&invoker->learners);
                 finish_begin(invoker, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
@@ -201,7 +201,7 @@ static void bell_event(Invoker *invoker, uint32_t index) {
 
         if (c ? container_event(invoker, c, false) : learner_event(invoker, ACTOR_LEARNER - index, false))
                 return;
-        storm_ring(&invoker->loop, &invoker->books,
+        storm_ring(&invoker->loop, &invoker->reporter,
                         c ? &c->worker : &invoker->learners.workers[ACTOR_LEARNER - index], c);
 }
 
@@ -209,13 +209,13 @@ static void lost_daemon(Invoker *invoker) {
         invoker->alone_nsec = clock_boottime();
         if (invoker->place.invoked->launch.exit_with_daemon && invoker->progress.phase != PHASE_ENDED)
                 finish_kill(invoker);
-        /* Records that it has not read stay in the spool for another daemon. */
+        /* Records that the daemon has not read stay in the spool for the next daemon. */
         if (invoker->place.invoked->launch.exit_with_daemon)
                 invoker->stop = true;
 }
 
 static void link_event(Invoker *invoker) {
-        if (link_receive(&invoker->link, &invoker->books.spool) < 0)
+        if (link_receive(&invoker->link, &invoker->reporter.spool) < 0)
                 lost_daemon(invoker);
 }
 
@@ -227,11 +227,11 @@ static void listen_event(Invoker *invoker) {
                 .life = invoker->place.invoked->launch.life,
                 .round = invoker->progress.number,
                 .through_round = invoker->link.plan.through_round,
-                .written = invoker->books.spool.written,
+                .written = invoker->reporter.spool.written,
                 .decision = invoker->progress.decision,
         };
 
-        if (link_accept(&invoker->link, &hello, &invoker->books.spool) >= 0)
+        if (link_accept(&invoker->link, &hello, &invoker->reporter.spool) >= 0)
                 (void) loop_watch(&invoker->loop, invoker->link.fd, EVENT_LINK);
 }
 
@@ -242,9 +242,9 @@ static void check_container(Invoker *invoker, Container *c, uint64_t now) {
                 loop_want_timer(&invoker->loop, c->worker.deadline_nsec);
                 return;
         }
-        /* An answer counts even if we hear it late. */
+        /* An answer counts even if the invoker hears of it late. */
         if (!container_event(invoker, c, false))
-                storm_looked(&invoker->loop, &invoker->books, &c->worker, c);
+                storm_looked(&invoker->loop, &invoker->reporter, &c->worker, c);
         if (!c->worker.busy)
                 return;
         if (now < c->worker.deadline_nsec) {
@@ -264,7 +264,7 @@ static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
                 learner_look(&invoker->learners, now);
         if (learner->busy && (now >= learner->deadline_nsec || learner->muted) &&
                         !learner_event(invoker, k, false))
-                storm_looked(&invoker->loop, &invoker->books, learner, NULL);
+                storm_looked(&invoker->loop, &invoker->reporter, learner, NULL);
         if (!learner->busy)
                 return;
         if (now < learner->deadline_nsec) {
@@ -307,12 +307,12 @@ static void check_end(Invoker *invoker, uint64_t now) {
         uint64_t until;
 
         if (invoker->progress.phase == PHASE_ENDED) {
-                /* A connected daemon acknowledges what it has; it may be waiting for disk space. We see
-                 * its end. */
+                /* A connected daemon may take long to acknowledge, since it may be waiting for disk
+                 * space. If it ends, its connection ends. */
                 until = invoker->link.fd < 0 && invoker->place.invoked->launch.exit_with_daemon
                                         ? invoker->progress.ending.nsec + END_MISSED_NSEC
                                         : UINT64_MAX;
-                if (invoker->books.spool.acknowledged == invoker->books.spool.written || now >= until)
+                if (invoker->reporter.spool.acknowledged == invoker->reporter.spool.written || now >= until)
                         invoker->stop = true;
                 else
                         loop_want_timer(&invoker->loop, until);
@@ -320,10 +320,11 @@ static void check_end(Invoker *invoker, uint64_t now) {
         }
 
         if (invoker->place.invoked->launch.exit_with_daemon && !invoker->link.was_connected) {
-                if (now >= invoker->books.started_nsec + FIRST_CONNECTION_NSEC)
+                if (now >= invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC)
                         finish_kill(invoker);
                 else
-                        loop_want_timer(&invoker->loop, invoker->books.started_nsec + FIRST_CONNECTION_NSEC);
+                        loop_want_timer(&invoker->loop,
+                                        invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC);
         }
 
         if (!invoker->link.has_plan || plan->end == PLAN_END_NOT || plan->stop_deadline_nsec == 0 ||
@@ -337,8 +338,8 @@ static void check_end(Invoker *invoker, uint64_t now) {
                 finish_begin(invoker, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
-/* A deadline counts only time that a worker could use. If we were stopped or the host slept, all deadlines
- * begin again. */
+/* A deadline counts only time in which a worker could work. If the invoker was stopped or the host slept,
+ * all deadlines begin again. */
 static void forgive_absence(Invoker *invoker, uint64_t due_nsec, uint64_t now) {
         uint64_t suspended_nsec = clock_suspended();
         bool slept = suspended_nsec - invoker->suspended_nsec >= ABSENT_NSEC;
@@ -368,7 +369,7 @@ static void dispatch(Invoker *invoker, const Event *event) {
         NodeNews news;
 
         if (event->kind != EVENT_BELL && event->kind != EVENT_TIMER)
-                storm_over(&invoker->books);
+                storm_over(&invoker->reporter);
         switch ((EventKind) event->kind) {
         case EVENT_BELL: bell_event(invoker, event->index); break;
         case EVENT_PROCESS: process_event(invoker, event->index); break;
@@ -387,7 +388,7 @@ static void dispatch(Invoker *invoker, const Event *event) {
         }
 }
 
-/* The kind of work for which the invoker is about to sleep. */
+/* The kind of work that the invoker waits for while it sleeps (Profile=yes). */
 static ProfileSleep sleeps_for(const Invoker *invoker) {
         if (learners_busy(&invoker->learners))
                 return profile_sleep_of(invoker->learners.workers[0].order.kind);
@@ -411,7 +412,7 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
-/* The daemon decides nothing while a lease has rounds left. */
+/* The daemon decides nothing while rounds of a lease are left, so it need not be woken. */
 static bool has_leased(const Invoker *invoker) {
         const Plan *plan = &invoker->link.plan;
 
@@ -420,10 +421,10 @@ static bool has_leased(const Invoker *invoker) {
                plan->through_round > saturating_add(invoker->progress.number, 1);
 }
 
-/* Each word to the daemon wakes it, and it commits what it is told of. Rounds may last 100 us, so within a
- * lease it is told of several at once. */
+/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so within a lease one
+ * message tells of several rounds. */
 static void tell(Invoker *invoker) {
-        const Spool *spool = &invoker->books.spool;
+        const Spool *spool = &invoker->reporter.spool;
         uint64_t due_nsec = invoker->link.told_nsec + TELL_NSEC;
 
         if (!has_leased(invoker) || spool->written - invoker->link.told > SPOOL_RECORDS / 4 ||
@@ -444,7 +445,7 @@ static void wait_for_room(Invoker *invoker) {
         uint64_t msec = until > begun_nsec ? (until - begun_nsec) / 1000000u + 1 : 0;
         int r;
 
-        link_tell(&invoker->link, &invoker->books.spool);
+        link_tell(&invoker->link, &invoker->reporter.spool);
         profile_fall_asleep(&invoker->profile);
         r = poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec);
         profile_wake(&invoker->profile, SLEEP_OTHER);
@@ -456,7 +457,7 @@ static void wait_for_room(Invoker *invoker) {
                 listen_event(invoker);
         else if (fds[2].revents)
                 link_event(invoker);
-        invoker->books.ourselves.waited_nsec += clock_boottime() - begun_nsec;
+        invoker->reporter.ourselves.waited_nsec += clock_boottime() - begun_nsec;
         check_alone(invoker);
 }
 
@@ -467,9 +468,9 @@ int invoker_run(Invoker *invoker) {
         prepare_begin(invoker);
         invoker->profile.on = training(invoker) && invoker->place.settings->profile;
         if (invoker->place.invoked->launch.exit_with_daemon)
-                loop_want_timer(&invoker->loop, invoker->books.started_nsec + FIRST_CONNECTION_NSEC);
+                loop_want_timer(&invoker->loop, invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC);
         while (!invoker->stop) {
-                if (spool_is_behind(&invoker->books.spool)) {
+                if (spool_is_behind(&invoker->reporter.spool)) {
                         wait_for_room(invoker);
                         continue;
                 }
@@ -482,7 +483,7 @@ int invoker_run(Invoker *invoker) {
                 check_end(invoker, clock_boottime());
                 conduct_advance(invoker);
                 tell(invoker);
-                if (invoker->stop || spool_is_behind(&invoker->books.spool))
+                if (invoker->stop || spool_is_behind(&invoker->reporter.spool))
                         continue;
                 r = sleep_until_event(invoker);
                 if (r < 0)
@@ -514,9 +515,9 @@ Invoker *invoker_free(Invoker *invoker) {
 
         nodes_done(&invoker->nodes);
         link_done(&invoker->link);
-        spool_done(&invoker->books.spool);
-        meter_done(&invoker->books.control);
-        ourselves_done(&invoker->books.ourselves);
+        spool_done(&invoker->reporter.spool);
+        meter_done(&invoker->reporter.control);
+        ourselves_done(&invoker->reporter.ourselves);
         (void) close_fd(invoker->place.asks_fd);
         (void) close_fd(invoker->place.stop_fd);
         (void) close_fd(invoker->place.reduce_fd);

@@ -5,7 +5,7 @@
  *   main.c invoker.c   the loop: which event came, and from which worker
  *   setup.c probe.c prepare.c   from the spawner's descriptors to a learner that starts
  *   conduct.c          what follows from an event: orders, retries, rounds
- *   evaluate.c         evaluations, by the rules of evaluation.c
+ *   evaluate.c         evaluations, by the rules of evaluation-rules.c
  *   finish.c           whether the job ends, and how
  *   trial.c            instead of all these: an environment is tried, and there is no job
  *
@@ -33,20 +33,23 @@
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
-/* Run mode: how long an ended job waits for a daemon to fetch its records, and a new one for the first
- * connection. */
+/* Run mode: how long an ended job waits for a daemon to fetch its records, and how long a new job waits
+ * for the first connection. */
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
-#define START_NSEC            (100ull * 1000 * 1000) /* of starting processes, between two events */
-#define TELL_NSEC             (20ull * 1000 * 1000)  /* within a lease, between two words to the daemon */
-#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)   /* of the last one: there may be space again */
+/* the longest time spent on starting processes between two events */
+#define START_NSEC (100ull * 1000 * 1000)
+/* the shortest time between two messages to the daemon within a lease */
+#define TELL_NSEC (20ull * 1000 * 1000)
+/* before a failed last checkpoint is tried again: there may be space then */
+#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)
 
 typedef struct Invoker {
         Placement place;
         Progress progress;
         Loop loop;
         Link link;
-        Books books;
+        Reporter reporter;
         Pool pool;
         Nodes nodes;
         Learners learners;

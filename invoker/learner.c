@@ -32,9 +32,10 @@
 
 enum { TASKS_SPARE = 8 };
 
-/* A descriptor may lie at a number that another one is to have. Targets ascend, so that one above its own
- * target is placed before any is put on its number; the others are moved away first. Most need no move:
- * thousands of actors would need twice as many descriptors. */
+/* Moves descriptors to the numbers that the learner's program expects. A descriptor may lie at a number
+ * that another one must get. Targets ascend, so a descriptor above its own target is placed before any is
+ * put on its number; the others are moved out of the way first. Most need no move, and thousands of
+ * actors leave no room for a copy of each descriptor. */
 static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
                 assert(k == 0 || targets[k] > targets[k - 1]);
@@ -182,7 +183,7 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
         return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
-/* An update of more rollouts takes longer. */
+/* An update of more rollouts takes longer, so the time counts for each rollout. */
 static void see_duration(Learners *learners, const Worker *learner) {
         uint64_t learning_nsec = fused_learning_nsec(learners);
         uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;
@@ -321,7 +322,7 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 overlap_name_policy(learners->progress, learners->place, actor, &order);
         }
         if (kind == ORDER_LEARN) {
-                order.hashes = learners->place->n_learners > 1; /* they are compared */
+                order.hashes = learners->place->n_learners > 1; /* the learners' digests are compared */
                 order.ordinal = learners->progress->round->number - 1;
                 order.n_actors = learners->progress->round->n_rollouts;
                 order.policy_bank = next_bank(learners);
@@ -401,6 +402,6 @@ void learner_end(Learners *learners) {
                 Worker *learner = &learners->workers[k];
 
                 if (learner->pid > 0 && worker_reap(learner, REAP_MSEC, &ended) >= 0)
-                        learners->books->spare_nsec += ended.cpu_nsec;
+                        learners->reporter->spare_nsec += ended.cpu_nsec;
         }
 }

@@ -31,7 +31,7 @@ struct Learners {
         Placement *place;
         Progress *progress;
         Loop *loop;
-        Books *books;
+        Reporter *reporter;
 };
 
 /* learner.c */

@@ -52,7 +52,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         if (fd < 0)
                 return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
 
-        /* If this peer has gone already, the connection before stays. */
+        /* If this peer has gone already, the connection from before stays. */
         r = message_send(fd, hello, sizeof(*hello), &spool->fd, 1);
         if (r < 0)
                 return r;
@@ -87,7 +87,7 @@ int link_receive(Link *link, Spool *spool) {
                         return n > 0 ? -EBADMSG : -ECONNRESET;
                 }
 
-                /* The next plan does not take back a wish for a checkpoint. */
+                /* A later plan does not cancel a requested checkpoint. */
                 plan.checkpoint |= link->has_plan && link->plan.checkpoint;
                 link->asked = link->asked || plan.ask;
                 link->plan = plan;

@@ -14,7 +14,7 @@ typedef struct Meter {
         bool has_clock;
         int status_fd, refs_fd; /* of /proc/PID: peak memory, and its reset */
         uint64_t read_nsec;     /* the last reading */
-        uint64_t peak_nsec;     /* when the peak was last looked at */
+        uint64_t peak_nsec;     /* when the peak was last read */
 } Meter;
 
 #define METER_EMPTY \

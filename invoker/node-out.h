@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node's frames on their way out. The stream may be full at any time, and the node must go on hearing: so
- * frames wait in a queue, and rows are sent from the segments in which they lie. They stay as they are until
- * the head has them, since it gives no order for a container before. */
+/* A node's frames on their way out. The stream may be full at any time, and the node must still receive,
+ * so frames wait in a queue. Rows of a rollout are sent from the segment in which they lie. They stay
+ * unchanged until the head has them, since it gives the container no order before. */
 #pragma once
 
 #include <stdbool.h>

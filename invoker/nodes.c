@@ -18,8 +18,8 @@
 
 #define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* after a node was lost, before another is asked for */
 #define KEEP_NSEC       (60ull * 1000000000u) /* of an idle node, where KeepAliveSec= says nothing */
-#define END_NSEC        (10ull * 1000000000u) /* for the last costs */
-#define LEAVE_NSEC      (60ull * 1000000000u) /* the same, while the job goes on */
+#define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the last costs */
+#define LEAVE_NSEC      (60ull * 1000000000u) /* the same, for a node that ends while the job goes on */
 
 int nodes_init(Nodes *nodes) {
         for (uint32_t i = 0; i < NODES_MAX; i++)
@@ -223,7 +223,7 @@ static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stre
         return 1;
 }
 
-/* Numbers grow, and each is used once: what is said of one that is over is not heard. */
+/* Numbers grow, and each is used once, so a message about a node that is over is ignored. */
 static Node *place_for(Nodes *nodes, uint32_t number) {
         Node *node = find(nodes, number);
 

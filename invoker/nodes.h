@@ -50,8 +50,9 @@ typedef struct Nodes {
         Node nodes[NODES_MAX];
         uint32_t n_wanted, n_lost, newest; /* newest: number */
         uint32_t node_cpus;                /* of the node that came last; 0: none did */
-        uint64_t retry_nsec;               /* no further one is asked for before, since some were lost */
-        bool refused;                      /* no node will come */
+        /* no further node is asked for before this time, since some were lost */
+        uint64_t retry_nsec;
+        bool refused; /* no node will come */
         bool ending;
         uint64_t end_nsec; /* when an ending job waits for them no longer */
 } Nodes;

@@ -126,7 +126,8 @@ void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here) 
         }
 }
 
-/* Where the process runs. A node that cannot take it is about to be lost, so it runs here. */
+/* Chooses where the container's process runs. A node that cannot take it is about to be lost, so it runs
+ * on this host. */
 static void choose_node(Pool *pool, Container *c) {
         uint32_t used[NODES_MAX], here;
 
@@ -145,7 +146,7 @@ static void choose_node(Pool *pool, Container *c) {
                 c->worker.node = pool->nodes->nodes[c->node_index].number;
 }
 
-/* A container of this host that has no CPU for itself, and would have one on a node. */
+/* Whether a container of this host has no CPU for itself here, and would have one on a node. */
 static bool would_move(const Pool *pool, const Container *c) {
         uint32_t used[NODES_MAX], here, best;
 
@@ -203,10 +204,10 @@ int pool_fork(Pool *pool, Container *c) {
 void pool_order(Pool *pool, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(pool->loop, &c->worker, c->index);
-        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for it,
-         * and not by its own will; a relay waits for its node. */
+        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for
+         * the learner and did not choose to sleep; a relay waits for its node. */
         if (pool->place->settings->clock != CLOCK_MODEL && !order->remote && c->worker.node == 0)
-                slept_begin(&c->worker.slept, &pool->books->ourselves);
+                slept_begin(&c->worker.slept, &pool->reporter->ourselves);
         else
                 slept_forget(&c->worker.slept);
         worker_order(&c->worker, order, timeout_nsec(pool->place));
@@ -250,17 +251,17 @@ void pool_park(Container *c, uint64_t emulated_nsec) {
 
 void pool_thaw(Pool *pool, Container *c) {
         leaf_freeze(&c->worker.leaf, false);
-        report_pool(pool->books, c, pool_take(c));
+        report_pool(pool->reporter, c, pool_take(c));
         c->state = CONTAINER_READY;
 }
 
 void pool_report_idle(Pool *pool) {
         for (uint32_t k = 0; k < containers_all(pool->place); k++)
                 if (pool->containers[k].state == CONTAINER_PARKED)
-                        report_pool(pool->books, &pool->containers[k], pool_take(&pool->containers[k]));
+                        report_pool(pool->reporter, &pool->containers[k], pool_take(&pool->containers[k]));
 }
 
-/* Containers with an actor whose rollout is not taken yet are needed, too. */
+/* Containers with an actor whose rollout is not taken yet stay, too. */
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
@@ -287,7 +288,7 @@ void pool_arrange(Pool *pool, uint32_t n_needed) {
                         continue;
                 }
                 if (c->state == CONTAINER_PARKED)
-                        report_pool(pool->books, c, pool_take(c));
+                        report_pool(pool->reporter, c, pool_take(c));
                 pool_end(c, FAULT_NONE, 0);
         }
 }
@@ -307,7 +308,7 @@ void pool_end_all(Pool *pool) {
                 Container *c = &pool->containers[k];
 
                 if (c->state == CONTAINER_PARKED)
-                        report_pool(pool->books, c, pool_take(c));
+                        report_pool(pool->reporter, c, pool_take(c));
                 pool_end(c, FAULT_NONE, 0);
         }
 
@@ -315,14 +316,14 @@ void pool_end_all(Pool *pool) {
                 Container *c = &pool->containers[k];
                 Ended ended;
 
-                slept_end(&c->worker.slept, &pool->books->ourselves);
+                slept_end(&c->worker.slept, &pool->reporter->ourselves);
                 if (c->state != CONTAINER_ENDING || worker_reap(&c->worker, REAP_MSEC, &ended) < 0)
                         continue;
                 c->state = CONTAINER_ABSENT;
                 c->spare_nsec += ended.cpu_nsec;
                 /* An episode that is cut short is waste, like a rollout. */
                 if (c->doing == ORDER_EVALUATE && pool->progress->phase == PHASE_ENDING)
-                        report_evaluation(pool->books, c, NULL, pool_take(c), FAULT_NONE, 0);
+                        report_evaluation(pool->reporter, c, NULL, pool_take(c), FAULT_NONE, 0);
                 c->doing = ORDER_NONE;
                 pool_read(pool, c);
         }

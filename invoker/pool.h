@@ -33,7 +33,7 @@ typedef struct Container {
         uint32_t doing;
         Attempts starts;
         uint32_t unread; /* the actor whose last invocation was not metered yet; ACTOR_NONE */
-        uint32_t fault;  /* why we killed it; FAULT_NONE: for no fault, or we did not */
+        uint32_t fault;  /* for which we killed it; FAULT_NONE: we did not, or for none */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU that no record has yet */
         uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
@@ -48,7 +48,7 @@ typedef struct Pool {
         Placement *place;
         const Progress *progress;
         Loop *loop;
-        Books *books;
+        Reporter *reporter;
         Nodes *nodes;
 } Pool;
 
@@ -69,7 +69,8 @@ void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 /* How many containers each node has. */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
 void pool_came_home(Container *c, const Answer *answer); /* takes over what an actor used on its node */
-/* The fault that an answer claims: a relay's is its node's word. */
+/* The fault that an answer claims. An actor can claim few; a relay may bring any, as the invoker of its
+ * node saw it. */
 uint32_t pool_claim(const Container *c, const Answer *answer);
 
 /* Its number in records: containers that train count from 0, those that evaluate from the number of

@@ -122,7 +122,8 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
                 const ElfW(Phdr) *part = &object->dlpi_phdr[k];
                 uintptr_t first = object->dlpi_addr + part->p_vaddr, last = first + part->p_memsz;
 
-                /* Only pages with the file's content come back; written ones would be lost. */
+                /* Has the kernel drop pages of a mapped file. Only for pages that equal the file: others
+                 * would be lost. */
                 if (part->p_type != PT_LOAD || part->p_flags & PF_W)
                         continue;
                 first = (first + PAGE_BYTES - 1) & ~(uintptr_t) (PAGE_BYTES - 1);
@@ -207,7 +208,7 @@ static void prepare_training(Invoker *invoker, const ActordEnvSpec *spec, bool a
                 fail(invoker, fault, detail, asked);
                 return;
         }
-        report_metrics(&invoker->books);
+        report_metrics(&invoker->reporter);
         r = start_learner(invoker, verifies);
         forget_the_start();
         if (r < 0) {
@@ -229,7 +230,7 @@ void prepare_begin(Invoker *invoker) {
                 fail(invoker, fault, detail, false);
                 return;
         }
-        report_started(&invoker->books);
+        report_started(&invoker->reporter);
         if (fork_runs_foreign_code(&invoker->place) || invoker->place.dataset) {
                 invoker->progress.phase = PHASE_PROBING;
                 r = pool_fork(&invoker->pool, &invoker->pool.containers[0]);
@@ -256,7 +257,7 @@ static int end_probe(Container *c, Ended *ret) {
 }
 
 static void probe_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
-        report_worker(&invoker->books, &c->worker, c->index, pool_take(c), fault, detail);
+        report_worker(&invoker->reporter, &c->worker, c->index, pool_take(c), fault, detail);
         fail(invoker, fault, detail, true);
 }
 
@@ -269,7 +270,7 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
         else if (answer->fault != FAULT_NONE)
                 probe_failed(invoker, c, answer_claim(answer), answer->detail);
         else
-                /* Its use is in the record of the actor that starts next. */
+                /* What it used is in the record of the actor that starts next. */
                 prepare_training(invoker, &spec, true);
 }
 
@@ -279,7 +280,7 @@ void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
         c->doing = ORDER_NONE;
         /* As in a round: the environment is not to blame. */
         if (from_outside && attempts_fail(&c->starts, 0, ended->fault, ended->detail)) {
-                report_fault(&invoker->books, c->index, c->starts.n, ended->fault, ended->detail);
+                report_fault(&invoker->reporter, c->index, c->starts.n, ended->fault, ended->detail);
                 if (pool_fork(&invoker->pool, c) >= 0)
                         return;
         }
@@ -291,6 +292,6 @@ void prepare_stop(Invoker *invoker) {
         Ended ended;
 
         if (end_probe(c, &ended) >= 0)
-                report_worker(&invoker->books, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
+                report_worker(&invoker->reporter, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
         finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums, and how they are divided. */
+/* Where the time of rounds goes: sums, and how time is divided among the parts. */
 #include "invoker/profile.h"
 
 #include <assert.h>

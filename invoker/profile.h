@@ -14,7 +14,7 @@ typedef enum ProfileSleep {
         SLEEP_ROLLOUT, /* for actors, or a learner that acts for them */
         SLEEP_TAKE,
         SLEEP_LEARN,
-        _SLEEP_ORDERS,               /* those above are for orders, which are answered */
+        _SLEEP_ORDERS,               /* sleeps above this one wait for orders, which are answered */
         SLEEP_OTHER = _SLEEP_ORDERS, /* for the daemon, a new container, a checkpoint, an evaluation */
         _SLEEP_MAX,
 } ProfileSleep;

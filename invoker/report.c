@@ -13,54 +13,55 @@
 #include "lib/saturate.h"
 #include "lib/statistics.h"
 
-static void report_append(Books *books, Record *record) {
+static void report_append(Reporter *reporter, Record *record) {
         int r;
 
         if (record->round == 0)
-                record->round = books->progress->number;
-        r = spool_append(&books->spool, record);
-        assert(r >= 0); /* no event writes more records than spool_reserve() has room for */
+                record->round = reporter->progress->number;
+        r = spool_append(&reporter->spool, record);
+        assert(r >= 0); /* spool_reserve() made room for the records of any event */
         (void) r;
 }
 
-/* While an actor slept it held its memory. Sleep is not stretched by its share of a CPU, so it is added. */
-static uint64_t invocation_nsec(
-                const Books *books, uint64_t cpu_nsec, uint64_t slept_nsec, uint64_t n_steps, bool cold) {
-        return saturating_add(
-                        clock_invocation_nsec(books->place->settings, cpu_nsec, n_steps, cold), slept_nsec);
+/* The emulated time of an invocation. While an actor slept it held its memory, so its sleep is added. A
+ * smaller share of a CPU does not stretch sleep. */
+static uint64_t invocation_nsec(const Reporter *reporter, uint64_t cpu_nsec, uint64_t slept_nsec,
+                uint64_t n_steps, bool cold) {
+        return saturating_add(clock_invocation_nsec(reporter->place->settings, cpu_nsec, n_steps, cold),
+                        slept_nsec);
 }
 
-void report_started(Books *books) {
+void report_started(Reporter *reporter) {
         Record record = {
                 .kind = RECORD_STARTED,
                 .actor = ACTOR_NONE,
-                .level = books->place->level,
-                .limits_missing = books->place->missing,
+                .level = reporter->place->level,
+                .limits_missing = reporter->place->missing,
                 .metered = {
-                        .start_nsec = books->started_nsec,
+                        .start_nsec = reporter->started_nsec,
                         .end_nsec = clock_boottime(),
-                        .cpu_nsec = storm_take_control(books) + books->spare_nsec,
+                        .cpu_nsec = storm_take_control(reporter) + reporter->spare_nsec,
                 },
         };
 
-        books->spare_nsec = 0;
-        report_append(books, &record);
+        reporter->spare_nsec = 0;
+        report_append(reporter, &record);
 }
 
-void report_metrics(Books *books) {
-        const ActordEnvSpec *spec = &books->place->page->spec;
+void report_metrics(Reporter *reporter) {
+        const ActordEnvSpec *spec = &reporter->place->page->spec;
 
         for (uint32_t i = 0; i < spec->n_metrics; i++) {
                 Record record = { .kind = RECORD_METRIC, .actor = ACTOR_NONE, .ordinal = i };
 
                 memcpy(record.sha256, spec->metrics[i], sizeof(spec->metrics[i]));
-                report_append(books, &record);
+                report_append(reporter, &record);
         }
 }
 
-void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
+void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail) {
-        const JobSettings *settings = books->place->settings;
+        const JobSettings *settings = reporter->place->settings;
         bool learner = index == ACTOR_LEARNER;
         uint64_t reserved_bytes = learner ? settings->learner_memory_max_bytes : settings->memory_max_bytes;
         Record record = {
@@ -81,14 +82,14 @@ void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_ns
                 },
         };
 
-        report_append(books, &record);
+        report_append(reporter, &record);
 }
 
-void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail, bool wasted) {
-        Seat *seat = &books->progress->round->seats[actor];
+void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t detail, bool wasted) {
+        Seat *seat = &reporter->progress->round->seats[actor];
         Record record = {
                 .kind = RECORD_ROLLOUT,
-                .round = books->progress->round->number,
+                .round = reporter->progress->round->number,
                 .actor = actor,
                 .ordinal = seat->ordinal,
                 .attempt = seat->attempts.n,
@@ -99,31 +100,31 @@ void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail
                 .node = seat->node,
         };
 
-        seat->metered.n_steps =
-                        (uint64_t) books->place->page->segment.envs * books->place->page->segment.steps;
-        seat->metered.memory_reserved_bytes = books->place->settings->memory_max_bytes;
-        seat->metered.emulated_nsec = invocation_nsec(
-                        books, seat->metered.cpu_nsec, seat->slept_nsec, seat->metered.n_steps, seat->cold);
+        seat->metered.n_steps = (uint64_t) reporter->place->page->segment.envs *
+                                reporter->place->page->segment.steps;
+        seat->metered.memory_reserved_bytes = reporter->place->settings->memory_max_bytes;
+        seat->metered.emulated_nsec = invocation_nsec(reporter, seat->metered.cpu_nsec, seat->slept_nsec,
+                        seat->metered.n_steps, seat->cold);
         record.metered = seat->metered;
-        report_append(books, &record);
+        report_append(reporter, &record);
 
         /* Clock=model counts first attempts only: a scheduler's input must not depend on accidents. */
-        if (wasted && books->place->settings->clock != CLOCK_MODEL)
+        if (wasted && reporter->place->settings->clock != CLOCK_MODEL)
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 
 /* For a container that evaluates, the round that it measures; for others the current round; 0: none yet. */
-static uint64_t round_of(const Books *books, uint32_t actor) {
-        if (actor >= books->place->n_actors && actor != ACTOR_NONE)
-                return books->progress->evaluation.round;
-        return books->progress->round ? books->progress->round->number : 0;
+static uint64_t round_of(const Reporter *reporter, uint32_t actor) {
+        if (actor >= reporter->place->n_actors && actor != ACTOR_NONE)
+                return reporter->progress->evaluation.round;
+        return reporter->progress->round ? reporter->progress->round->number : 0;
 }
 
-void report_fault(Books *books, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail) {
-        const Progress *progress = books->progress;
+void report_fault(Reporter *reporter, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail) {
+        const Progress *progress = reporter->progress;
         Record record = {
                 .kind = RECORD_FAULT,
-                .round = round_of(books, actor),
+                .round = round_of(reporter, actor),
                 .actor = actor,
                 .attempt = attempt,
                 .fault = fault,
@@ -132,37 +133,37 @@ void report_fault(Books *books, uint32_t actor, uint32_t attempt, uint32_t fault
         };
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        report_append(books, &record);
+        report_append(reporter, &record);
 }
 
-void report_pool(Books *books, Container *c, uint64_t cpu_nsec) {
+void report_pool(Reporter *reporter, Container *c, uint64_t cpu_nsec) {
         Record record = {
                 .kind = RECORD_POOL,
-                .actor = container_number(books->place, c),
+                .actor = container_number(reporter->place, c),
                 .node = c->worker.node,
                 .metered = {
                         .start_nsec = c->parked_nsec,
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&c->worker.meter),
-                        .memory_reserved_bytes = books->place->settings->memory_max_bytes,
-                        .emulated_nsec = books->progress->emulated_nsec - c->parked_emulated_nsec,
+                        .memory_reserved_bytes = reporter->place->settings->memory_max_bytes,
+                        .emulated_nsec = reporter->progress->emulated_nsec - c->parked_emulated_nsec,
                 },
         };
 
         c->parked_nsec = record.metered.end_nsec;
-        c->parked_emulated_nsec = books->progress->emulated_nsec;
-        report_append(books, &record);
+        c->parked_emulated_nsec = reporter->progress->emulated_nsec;
+        report_append(reporter, &record);
 }
 
-void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
-                int32_t detail) {
+void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, uint64_t cpu_nsec,
+                uint32_t fault, int32_t detail) {
         uint64_t n_steps = answer ? answer->n_steps : 0;
         Record record = {
                 .kind = RECORD_EVALUATION,
-                .round = books->progress->evaluation.round,
+                .round = reporter->progress->evaluation.round,
                 /* Containers that evaluate have numbers above the actors that train. */
-                .actor = container_plays_as(books->place, c),
+                .actor = container_plays_as(reporter->place, c),
                 .ordinal = c->episode,
                 .attempt = c->plays.n,
                 .cold = c->fresh,
@@ -175,129 +176,130 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&c->worker.meter),
-                        .memory_reserved_bytes = books->place->settings->memory_max_bytes,
+                        .memory_reserved_bytes = reporter->place->settings->memory_max_bytes,
                         .emulated_nsec = invocation_nsec(
-                                        books, cpu_nsec, c->worker.slept.nsec, n_steps, c->fresh),
+                                        reporter, cpu_nsec, c->worker.slept.nsec, n_steps, c->fresh),
                         .n_steps = n_steps,
                 },
-                .statistics = books->progress->evaluation.statistics,
+                .statistics = reporter->progress->evaluation.statistics,
         };
 
         record.statistics.evaluation_mean = answer ? answer->episode_return : NAN;
         for (uint32_t i = 0; i < ACTORD_METRICS_MAX; i++)
                 statistics_metrics(&record.statistics, true)[i] =
-                                answer && i < books->place->page->spec.n_metrics ? answer->metrics[i] : NAN;
-        report_append(books, &record);
+                                answer && i < reporter->place->page->spec.n_metrics ? answer->metrics[i]
+                                                                                    : NAN;
+        report_append(reporter, &record);
 }
 
 /* The update of one learner; several learners divide the rows among themselves. Returns its emulated
  * time. */
-static uint64_t report_update(Books *books, Learners *learners, uint32_t k) {
-        const SegmentLayout *l = &books->place->page->segment;
+static uint64_t report_update(Reporter *reporter, Learners *learners, uint32_t k) {
+        const SegmentLayout *l = &reporter->place->page->segment;
         Worker *learner = &learners->workers[k];
-        /* A process that also acts was read just now, for its actors. */
-        uint64_t used_nsec = place_fuses(books->place) ? 0 : meter_take(&learner->meter);
+        /* A process that also acts was read just before, when its use was divided among its actors. */
+        uint64_t used_nsec = place_fuses(reporter->place) ? 0 : meter_take(&learner->meter);
         uint64_t cpu_nsec = used_nsec + learners->acting_nsec;
         uint64_t slowest_nsec = learners->slowest_nsec[k];
         uint64_t *credit_nsec = &learners->credit_nsec[k];
         Record record = {
                 .kind = RECORD_UPDATE,
-                .round = books->progress->round->number,
+                .round = reporter->progress->round->number,
                 .actor = ACTOR_LEARNER,
-                .ordinal = books->progress->round->number - 1,
+                .ordinal = reporter->progress->round->number - 1,
                 .metered = {
-                        .start_nsec = books->progress->update_nsec,
+                        .start_nsec = reporter->progress->update_nsec,
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&learner->meter),
-                        .memory_reserved_bytes = books->place->settings->learner_memory_max_bytes,
+                        .memory_reserved_bytes = reporter->place->settings->learner_memory_max_bytes,
                 },
         };
 
         learners->acting_nsec = 0;
-        /* We believe the learner as far as it was seen to use CPU time: over all updates, since a single
-         * reading may lag by a tick. */
+        /* The learner's claim of its own time counts only up to the CPU time that the kernel saw: over
+         * all updates, since a single reading may lag by a tick. */
         *credit_nsec += cpu_nsec;
         if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
                 slowest_nsec = *credit_nsec;
         *credit_nsec -= slowest_nsec;
-        record.metered.emulated_nsec = clock_update_nsec(books->place->settings, slowest_nsec,
-                        (uint64_t) books->progress->round->n_rollouts * l->envs * l->steps /
-                                        books->place->n_learners);
-        report_append(books, &record);
+        record.metered.emulated_nsec = clock_update_nsec(reporter->place->settings, slowest_nsec,
+                        (uint64_t) reporter->progress->round->n_rollouts * l->envs * l->steps /
+                                        reporter->place->n_learners);
+        report_append(reporter, &record);
         return record.metered.emulated_nsec;
 }
 
-uint64_t report_learned(Books *books, Learners *learners) {
+uint64_t report_learned(Reporter *reporter, Learners *learners) {
         uint64_t update_nsec = 0;
 
-        for (uint32_t a = 0; a < books->place->n_actors; a++)
-                if (books->progress->round->seats[a].state == SEAT_TAKEN)
-                        report_rollout(books, a, FAULT_NONE, 0, false);
-        for (uint32_t k = books->place->n_learners; k-- > 0;) {
-                uint64_t nsec = report_update(books, learners, k);
+        for (uint32_t a = 0; a < reporter->place->n_actors; a++)
+                if (reporter->progress->round->seats[a].state == SEAT_TAKEN)
+                        report_rollout(reporter, a, FAULT_NONE, 0, false);
+        for (uint32_t k = reporter->place->n_learners; k-- > 0;) {
+                uint64_t nsec = report_update(reporter, learners, k);
 
                 update_nsec = nsec > update_nsec ? nsec : update_nsec;
         }
         return update_nsec;
 }
 
-void report_round(Books *books, uint32_t end) {
+void report_round(Reporter *reporter, uint32_t end) {
         Record record = {
                 .kind = RECORD_ROUND,
-                .round = books->progress->round->number,
-                .actor = books->progress->taken,
+                .round = reporter->progress->round->number,
+                .actor = reporter->progress->taken,
                 .end = end,
                 .decision = {
-                        .id = books->progress->decision.id,
-                        .n_actors = books->progress->decision.n_actors,
+                        .id = reporter->progress->decision.id,
+                        .n_actors = reporter->progress->decision.n_actors,
                         /* ACTOR_NONE + 1 is 0: all that act. */
-                        .taken = books->progress->taken + 1,
+                        .taken = reporter->progress->taken + 1,
                 },
-                .emulated_round_nsec = books->progress->emulated_round_nsec,
-                .statistics = books->progress->statistics,
+                .emulated_round_nsec = reporter->progress->emulated_round_nsec,
+                .statistics = reporter->progress->statistics,
         };
 
-        record.metered.start_nsec = books->progress->round_nsec;
+        record.metered.start_nsec = reporter->progress->round_nsec;
         record.metered.end_nsec = clock_boottime();
-        record.metered.cpu_nsec = storm_take_control(books);
-        report_append(books, &record);
+        record.metered.cpu_nsec = storm_take_control(reporter);
+        report_append(reporter, &record);
 }
 
-void report_evaluated(Books *books, const Statistics *statistics) {
+void report_evaluated(Reporter *reporter, const Statistics *statistics) {
         Record record = {
                 .kind = RECORD_EVALUATED,
-                .round = books->progress->evaluation.round,
+                .round = reporter->progress->evaluation.round,
                 .actor = ACTOR_NONE,
-                .ordinal = books->progress->evaluation.closed_seq,
-                .metered = { .start_nsec = books->progress->evaluation.started_nsec,
+                .ordinal = reporter->progress->evaluation.closed_seq,
+                .metered = { .start_nsec = reporter->progress->evaluation.started_nsec,
                                 .end_nsec = clock_boottime() },
                 .statistics = *statistics,
         };
 
-        report_append(books, &record);
+        report_append(reporter, &record);
 }
 
-void report_checkpoint(Books *books, Worker *learner, const Answer *answer) {
+void report_checkpoint(Reporter *reporter, Worker *learner, const Answer *answer) {
         Record record = {
                 .kind = RECORD_CHECKPOINT,
                 .actor = ACTOR_LEARNER,
                 .fault = FAULT_NONE,
-                .statistics = books->progress->statistics,
+                .statistics = reporter->progress->statistics,
                 .metered = {
                         .start_nsec = learner->ordered_nsec,
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = meter_take(&learner->meter),
                         .memory_peak_bytes = meter_peak(&learner->meter),
-                        .memory_reserved_bytes = books->place->settings->learner_memory_max_bytes,
+                        .memory_reserved_bytes = reporter->place->settings->learner_memory_max_bytes,
                 },
         };
 
         memcpy(record.sha256, answer->file_sha256, sizeof(record.sha256));
-        report_append(books, &record);
+        report_append(reporter, &record);
 }
 
-void report_node(Books *books, const NodeNews *news) {
+void report_node(Reporter *reporter, const NodeNews *news) {
         Record record = {
                 .kind = RECORD_NODE,
                 .actor = ACTOR_NONE,
@@ -314,41 +316,43 @@ void report_node(Books *books, const NodeNews *news) {
         }
         memcpy(record.sha256, news->words, sizeof(record.sha256));
         record.sha256[sizeof(record.sha256) - 1] = 0;
-        report_append(books, &record);
+        report_append(reporter, &record);
 }
 
-/* The last record: it has all use that is in no other record, so that the books balance. */
-void report_ended(Books *books, uint64_t spare_nsec) {
+/* The last record. It has all use that is in no other record, so that the records add up to what the
+ * cgroup has counted. */
+void report_ended(Reporter *reporter, uint64_t spare_nsec) {
         Meter scope;
         Record record = {
                 .kind = RECORD_ENDED,
-                .actor = books->progress->ending.actor,
-                .fault = books->progress->ending.fault,
-                .detail = books->progress->ending.detail,
-                .level = books->place->level,
-                .limits_missing = books->place->missing,
-                .end = books->progress->ending.end,
-                .decision = books->progress->decision,
-                .statistics = books->progress->statistics,
+                .actor = reporter->progress->ending.actor,
+                .fault = reporter->progress->ending.fault,
+                .detail = reporter->progress->ending.detail,
+                .level = reporter->place->level,
+                .limits_missing = reporter->place->missing,
+                .end = reporter->progress->ending.end,
+                .decision = reporter->progress->decision,
+                .statistics = reporter->progress->statistics,
         };
 
-        record.metered.cpu_nsec = books->spare_nsec + spare_nsec;
-        books->spare_nsec = 0;
+        record.metered.cpu_nsec = reporter->spare_nsec + spare_nsec;
+        reporter->spare_nsec = 0;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        /* Only the digest of a policy that lies in a file can be compared with anything. */
-        if (books->place->invoked->launch.purpose != LAUNCH_TRAIN ||
-                        (books->progress->checkpoints.exists &&
-                                        books->progress->checkpoints.round == books->progress->number))
-                memcpy(record.sha256, books->progress->policy_sha256, sizeof(record.sha256));
+        /* The digest of a policy is recorded only if a file holds that policy: otherwise there is nothing
+         * to compare it with. */
+        if (reporter->place->invoked->launch.purpose != LAUNCH_TRAIN ||
+                        (reporter->progress->checkpoints.exists &&
+                                        reporter->progress->checkpoints.round == reporter->progress->number))
+                memcpy(record.sha256, reporter->progress->policy_sha256, sizeof(record.sha256));
 
-        record.metered.cpu_nsec += storm_take_control(books);
-        if (books->place->cgroup.fd >= 0 &&
-                        meter_init(books->place->invoked->launch.scope_each > 0 ? INVOKER_FD_SLICE
-                                                                                : books->place->cgroup.fd,
-                                        &scope) >= 0) {
+        record.metered.cpu_nsec += storm_take_control(reporter);
+        if (reporter->place->cgroup.fd >= 0 && meter_init(reporter->place->invoked->launch.scope_each > 0
+                                                                               ? INVOKER_FD_SLICE
+                                                                               : reporter->place->cgroup.fd,
+                                                               &scope) >= 0) {
                 record.scope_cpu_nsec = meter_take(&scope);
                 meter_done(&scope);
         }
-        report_append(books, &record);
+        report_append(reporter, &record);
 }

@@ -19,44 +19,45 @@ typedef struct Learners Learners;
 #define FALSE_RINGS_MAX 8u /* within an order: an honest worker rings late once or twice */
 #define STORM_LOOK_NSEC (1000u * 1000u)
 
-typedef struct Books {
+typedef struct Reporter {
         Spool spool;
         uint64_t started_nsec; /* this life */
         uint64_t spare_nsec;   /* CPU of processes that ended, which no record has yet */
         Meter control;         /* the invoker's own use */
         Ourselves ourselves;
-        uint64_t storm_nsec;       /* of `control`: charged to actors, and not yet left out of a record */
-        uint64_t storm_since_nsec; /* our CPU clock at the last false ring; 0: another event came since */
+        uint64_t storm_nsec; /* of `control`: charged to actors, and not yet left out of a record */
+        /* our CPU time at the last false ring; 0: another event was served since */
+        uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;
-} Books;
+} Reporter;
 
 /* report.c: one record each. cpu_nsec: CPU time of the process that is in no record yet. */
-void report_started(Books *books);
-void report_metrics(Books *books); /* their names */
-void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
+void report_started(Reporter *reporter);
+void report_metrics(Reporter *reporter); /* their names */
+void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
-void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
-void report_fault(Books *books, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
+void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
+void report_fault(Reporter *reporter, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
 /* Its idle time until now; the next record counts from here. */
-void report_pool(Books *books, Container *c, uint64_t cpu_nsec);
-void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
-                int32_t detail);
+void report_pool(Reporter *reporter, Container *c, uint64_t cpu_nsec);
+void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, uint64_t cpu_nsec,
+                uint32_t fault, int32_t detail);
 /* Every invocation of the round. Returns the slowest update's emulated time. */
-uint64_t report_learned(Books *books, Learners *learners);
-void report_round(Books *books, uint32_t end);
+uint64_t report_learned(Reporter *reporter, Learners *learners);
+void report_round(Reporter *reporter, uint32_t end);
 /* statistics: of the round, with the result of its evaluation. */
-void report_evaluated(Books *books, const Statistics *statistics); /* after its round has closed */
-void report_checkpoint(Books *books, Worker *learner, const Answer *answer);
-void report_node(Books *books, const NodeNews *news); /* of a node of the cluster */
-void report_ended(Books *books, uint64_t spare_nsec);
+void report_evaluated(Reporter *reporter, const Statistics *statistics); /* after its round has closed */
+void report_checkpoint(Reporter *reporter, Worker *learner, const Answer *answer);
+void report_node(Reporter *reporter, const NodeNews *news); /* of a node of the cluster */
+void report_ended(Reporter *reporter, uint64_t spare_nsec);
 
 /* storm.c. c: the actor's container, which is charged; NULL: a learner. */
-/* Its bell rang without an answer. */
-void storm_ring(Loop *loop, Books *books, Worker *worker, Container *c);
-/* The timer looked at it, and there was no answer. */
-void storm_looked(Loop *loop, Books *books, const Worker *worker, Container *c);
-void storm_over(Books *books);                                 /* another event is served now */
+/* The worker's bell rang without an answer. */
+void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c);
+/* The timer looked at the worker, and there was no answer. */
+void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c);
+void storm_over(Reporter *reporter);                           /* another event is served now */
 void storm_listen(Loop *loop, Worker *worker, uint32_t index); /* before an order */
 /* The invoker's CPU time since the last call, less what actors were charged. */
-uint64_t storm_take_control(Books *books);
+uint64_t storm_take_control(Reporter *reporter);

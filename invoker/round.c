@@ -12,7 +12,7 @@ void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
         assert(n_seats > 0 && n_seats <= ACTORS_MAX);
         assert(n_containers > 0 && n_containers <= n_seats);
 
-        /* No memory is touched for places that the job does not have. */
+        /* Memory that the job's actors do not need is never touched. */
         memset(round, 0, offsetof(Round, queue));
         memset(round->queue, 0, n_seats * sizeof(round->queue[0]));
         memset(round->seats, 0, n_seats * sizeof(round->seats[0]));

@@ -50,8 +50,8 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* A distribution that serves does so for every purpose, since actors read it from the settings; one that
- * fuses does so only in a job that trains. */
+/* How the job's distribution conducts a round. A distribution that serves does so for every purpose,
+ * since actors read it from the settings; one that fuses does so only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 

@@ -64,7 +64,7 @@ static int read_clock(clockid_t clock, uint64_t *ret_nsec) {
         return 0;
 }
 
-/* CLOCK_MONOTONIC stands still while the host is suspended, when no actor sleeps by its own will. */
+/* CLOCK_MONOTONIC stands still while the host is suspended: that time is not the actor's sleep. */
 static int look(const Slept *s, const Ourselves *o, Look *ret) {
         uint64_t own_cpu_nsec = 0, own_delay_nsec = 0;
         int r;

@@ -27,7 +27,7 @@ int spool_init(uint64_t life, Spool *ret) {
         if (r < 0)
                 return r;
 
-        /* Actors do not inherit the mapping, and the daemon cannot make a writable one. */
+        /* The mapping does not pass to actors, and the daemon cannot make a writable one. */
         (void) madvise(map, SPOOL_BYTES, MADV_DONTFORK);
         r = memfd_seal_future_write(fd);
         if (r < 0) {
@@ -118,7 +118,7 @@ int spool_acknowledge(Spool *spool, uint64_t seq) {
 
         if (seq > spool->written)
                 return -EINVAL;
-        /* A new connection may begin with a lower number, since the new daemon knows less. */
+        /* A new daemon may begin with a lower number than the one before: it knows of fewer records. */
         if (seq > spool->acknowledged)
                 spool->acknowledged = seq;
         if (spool_is_behind(spool))

@@ -7,24 +7,25 @@
 #include "invoker/report.h"
 #include "lib/boottime.h"
 
-/* Charges what we used since the last charge, if only false rings were served since. */
-static void storm_charge(Books *books, Container *c) {
+/* Charges the container for the invoker's CPU time since the last charge, if only false rings were served
+ * in between. */
+static void storm_charge(Reporter *reporter, Container *c) {
         uint64_t now = clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 
-        if (books->storm_since_nsec > 0 && now > books->storm_since_nsec) {
-                c->spare_nsec += now - books->storm_since_nsec;
-                books->storm_nsec += now - books->storm_since_nsec;
+        if (reporter->storm_since_nsec > 0 && now > reporter->storm_since_nsec) {
+                c->spare_nsec += now - reporter->storm_since_nsec;
+                reporter->storm_nsec += now - reporter->storm_since_nsec;
         }
-        books->storm_since_nsec = now;
+        reporter->storm_since_nsec = now;
 }
 
-void storm_over(Books *books) {
-        books->storm_since_nsec = 0;
+void storm_over(Reporter *reporter) {
+        reporter->storm_since_nsec = 0;
 }
 
-void storm_ring(Loop *loop, Books *books, Worker *worker, Container *c) {
+void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c) {
         if (c)
-                storm_charge(books, c);
+                storm_charge(reporter, c);
         if (++worker->n_false_rings < FALSE_RINGS_MAX || worker->muted)
                 return;
         worker->muted = loop_mute_bell(loop, worker) >= 0;
@@ -32,11 +33,11 @@ void storm_ring(Loop *loop, Books *books, Worker *worker, Container *c) {
                 loop_want_timer(loop, clock_boottime() + STORM_LOOK_NSEC);
 }
 
-void storm_looked(Loop *loop, Books *books, const Worker *worker, Container *c) {
+void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c) {
         if (!worker->muted || !worker->busy)
                 return;
         if (c)
-                storm_charge(books, c);
+                storm_charge(reporter, c);
         loop_want_timer(loop, clock_boottime() + STORM_LOOK_NSEC);
 }
 
@@ -46,10 +47,10 @@ void storm_listen(Loop *loop, Worker *worker, uint32_t index) {
                 worker->muted = loop_hear_bell(loop, worker, index) < 0;
 }
 
-uint64_t storm_take_control(Books *books) {
-        uint64_t used_nsec = meter_take(&books->control);
-        uint64_t moved_nsec = books->storm_nsec < used_nsec ? books->storm_nsec : used_nsec;
+uint64_t storm_take_control(Reporter *reporter) {
+        uint64_t used_nsec = meter_take(&reporter->control);
+        uint64_t moved_nsec = reporter->storm_nsec < used_nsec ? reporter->storm_nsec : used_nsec;
 
-        books->storm_nsec -= moved_nsec;
+        reporter->storm_nsec -= moved_nsec;
         return used_nsec - moved_nsec;
 }

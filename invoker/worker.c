@@ -128,7 +128,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* Always set, so that each answer rings: a ring costs less than a missed wake-up. */
+        /* The bit is always set, so that each answer rings: a ring costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
@@ -197,8 +197,8 @@ uint32_t answer_claim(const Answer *answer) {
         }
 }
 
-/* The code in the sandbox chooses its exit status, so it proves nothing. That a step of the sandbox failed,
- * the Verdict tells. */
+/* The exit status proves nothing, since code in the sandbox chooses it. If a step of the sandbox failed,
+ * the Verdict says so. */
 static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int32_t *ret_detail) {
         if (failed > 0 && failed <= _SANDBOX_STEP_MAX) {
                 *ret_fault = FAULT_SANDBOX;
@@ -243,7 +243,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
 
         assert(worker->pid > 0);
 
-        /* A process that hangs in the kernel outlives SIGKILL; the job does not wait for it. */
+        /* The job does not wait for a process that hangs in the kernel: such a process outlives SIGKILL. */
         if (poll(&fd, 1, wait_msec) <= 0)
                 return -EAGAIN;
         /* The raw call, since glibc's waitid() does not return the usage. */

@@ -125,7 +125,7 @@ static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
                 spent_add(&sum, &x->spents[k]);
         for (uint32_t i = 0; i < _PROFILE_PART_MAX; i++)
                 sum.nsec[i] /= x->n_hosts;
-        sum.nsec[PROFILE_intake] += taken_nsec;
+        sum.nsec[PROFILE_validation] += taken_nsec;
         *ret = sum;
 }
 

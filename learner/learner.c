@@ -177,9 +177,9 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
         ret->fault = validation_take(l->validation, order->actor, l->context.segments[order->actor],
                         order->snapshot_bank, &ret->detail);
         l->take_nsec += thread_cpu_nsec() - start_nsec;
-        spent_end(spent, PROFILE_intake, begun_nsec);
+        spent_end(spent, PROFILE_validation, begun_nsec);
         if (spent)
-                spent->busy_nsec = spent->nsec[PROFILE_intake];
+                spent->busy_nsec = spent->nsec[PROFILE_validation];
 }
 
 /* Raw rewards -> the rewards to learn from: divided by the deviation of discounted returns, this batch
@@ -291,7 +291,7 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         }
 
         round_enter(l, order->n_actors);
-        spent_end(l->runtime->spent, PROFILE_intake, begun_nsec);
+        spent_end(l->runtime->spent, PROFILE_validation, begun_nsec);
         /* Random streams are numbered by policy versions, of which each update makes one. So they go on
          * where a checkpoint left off. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);

@@ -44,7 +44,7 @@ def parts():
     r = profiled("cartpole", *SHORT)
     check_sums(r)
     parts, products = r.profile["parts_s"], r.profile["products"]
-    for name in ("environment", "forward", "intake", "advantage", "gradient", "apply", "publish", "control", "metering"):
+    for name in ("environment", "forward", "validation", "advantage", "gradient", "apply", "publish", "control", "metering"):
         assert parts[name] > 0, f"{name} took no time: {parts}"
     equal(products["forward"]["operations"], STEPS * ACTING, "operations of acting")
     equal(products["gradient"]["operations"], STEPS * 20 * GRADIENT, "operations of twenty epochs")

@@ -44,7 +44,7 @@ static void check_training(const Job *job, const Record *ended) {
                 double off = fabs((double) cpu - (double) ended->scope_cpu_nsec) /
                              (double) ended->scope_cpu_nsec;
 
-                g_test_message("books: %.3f ms in records, %.3f ms in the cgroup, %.2f %% apart",
+                g_test_message("usage: %.3f ms in records, %.3f ms in the cgroup, %.2f %% apart",
                                 (double) cpu / 1e6, (double) ended->scope_cpu_nsec / 1e6, off * 100);
                 /* A job of a few milliseconds: the kernel counts in ticks what ends between two of them. */
                 g_assert_cmpfloat(off, <, 0.05);

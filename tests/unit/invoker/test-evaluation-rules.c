@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 
-#include "invoker/evaluation.h"
+#include "invoker/evaluation-rules.h"
 #include "lib/boottime.h"
 #include "lib/slot.h"
 #include "tests/unit/invoker-fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The rules of evaluations. */
-#include "invoker/evaluation.h"
+#include "invoker/evaluation-rules.h"
 
 #include <assert.h>
 #include <math.h>
