@@ -37,7 +37,7 @@ const ActordEnv *actor_acquire(const ActorContext *context) {
         return env;
 }
 
-/* Made at the first order that needs it: at a probe the sizes are not known yet. */
+/* Made at the first order that needs it, since at a probe the sizes are not known yet. */
 static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
         if (*host)
                 return 0;

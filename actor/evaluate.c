@@ -42,7 +42,7 @@ static void act(Host *host, uint64_t episode, uint32_t t) {
         }
 }
 
-/* What a step comes to for the whole environment: the mean of its agents' rewards, as a job's returns are
+/* The result of a step for the whole environment: the mean of its agents' rewards, as a job's returns are
  * means over agents. */
 static ActordStep step_of_all(const Host *host) {
         uint32_t n_agents = host->context->page->segment.agents;

@@ -234,7 +234,7 @@ int host_active(const Host *host, const Instance *instance, uint8_t *ret) {
         return env_active(host->env, &host->context->page->spec, instance->memory, ret);
 }
 
-/* What agents see of each other and of the state that they share. */
+/* Joins what each agent sees of the others and of the state that they share. */
 static int host_join(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
         const JobPage *page = host->context->page;
         const CompanyIn in = {

@@ -73,8 +73,8 @@ int environment_check(const ActordEnv *env);
 /* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 
-/* Memory for instances: zeroed, aligned to a page, allocated only where it is touched. NULL: there is
- * none. */
+/* Memory for instances: zeroed, aligned to a page, and backed by the kernel only where it is touched.
+ * NULL: there is none. */
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 

@@ -103,7 +103,8 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* What the step showed becomes what slot e sees: the stack without its oldest frame, and a new one. */
+/* Slot e sees from now on what the step showed, which must be the last stack without its oldest frame,
+ * and a new frame. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *shown;
@@ -419,7 +420,7 @@ static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
         if (r < 0)
                 return r;
         for (uint32_t a = 0; a < l->agents; a++) {
-                /* An agent that has gone counts on nothing that comes after a truncation. */
+                /* What follows a truncation is worth nothing to an agent that has gone. */
                 EndKind own = end == END_TRUNCATED && !v->host->active[a] ? END_TERMINATED : end;
 
                 r = slot_take(v, row + a, e + a, &steps[a], own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When what jobs have recorded becomes durable: all of it at once, in groups, and again by itself where the
- * ledger cannot be written. */
+/* Commits: what jobs have recorded becomes durable in groups, for all jobs at once. A commit that fails
+ * is tried again by itself. */
 #pragma once
 
 #include "daemon/job-context.h"
@@ -8,8 +8,8 @@
 #define COMMIT_INTERVAL_USEC (100ull * 1000)
 #define COMMIT_RETRY_USEC    (1000ull * 1000)
 
-/* Makes all records durable and tells the jobs. Negative: the ledger is blocked, which is said once and
- * tried again by itself. */
+/* Makes all records durable and tells the jobs. Negative: the ledger is blocked, which is logged once,
+ * and the commit is tried again by itself. */
 int commit_now(JobContext *context);
 void commit_soon(JobContext *context);
 /* A write to the ledger failed outside of commit_now(). */

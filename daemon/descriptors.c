@@ -16,8 +16,8 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-directory"
 
-/* A private daemon has no next one, and the service manager that its environment names is another
- * program's. */
+/* A private daemon keeps nothing: no daemon comes after it, and the service manager that its environment
+ * names belongs to another program. */
 static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }
@@ -72,9 +72,8 @@ static bool drop(int fd) {
         return pid > 0;
 }
 
-/* Without a process or a pipe a directory stays open, which is better than a daemon that may hang, until
- * there are some again: each call tries those of the calls before. There is at most one for each job that
- * has ended meanwhile. */
+/* If no process or pipe can be made, the directory stays open, since closing it here could hang the
+ * daemon. Each later call tries again. At most one directory for each ended job waits like that. */
 void directory_fd_drop(int fd) {
         static GArray *left;
 
@@ -115,7 +114,7 @@ void directories_take(JobContext *context) {
                 _cleanup_(directory_fd_dropp) int fd = SD_LISTEN_FDS_START + i;
                 Job *job = job_of_name(context, names[i]);
 
-                /* The spawner looks at it, as at any. */
+                /* The spawner checks it, as it checks any other. */
                 if (job)
                         job->directory_fd = TAKE_FD(fd);
                 else

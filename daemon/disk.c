@@ -16,7 +16,7 @@ static uint64_t bytes_of(const JobContext *context, uint64_t job) {
 void disk_count(JobContext *context, uint64_t job) {
         assert(context);
 
-        /* If the ledger cannot be written now, it gets the number at the next change. */
+        /* If the ledger cannot be written now, the next change of the files updates the number. */
         (void) ledger_job_disk(context->ledger, job, bytes_of(context, job));
 }
 

@@ -8,6 +8,6 @@
 /* Counts the bytes of a job's files, of which there may be none, and writes them to the ledger. */
 void disk_count(JobContext *context, uint64_t job);
 
-/* After a checkpoint counts, of round job->durable_round: those that Keep= does not keep go, and all
- * earlier ones where the user has no room for them. */
+/* To be called when the checkpoint of round job->durable_round counts. Removes the checkpoints that Keep=
+ * does not keep, and all but the newest if the user has no room for them. */
 void disk_prune(Job *job);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto of [Distribution]: the first rounds are measured, and what they were bound by says where
- * the rest of the job runs. Pure: records go in, a choice and a sentence come out. Only distributions
- * that end with the same policy are chosen from, so that a job may change over in the middle.
+/* Policy=auto of [Distribution]: the first rounds are measured, and what they were bound by says where the
+ * rest of the job runs. Pure: records go in, a choice and a sentence come out. All distributions that it
+ * chooses from end with the same policy, so a job may change over in the middle.
  *
- * Measured is on the clock that the job is billed by. Under Clock=model these are the emulated times of
- * records, and the choice is a fact of the job and of the number of CPUs. Under Clock=metered it is what
- * this host's wall clock and meters said. */
+ * Times are on the clock that the job is billed by. Under Clock=model these are the emulated times of
+ * records, so the choice depends on the job and the number of CPUs alone. Under Clock=metered they are
+ * what this host's wall clock and meters said. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include "daemon/job.h"
 
-/* One whose records or decisions a call goes through is in use. The first one is what the caller is about
- * to look at. */
+/* Frees the jobs that were used longest ago, but none whose records or decisions a call goes through, and
+ * not the first, which the caller is about to look at. */
 static void trim(Manager *manager) {
         GList *link = manager->ended.tail;
 

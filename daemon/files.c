@@ -60,8 +60,8 @@ int job_directory_new(int jobs_fd, bool shared, char **ret_name) {
         return TAKE_FD(fd);
 }
 
-/* A ledger that was moved away begins with job 1 again: what the job of that number left stays, beside
- * the new one's. */
+/* A new ledger numbers jobs from 1. If an earlier ledger was moved away, its job of the same number may
+ * have left a directory, which is kept under another name. */
 static int set_aside(int jobs_fd, const char *number) {
         char aside[48];
 
@@ -108,7 +108,7 @@ int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name) {
         name = g_strdup_printf(DIRECTORY_REMOVED "%" PRIu64 "-%08x", job, g_random_int());
         if (renameat(jobs_fd, number, jobs_fd, name) < 0)
                 return -errno;
-        /* Also after a power loss it is not back. */
+        /* A power loss must not bring the old name back. */
         if (fsync(jobs_fd) < 0)
                 return -errno;
         *ret_name = g_steal_pointer(&name);

@@ -72,7 +72,7 @@ static bool fold(Manager *manager) {
         int r;
 
         if (!quiet && bytes < FOLD_BYTES) {
-                /* It began anew by itself when the reader was gone. */
+                /* SQLite has begun the file anew by itself, since the reader is gone. */
                 if (manager->pinned_said_usec > 0)
                         note_folded(manager);
                 return true;
@@ -82,7 +82,7 @@ static bool fold(Manager *manager) {
                 note_pinned(manager, bytes);
         if (r == 0)
                 note_folded(manager);
-        /* A ledger that cannot be written is said elsewhere. */
+        /* The commit that fails reports a ledger that cannot be written. */
         return r != 0 || !quiet;
 }
 

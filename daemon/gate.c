@@ -404,12 +404,13 @@ static int ask_new(int fd, sd_bus **ret) {
         r = sd_bus_set_fd(bus, fd, fd);
         if (r < 0)
                 return r;
-        /* A stranger's descriptor would lie in the gate's own table, and in that of each keeper to come. */
+        /* The connection takes no descriptors: a stranger's would lie in the gate's own table, and in
+         * that of each keeper to come. */
         r = bus_client_start(bus);
         if (r < 0)
                 return r;
-        /* Which waits for the bus's answer to Hello: it closes a connection that has not got so far
-         * within seconds. */
+        /* Waits for the bus's answer to Hello: a bus closes a connection that has sent no Hello within
+         * seconds. */
         r = sd_bus_get_unique_name(bus, &name);
         if (r < 0)
                 return r;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Begins a life of a job: finds the checkpoint, prepares the settings and descriptors, has the spawner
- * launch the invoker, and connects to the invoker's socket. After a restart of the daemon the invoker runs
- * already, and is only connected to. What cannot be had at the moment (memory, a process) is tried again
- * later; what cannot be had at all ends the job with a sentence. */
+/* Begins a life of a job: finds the checkpoint, prepares settings and descriptors, has the spawner launch
+ * the invoker, and connects to it. After a restart of the daemon it only connects, as the invoker runs
+ * already. A lack that may pass (of memory, of a process) is tried again later; any other ends the job. */
 #include "daemon/job-life.h"
 
 #include <assert.h>
@@ -46,8 +45,8 @@ static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
 }
 
-/* The invoker will accept on it; the descriptor of ours is closed after the launch, so that a dead
- * invoker refuses us. */
+/* The invoker will accept on this socket. The daemon closes its descriptor after the launch, so that a
+ * connection to a dead invoker is refused. */
 static int listen_for_us(const Job *job) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -EBADF;
@@ -335,8 +334,8 @@ static int connect_invoker(Job *job) {
         return 0;
 }
 
-/* Written before the spawner is asked. If the daemon or the spawner is killed before the answer is here,
- * it is still known where the life's cgroup would lie and what that cgroup had counted. */
+/* Written before the spawner is asked. If daemon or spawner is killed before the answer is here, the file
+ * tells where the life's cgroup would lie and what that cgroup had counted. */
 static void expect_answer(Job *job) {
         bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
@@ -353,8 +352,7 @@ static void expect_answer(Job *job) {
         job_answer_keep(job);
 }
 
-/* Whether the next try may succeed: the scope of the life before may still be ending, and systemd or the
- * spawner may be busy or just restarted. A confinement that the host does not have stays missing. */
+/* The scope of the last life may still be ending, and systemd or the spawner may be busy. */
 static bool launch_may_pass(const LaunchAnswer *answer) {
         bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
 
@@ -362,8 +360,7 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* Notes a failed launch. A process may have run for a moment, and may still run, so that the life's usage is
- * counted as for any other life. */
+/* A process may have run for a moment, and may still run, so the life's usage is counted as any other's. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -471,8 +468,8 @@ static void set_row_state(Job *job, const char *word) {
         job->row.state = strdup(word);
 }
 
-/* From now on there is this life: a daemon that finds the row asks for what it has used. Negative: the
- * ledger has not taken it, and nothing may be launched that no row tells of. */
+/* From now on this life exists: a daemon that finds the row asks for what it has used. Negative: the
+ * ledger did not take the row, and nothing may be launched without one. */
 static int note_life(Job *job) {
         int r;
 
@@ -513,7 +510,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
                                 job->context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                                 on_answered, job, &job->launch);
         }
-        /* Not before: a try that fails is followed by others of the same life. */
+        /* Said only now: a try that fails is followed by other tries of the same life. */
         if (r >= 0)
                 say_starting(job);
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
@@ -584,8 +581,7 @@ void job_adopt(Job *job) {
         job->exited = true;
         r = connect_invoker(job);
         if (r < 0) {
-                /* Unless it had said its last: then that is how it ended, though the daemon went before
-                 * it could write so. */
+                /* The invoker's last record, if there is one, says how it ended, and not this error. */
                 job->link_over = true;
                 job->life_error = g_strdup("it was gone when the daemon came back");
                 job_look(job);

@@ -72,7 +72,7 @@ int job_save(Job *job) {
 
         assert(job);
 
-        /* The end has all of the row, and comes after what may still wait here. */
+        /* A noted end writes the whole row itself, after all that would be written here. */
         if (job->end.noted)
                 return 0;
         r = ledger_job_update(job->context->ledger, &job->row);

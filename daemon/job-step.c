@@ -3,7 +3,7 @@
  * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
  *
  * There is one path. A job is worked on in lives. When its invoker or learner dies, the life is over: its
- * remaining records are read, its books are closed (job-settle.c), and the next life goes on from the newest
+ * remaining records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
  * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
  * when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"

@@ -45,7 +45,7 @@ struct Job {
         bool records_loaded;  /* and the rest: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
-        bool decision_unsaved;   /* not in the ledger's hands yet */
+        bool decision_unsaved;   /* not passed to the ledger yet */
         unsigned n_long_calls;   /* that are being worked on */
 
         /* the life that runs */
@@ -59,9 +59,10 @@ struct Job {
                         /* when its invoker was asked for a word (0: it has answered), and its slowest
                          * answer */
                         watch_slowest_usec;
-        uint64_t silent_usec; /* for how long it did not answer, of one that is given up; 0: it does */
+        /* of a life that is given up: for how long its invoker did not answer; 0: it did */
+        uint64_t silent_usec;
         bool link_over, exited, adopting, kill_tried;
-        bool was_kept; /* when its deadline was last looked at, it had to wait for us */
+        bool was_kept; /* at the last look at its deadline it waited for the daemon */
         struct JobSettling {
                 bool asked, known; /* the spawner: for the reading of the cgroup */
                 bool closed;       /* the life's last record is made */
@@ -70,17 +71,18 @@ struct Job {
                 uint64_t nsec; /* the reading */
                 sd_event_source *retry;
         } settling;
-        bool clearing;         /* the job is over: its cgroup is being removed */
-        bool launch_failed;    /* the life's */
-        bool life_hopeless;    /* another life would fail the same */
-        bool disbelieved;      /* its invoker said what cannot be: no more of its records is read */
+        bool clearing;      /* the job is over: its cgroup is being removed */
+        bool launch_failed; /* the life's */
+        bool life_hopeless; /* another life would fail the same */
+        /* its invoker reported something impossible: no more of its records is read */
+        bool disbelieved;
         char *life_error;      /* why the daemon gave this life up; NULL: it did not */
         int life_error_number; /* that kept its invoker from beginning, positive; 0: it began */
-        /* what the life is given up for when the deadline passes; NULL: something else says why */
+        /* why the life is given up when the deadline passes; NULL: something else says why */
         const char *deadline_what;
         unsigned n_delays; /* how often the next life could not begin for lack of something */
         uint64_t resume_round;
-        Record held; /* read from the spool, not yet in the ledger's hands */
+        Record held; /* read from the spool, and not yet passed to the ledger */
         bool has_held;
         uint64_t acknowledged;
         Plan plan;           /* as sent */
@@ -92,9 +94,9 @@ struct Job {
         /* Of Python= or of a model, as its submitter opened it; -EBADF: it was lost at a restart. */
         int directory_fd;
 
-        /* How the job is over, from when that is known on; nothing of it is said before it is durable. */
+        /* How the job ended, from the moment that it is known. It is announced only when it is durable. */
         struct JobEnd {
-                bool noted, queued, durable; /* in the ledger's hands; in the ledger */
+                bool noted, queued, durable; /* passed to the ledger; committed */
                 bool has_policy;
                 uint32_t end;   /* PlanEnd */
                 char *sentence; /* NULL: nothing failed */
@@ -103,13 +105,14 @@ struct Job {
         } end;
         /* why the last checkpoint could not be written, and is tried again; 0: it could */
         int waits_checkpoint;
-        bool disk_said;         /* that its user is at MaxDiskPerUser= */
-        bool files_counted;     /* what its files take, in this life */
+        bool disk_said;         /* logged that its user is at MaxDiskPerUser= */
+        bool files_counted;     /* the bytes of its files were counted in this life */
         uint64_t prune_round;   /* the newest checkpoint that waits for its row; 0: none */
         uint64_t durable_round; /* that has it, and replaces others; 0: none */
 
-        bool uncounted; /* what it has cost may be more than the ledger has counted for its user's day */
-        uint64_t counted_usec; /* CLOCK_BOOTTIME: when it was told, as far as this daemon knows */
+        bool uncounted; /* it may have cost more than the ledger has counted for its user's day */
+        /* CLOCK_BOOTTIME: when the ledger last counted it, as far as this daemon knows */
+        uint64_t counted_usec;
 
         Hold hold; /* queued: why it does not start though a place may be free */
 

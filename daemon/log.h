@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own words. An event is fields first and a sentence second: programs read ACTORD_*=, people
- * the sentence and the catalog's text for its message id. Under journald events go there with all fields;
- * else the sentences go to stderr. */
+/* The daemon's messages. An event is fields first and a sentence second: programs read ACTORD_*=, people
+ * the sentence and the catalog's text for its message id. Under journald events go to the journal with
+ * all fields; else the sentences go to stderr. */
 #pragma once
 
 #include <stddef.h>

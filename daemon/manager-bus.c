@@ -270,7 +270,7 @@ static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_erro
         return sd_bus_reply_method_return(m, "s", text);
 }
 
-#define ANYBODY SD_BUS_VTABLE_UNPRIVILEGED /* each method asks who it is itself */
+#define ANYBODY SD_BUS_VTABLE_UNPRIVILEGED /* each method checks its caller by itself */
 #define SUBMIT_ARGS(type) \
         SD_BUS_ARGS(type, text, "s", file_name, "a(ss)", overrides, "a{sh}", files, "a{sv}", options)
 #define CONST_(name, type, getter, member) \

@@ -122,7 +122,7 @@ static void ledger_recovered(Manager *manager) {
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
         jobs_schedule(&manager->context.jobs);
 
-        /* Records wait in the daemon's hands. */
+        /* Jobs hold records that the ledger refused. */
         JOBS_FOREACH (job, &manager->context.jobs) {
                 if (!job_active(job))
                         continue;

@@ -106,8 +106,8 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
-/* The limit of its user's is reached, or is in a currency that this job's costs cannot be compared with:
- * then the job ends in the queue, with a sentence. */
+/* Why a running job must go back to the queue for its user's money a day: the limit is reached, or is in
+ * another currency than the job's price sheet, and then the job ends in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 

@@ -285,7 +285,7 @@ int plan_link_send(PlanLink *link, const Plan *plan) {
 
         waits = link->plan_waits && link->plan.ask;
         link->plan = *plan;
-        link->plan.ask |= waits; /* as what was asked and could not be sent */
+        link->plan.ask |= waits; /* a question that could not be sent yet stays asked */
         link->plan_waits = true;
         return flush_plan(link);
 }

@@ -147,8 +147,8 @@ static void add_round(
         p->statistics = record->statistics;
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
-        /* Its episodes were added up as they came; the round has them in their order, whose last digit is
-         * everybody's. */
+        /* The episodes were added up in the order in which they came. The round's record has their sum in
+         * the order of their numbers, which is rounded alike in every run. */
         if (isfinite(record->statistics.evaluation_mean))
                 take_evaluation(p, record);
         for (uint32_t i = 0; i < p->n_metrics; i++)

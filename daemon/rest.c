@@ -83,7 +83,7 @@ int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
         int r = -ENOSPC;
 
-        manager->context.commit_again_usec = 0; /* there is no later */
+        manager->context.commit_again_usec = 0; /* no later try will come */
         JOBS_FOREACH (job, &manager->context.jobs)
                 job_leave(job);
         if (commit_now(&manager->context) >= 0) {

@@ -110,7 +110,7 @@ bool spending_is_limited(JobContext *context, uint32_t uid) {
 
         assert(context);
 
-        /* Not known yet: nothing is given away meanwhile. */
+        /* A quota that is not known yet counts as a limit. */
         return !users_quota(context->users, uid, &quota) || quota.money.nano > 0;
 }
 

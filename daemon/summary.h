@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of all records of an ended job, as text: one name=value a line, sorted by nothing, what is
- * zero left out. It stays in the ledger when the records go, and a later program reads of it what it
- * knows. Pure. */
+/* The sums of all records of an ended job, as text: one name=value a line; zeros are left out. It stays
+ * in the ledger when the records go. A later program reads the names that it knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"

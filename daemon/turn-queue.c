@@ -91,7 +91,8 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Takes out the newest item of the longest row of all, if that has more than `one`; otherwise NULL. */
+/* Takes out the newest item of the user or stranger with the most items, if these are more than `one`;
+ * otherwise NULL. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;

@@ -24,14 +24,14 @@ unsigned turn_queue_length(const TurnQueue *queue);
 /* Whether items of a known user's connection wait. */
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
-/* The item is kept, and the answer is NULL or another one that has to give way to it; or there is no room
- * for it and it is what is returned. n_max: how many may wait. */
+/* Adds an item. Returns NULL, or the item that loses its place: another one, or this one if there is no
+ * room for it. n_max: how many may wait. */
 void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, void *item, unsigned n_max);
 /* The same, of a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
-/* Its user is known now: the items that waited for that, in their order; of a connection that has none,
- * an empty queue. */
+/* The user of a connection is known now. Returns the items that waited for that, in their order; an empty
+ * queue if there are none. */
 GQueue turn_queue_introduce(TurnQueue *queue, const char *connection);
 /* NULL: none waits. */
 void *turn_queue_pop(TurnQueue *queue, uint32_t *ret_uid);

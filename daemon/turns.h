@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which calls are served. The daemon is one thread, and the bus hands it all callers' messages
- * in one row: thousands of one user's would all be answered before one of another's. So calls are taken off
- * the bus as they come, which is cheap, and served one in each turn of the event loop, in the order of
- * daemon/turn-queue.h.  Whose connection it is the bus is asked without waiting: an answer that is waited
- * for comes behind all that the bus has for the daemon by then, which is the flood that others are to be
- * spared. Until it is there a connection's calls wait by themselves. A call that has to give way to another
- * one is refused. */
+ * in one sequence: thousands of one user's would all be answered before one of another's. So calls are taken
+ * off the bus as they come, which is cheap, and served one in each turn of the event loop, in the order of
+ * daemon/turn-queue.h.
+ *
+ * The bus is asked whose connection it is, and the daemon does not wait for the answer, which comes
+ * behind all that the bus has for the daemon by then: the flood that others are to be spared. Until it is
+ * there a connection's calls wait by themselves. A call that has to give way to another one is refused. */
 #pragma once
 
 #include "daemon/manager.h"

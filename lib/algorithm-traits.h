@@ -29,7 +29,7 @@ enum {
         READS_ACTION = 1 << 1,
 };
 
-/* How a target, a second set of a network's parameters, goes after the first. It begins as a copy. */
+/* How a target, a second set of a network's parameters, follows the first. It begins as a copy. */
 typedef enum Follows {
         FOLLOWS_NONE,    /* there is no target */
         FOLLOWS_COPY,    /* it becomes a copy now and then */
@@ -44,8 +44,9 @@ typedef struct NetworkRow {
         const char *name;   /* in checkpoints; NULL: there are no more */
         const char *layers; /* in front of its layers' numbers */
         uint32_t reads;
-        uint32_t tells;  /* OUTPUT_VALUE: one number; OUTPUT_ACTION: as many as an action has */
-        uint32_t n;      /* members */
+        /* what its output tells. OUTPUT_VALUE: one number; OUTPUT_ACTION: as many as an action has */
+        uint32_t tells;
+        uint32_t n;      /* members of the ensemble */
         uint32_t passes; /* of each member and its target, at most, in one loss */
         uint32_t follows;
 } NetworkRow;

@@ -50,7 +50,7 @@ int fd_set_cloexec(int fd, bool cloexec);
  * the floor, which the kernel calls an invalid argument. */
 int fd_lift(int fd, int floor);
 
-/* For a child that may hang: moves these descriptors side by side, above all that were open, and closes
- * all others but the first three, so that the child keeps no socket and no ledger open when its parent
- * has gone. Negative ones are left as they are. */
+/* For a child that may hang: it must keep no socket and no ledger open when its parent has gone. Moves
+ * these descriptors side by side, above all that were open, and closes all others but the first three.
+ * Negative ones are left as they are. */
 int fd_keep_only(int fds[], size_t n);

@@ -428,7 +428,7 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* Hands out what layer i tells of row r. */
+/* Hands out what layer i computed for row r. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters, float *ret_value) {
         const Network *network = &forward->network;

@@ -21,7 +21,7 @@ const char *limit_advice(int error);
  * moment later; "" if it has nothing to do with that. */
 const char *limit_signal_advice(int number);
 
-/* Whether this process has a limit of memory that it may have been given by its caller. */
+/* Whether this process has a limit of memory, perhaps one that its caller has set. */
 bool limit_of_memory_is_set(void);
 
 /* Whether another try under this process's limits would fail in the same way. */
@@ -31,8 +31,8 @@ bool limit_is_lasting(int error);
  * cannot be used. The program that met it is not at fault; one that hung (ETIMEDOUT) may be. */
 bool limit_is_of_host(int error);
 
-/* Whether an errno may pass, whatever was asked for: a resource of the host or of this program has run out
- * for now, a disk cannot be used, or an answer did not come in time. */
+/* Whether an errno may pass by itself: a resource of the host or of this program has run out for now, a
+ * disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
 /* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When a pair of rollouts from one state begins. Slots 2k and 2k + 1 of an actor are partners. At the begin
- * of a pair the second one leaves what it was at and takes the state of the first; then both go on, each
- * with random streams of its own. The rollout of a partner ends with its episode, or after as many steps as
- * a pair has at most. When both have ended, the next pair begins with the next step; until then the
- * partner that ended first steps on, and these steps belong to no pair. An invocation begins with a pair.
+/* When a pair of rollouts from one state begins. Slots 2k and 2k + 1 of an actor are partners. When a pair
+ * begins, the second one leaves its episode and takes the state of the first; then both go on, each with
+ * random streams of its own. The rollout of a partner ends with its episode, or after as many steps as a
+ * pair has at most. When both have ended, the next pair begins with the next step; until then the partner
+ * that ended first steps on, and these steps belong to no pair. An invocation begins with a pair.
  *
- * The ends of the steps are all that this depends on. So actors, who copy states, and the learner, who is
- * told of none of it, come to the same pairs. */
+ * All this depends on the ends of the steps alone. So actors, which copy states, and the learner, which
+ * hears nothing of it, find the same pairs. */
 #pragma once
 
 #include <assert.h>

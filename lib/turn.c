@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file
- * with atomics on shared memory that a hostile process can write.
+/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file with
+ * atomics on shared memory that a hostile process can write.
  *
  * Orders and answers are plain bytes between two words. The writer publishes them by a store of its word;
- * the reader has loaded that word before. Each side may sleep, and each sleep is the same bargain: the
- * sleeper says that it sleeps, then looks once more; the other writes its word, then looks whether
- * anybody sleeps. As both pairs are sequentially consistent, at least one of the two sees the other, and
- * no wake-up is lost.
+ * the reader has loaded that word before. Each side may sleep, and both follow the same protocol: the
+ * sleeper says that it sleeps, then looks once more; the other writes its word, then looks whether the first
+ * one sleeps. As both pairs are sequentially consistent, at least one of the two sees the other, and no
+ * wake-up is lost.
  *
  * The invoker believes none of these words: a worker that writes nonsense into them is answered too early
  * (its answer and its data are checked anyway) or too late (it is killed at its deadline). Hence no

@@ -32,7 +32,7 @@ static int stage_make(void) {
         if (stage)
                 return 0;
 
-        /* Nothing done here may reach the host's mounts. */
+        /* The mounts become private, so that nothing done here reaches the host's. */
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return -errno;
 

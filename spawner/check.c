@@ -80,9 +80,9 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job ids of the reserved range only: no id of a person or a service, and never 0. It gives a
- * whole part of the range, so that two jobs have all ids in common or none. Another user has only their own
- * id to give. */
+/* Root gives a job ids of the reserved range only: no id of a person or a service, and never 0. A job
+ * gets a whole part of the range, so that two jobs have all ids in common or none. A spawner of another
+ * user has only that user's id to give. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;

@@ -214,8 +214,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* The parent asks for them once our scope exists, so that they are born in it and the parent finds them
- * there. */
+/* The parent sends this order once the job's scope exists, so that the anchors are born in the scope and
+ * the parent finds them there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];

@@ -58,7 +58,7 @@ static unsigned find_seat(Seat *seats, Seat **ret) {
         return n;
 }
 
-/* A process for this launch, with all that it is given. */
+/* Starts a process for this launch and gives it all that it needs. */
 static void start_launch(int fd, int listen_fd, Terms *terms) {
         pid_t pid;
 

@@ -30,7 +30,8 @@ static int reopen(int fd, uid_t as, int *ret) {
                 return -errno;
         path[n] = 0;
 
-        /* Looked up as the caller: we have no capability to pass through closed directories. */
+        /* The path is looked up with the caller's rights: the spawner has no capability to pass through
+         * closed directories. */
         (void) setfsuid(as);
         found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         r = found < 0 ? -errno : 0;

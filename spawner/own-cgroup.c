@@ -24,8 +24,8 @@
 #define JOB_NAME  "actord-job-%d-%llu"
 #define LIFE_NAME "life-%llu" /* the cgroup inside of it that is delegated */
 
-/* On a job's cgroup: when it was first seen empty and without its daemon, uint64_t of CLOCK_REALTIME's
- * seconds. */
+/* An extended attribute of a job's cgroup: when the spawner first saw the cgroup empty and without its
+ * daemon, as a uint64_t in seconds of CLOCK_REALTIME. */
 #define LEFT_ATTRIBUTE "user.actord.left"
 
 enum { LEFT_SEC = 24 * 3600 };
@@ -315,7 +315,8 @@ int own_cgroup_clear(const Launch *launch) {
         r = own_directory(launch, full, path);
         if (r < 0)
                 return r;
-        /* Again and again: the spawner of the last life may be removing what is below at the same time. */
+        /* Tries several times: the spawner of the last life may be removing cgroups below at the same
+         * time. */
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
                         return 0;
@@ -342,7 +343,8 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* A run's counters can go: no later daemon asks for them. For another job one may ask. */
+        /* The cgroup of a run can go with its counters, since no later daemon asks for them. That of
+         * another job stays, as a later daemon may ask. */
         if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);

@@ -152,8 +152,8 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         }
 }
 
-/* systemd 252 may report a scope as started although its process is not in it, or no longer. The kernel
- * decides. */
+/* systemd 252 may report a scope as started although its process is not in it, or not any more. So the
+ * kernel is asked which cgroup the process is in. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
         char at[256], full[512];
@@ -361,7 +361,7 @@ static int stop_slice(Asking *a) {
         return await_result(a);
 }
 
-/* Asks something about the job's slice; returns what `ask` returns. */
+/* Asks the manager something about the job's slice, by `ask`, and returns its result. */
 static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Asking *a, uint64_t *ret_nsec),
                 uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;

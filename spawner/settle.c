@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A life is over, and its invoker may have died before it reported what it used. A cgroup keeps counting
- * until it is removed, so reading it is one request and removing it is another, which the daemon makes when
- * the reading is in the ledger. If daemon or spawner is killed in between, it can be read again. */
+/* Settles a life that is over. Its invoker may have died before it reported what it used, but a cgroup
+ * keeps counting until it is removed. Reading it is one request; removing it is another, which the daemon
+ * makes when the reading is in the ledger. If daemon or spawner is killed in between, it can be read
+ * again. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

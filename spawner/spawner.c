@@ -355,7 +355,7 @@ int spawner_serve(int fd, const Terms *terms) {
                 r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &settles, &answer);
 
         sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
-        /* The daemon is gone and does not learn of the job: it would run unseen. */
+        /* The daemon is gone and will never hear of this job, so the job must not run. */
         if (sent < 0 && r >= 0) {
                 child_done(&child, true);
                 r = sent;
@@ -369,8 +369,8 @@ int spawner_serve(int fd, const Terms *terms) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        /* The caller reports the error; we do so only where our stderr is the journal. A caller that settles
-         * tries again, and says so once. */
+        /* The caller reports the error. The spawner reports it as well only where its stderr is the
+         * journal. A caller that settles tries again and reports an error once. */
         if (answer.error < 0 && !settles && getenv("JOURNAL_STREAM"))
                 say_failed(&request.launch, &answer);
         return r;

@@ -64,7 +64,7 @@ typedef struct Cgroup {
         uint32_t metering; /* InvokerCgroup */
         int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
-        uint64_t cpu_nsec; /* what the cgroup above it had counted before; UINT64_MAX: not known */
+        uint64_t cpu_nsec; /* the counter of the cgroup around it before this life; UINT64_MAX: not known */
 } Cgroup;
 #define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF, .cpu_nsec = UINT64_MAX })
 
@@ -100,9 +100,9 @@ int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
 bool run_is_over(const Launch *launch); /* the daemon of a run is dead; no other comes back for it */
-/* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of
- * our own. *ret_nsec: what it counted. It is emptied by force if need be. It stays, for the job's next life
- * and for repeated requests, until it is cleared. -ENOENT: there is none. */
+/* The cgroup of a life lies in another one, a slice or one that the spawner made, which goes on counting
+ * when the life's cgroup is gone. *ret_nsec: what it has counted. It is emptied by force if need be, and
+ * stays for the job's next life and for repeated requests until it is cleared. -ENOENT: there is none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);

@@ -206,7 +206,7 @@ static double draw_poisson(double mean, ActordRandom *random) {
         return k;
 }
 
-/* Over-provisioned, as if it had been running. */
+/* The function begins over-provisioned, as if it had been running. */
 static void function_begin(Function *function, double n_steps) {
         double rate = arrival_rate(function, n_steps);
 

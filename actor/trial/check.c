@@ -103,7 +103,7 @@ static int check_options(Point *p, Stage s[2]) {
         const ActordOption nonsense = { "Nonsense", "1" };
         ActordEnvSpec spec = {};
 
-        (void) close(STDERR_FILENO); /* it should refuse: its complaint would mislead the user */
+        (void) close(STDERR_FILENO); /* quiet, as it should refuse: its complaint would mislead the user */
         return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
 }
 
@@ -299,7 +299,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         TrialFinding finding = beyond(guarded_stage, &page->detail, info->si_addr);
 
         if (finding == TRIAL_FINDING_KEPT) {
-                (void) signal(number, SIG_DFL); /* another mistake: when it happens again, it ends us */
+                (void) signal(number, SIG_DFL); /* another error: it occurs again and ends the process */
                 return;
         }
         page->finding = finding;

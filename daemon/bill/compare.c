@@ -39,7 +39,7 @@ double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings)
         copy.warm_usec = 0;
         usage_add(&usage, sheet, &copy, &record);
         bill_make(&usage, sheet, &copy, &bill);
-        /* Execution alone: a request is no second. */
+        /* The price of execution alone: a request has no duration. */
         return bill.paper / SECONDS;
 }
 

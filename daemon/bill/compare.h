@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job's bill by other prices: by another sheet, or as that of a fleet of servers. Pure: what was used and
- * price sheets in, bills out. No sheet changes what a job did or how long that took on the emulated clock,
- * but for the numbers of actors that Policy=auto and Budget= decide by it. So a run under constant actors is
- * billed by any number of sheets.
+ * price sheets in, bills out. A sheet changes neither what a job did nor how long that took on the emulated
+ * clock, except through the numbers of actors that Policy=auto and Budget= decide by it. So a run under
+ * constant actors is billed by any number of sheets.
  *
- * Functions cost while they run, servers while they are there. So which is cheaper depends on the duty
- * cycle, the share of its time that a fleet has something to train: they are even where it is (price of
- * the fleet's hour) / (price of an hour of training as functions). Beyond 1 no fleet that is ever so busy
- * is worth it. */
+ * Functions cost while they run, servers while they exist. So which is cheaper depends on the duty cycle,
+ * the share of its time that a fleet has something to train: they are even where it is (price of the
+ * fleet's hour) / (price of an hour of training as functions). Beyond 1 even a fleet that is always busy
+ * costs more. */
 #pragma once
 
 #include "daemon/bill/price.h"

@@ -145,7 +145,7 @@ static void add_start(
         e->n_starts++;
 }
 
-/* An update that no round followed is on the bill as waste: nothing of it is shared out. */
+/* An update that no round followed is on the bill as waste, so it counts in full under each distribution. */
 static void drop_round(Estimates *e, const PriceSheet *sheet, const JobSettings *settings) {
         for (uint32_t k = 0; k < e->n_updates; k++)
                 for (uint32_t i = 0; i < _ESTIMATE_MAX; i++)

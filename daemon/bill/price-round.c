@@ -15,8 +15,8 @@ static uint64_t start_nsec(uint64_t usec) {
         return saturate_u64((unsigned __int128) usec * 1000);
 }
 
-/* The CPU time that a metered clock would have made so long of. Of Clock=model, too: what is expected
- * under it depends on no meter. */
+/* The CPU time from which a metered clock would have computed this duration. It is expected under
+ * Clock=model, too, which measures nothing. */
 static uint64_t actor_cpu_nsec(const JobSettings *settings, uint64_t nsec) {
         uint64_t share = clock_share_permille(settings);
 

@@ -136,7 +136,7 @@ static void update_add(
         cpu_add(usage, charge, record);
 }
 
-/* Start-up included: what one pays for knowing how good a policy is stands in one place. */
+/* Start-up included, so that the cost of knowing how good a policy is stands in one place. */
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),

@@ -112,8 +112,8 @@ typedef struct LedgerListed {
         uint64_t round, n_env_steps;
         double return_mean, cost_full;
 } LedgerListed;
-/* Jobs with numbers below `before` (0: all), newest first, out of an index: of a row nothing else is
- * read. each: 0 to go on, else it is returned. 0: there are no more. */
+/* Jobs with numbers below `before` (0: all), newest first, from an index that holds all that is read of a
+ * row. each: 0 to go on, else it is returned. 0: there are no more. */
 int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata);
 /* Numbers of jobs whose rows an older actord wrote, newest first, at most `most`; and what their rows
@@ -159,7 +159,7 @@ typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
         uint32_t taken; /* as Decision has it, of the round; only when read */
-        /* it was made for an earlier round, and only whom this one took is new; only when read */
+        /* the decision is of an earlier round, and only `taken` is of this one; only when read */
         bool carried;
         RoundFacts facts;
         DecisionWhy why;
@@ -233,10 +233,10 @@ int ledger_spending(Ledger *ledger, uint32_t uid, const char *day, const char *c
 int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata);
 
-/* A row with the number that it has elsewhere. */
+/* Writes a job's row, which keeps the number that it has in another ledger. */
 int ledger_job_put(Ledger *ledger, const LedgerJob *job);
-/* All that waits in one ledger for a commit, into another one, of which the jobs have rows; it goes on
- * waiting. */
+/* Writes all that waits for a commit in one ledger into another one, which has the jobs' rows. It also
+ * goes on waiting in the first. */
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* Takes in all of such a ledger, in one transaction; *ret: how many of its records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);

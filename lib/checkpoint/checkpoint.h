@@ -18,7 +18,8 @@
 #define METADATA_VERSION     "version"
 #define METADATA_ENVIRONMENT "environment"
 #define METADATA_ARITHMETIC  "arithmetic"
-/* Where a job went on from a checkpoint of another arithmetic: "1 until round 120", several with commas. */
+/* The versions of the arithmetic by which a job's policy came about, if there were several: "1 until
+ * round 120". */
 #define METADATA_ARITHMETIC_BEFORE "arithmetic_before"
 #define METADATA_ROUND             "round"
 #define METADATA_POLICY            "policy_version"

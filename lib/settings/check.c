@@ -484,8 +484,8 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
                                 "%s; single-learner-coarse ends with the same policy", why);
 }
 
-/* Why a job cannot have nodes; NULL: it can. A node has the programs of the product and the job's settings,
- * and actors there act by themselves. */
+/* Why a job cannot have nodes; NULL: it can. A node has only the product's programs and the job's
+ * settings, and actors there choose their actions themselves. */
 static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 

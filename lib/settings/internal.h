@@ -30,9 +30,9 @@ typedef struct Problem {
 
 void problem_free(gpointer problem);
 int problem_compare(gconstpointer a, gconstpointer b); /* of Problem *: by lines */
-/* As many have a sentence as may. Then the problem is counted, and the answer is true. */
+/* If as many problems have a sentence as may have one, counts this one and returns true. */
 bool problem_count(SettingsReader *reader);
-/* Takes the sentence. */
+/* Adds the problem; takes the sentence. */
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);
 void complain_line(SettingsReader *reader, unsigned line, const char *reason);
 

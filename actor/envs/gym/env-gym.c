@@ -73,7 +73,7 @@ static int start(void) {
         return python_start(settings->python, root);
 }
 
-/* Errors are ignored, since the environment is not needed any more. */
+/* The environment is not needed any more, so errors are ignored. */
 static void env_close(PyObject *env) {
         PyObject *closed = PyObject_CallMethod(env, "close", NULL);
 

@@ -58,7 +58,7 @@ struct MujocoTask {
         bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
         const EnvOption *options;   /* the keys it takes, besides Engine */
         size_t n_options;
-        size_t n_v5_options;    /* how many of these, the last ones, v4 does not take */
+        size_t n_v5_options;    /* how many of these, the last ones, v4 does not have */
         MujocoOptions defaults; /* of members that are no option of the task */
         int n_excluded; /* how many positions, the first ones, exclude_current_positions leaves out */
 

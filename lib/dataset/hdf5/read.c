@@ -124,7 +124,7 @@ static bool is_here(hid_t place, const char *name) {
                H5Lget_info(place, name, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_HARD;
 }
 
-/* So may the numbers of an array. */
+/* The numbers of an array may lie in another file as well. */
 static bool holds_itself(hid_t dataset) {
         _cleanup_(list_closep) hid_t list = H5Dget_create_plist(dataset);
 
@@ -356,7 +356,7 @@ int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spe
         assert(spec);
         assert(ret);
 
-        /* The library prints each error otherwise, and looks for plugins. */
+        /* By default the library prints each error, and looks for plugins. */
         (void) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
         (void) H5PLset_loading_state(0);
         if (spec->stack > 0)
