@@ -145,7 +145,7 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
-/* The daemon would wait too long while thousands start: the rest start after the next started one's answer. */
+/* The daemon would wait too long while thousands start. The rest start after the next event. */
 static void serve_next(Invoker *invoker) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 

@@ -25,7 +25,7 @@ static const struct {
         { HTTP_TOO_LARGE, "Request Header Fields Too Large",
                         "The head of a request has at most 8192 bytes here.\n" },
         { HTTP_UNAVAILABLE, "Service Unavailable",
-                        "The figures could not be read from actord; the journal of actord-metrics@ says why.\n" },
+                        "The figures could not be read from actord: see the journal of actord-metrics@.\n" },
 };
 
 /* The request's line: method, target, version, each behind one space (RFC 9112, section 3). */
