@@ -420,8 +420,10 @@ static int lanes_and_blocks(Runtime *rt) {
         r = runtime_meet(rt);
         if (r < 0)
                 return r;
-        threads_run(rt->threads, block_reduce_task, rt, share(rt, runtime_blocks(rt), rt->n_updaters));
         rt->gradient_is_read = true;
+        if (rt->work.tape.n_losses == 0)
+                return 0;
+        threads_run(rt->threads, block_reduce_task, rt, share(rt, runtime_blocks(rt), rt->n_updaters));
         return runtime_meet(rt);
 }
 
@@ -451,11 +453,11 @@ static uint64_t gradient_operations(const Runtime *rt) {
 
                 if (node->op != TAPE_NETWORK)
                         continue;
-                if (node->of == rt->work.net)
+                if (node->of == rt->work.net && tape->n_losses > 0)
                         sum += network_gradient_operations(rt->networks[node->of]);
                 else
                         sum += network_forward_operations(rt->networks[node->of]);
-                if (tape->nodes[node->a].moves)
+                if (tape->nodes[node->a].moves && tape->n_losses > 0)
                         sum += network_forward_operations(rt->networks[node->of]);
         }
         return sum;
@@ -483,7 +485,7 @@ void runtime_record(Runtime *rt, Net net, Loss loss, const void *arg) {
         }
 }
 
-int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
+static int walk(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums) {
         Work *w = &rt->work;
         uint64_t begun_nsec = spent_begin(rt->spent);
@@ -510,6 +512,23 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
                 if (!isfinite(ret_sums[k]))
                         return -ERANGE;
         return 0;
+}
+
+int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
+                unsigned n_sums) {
+        int r;
+
+        r = walk(rt, net, rows, loss, arg, ret_sums, n_sums);
+        assert(r < 0 || rt->work.tape.n_losses > 0);
+        return r;
+}
+
+int runtime_sums(Runtime *rt, Rows rows, Loss record, const void *arg, double *ret_sums, unsigned n_sums) {
+        int r;
+
+        r = walk(rt, NET_POLICY, rows, record, arg, ret_sums, n_sums);
+        assert(r < 0 || rt->work.tape.n_losses == 0);
+        return r;
 }
 
 /* Whether each learner moves all parameters of this net, as it keeps them itself. */

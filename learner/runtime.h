@@ -63,6 +63,9 @@ AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
  * another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
+/* The sums of a recording without a loss; nothing goes backwards. As runtime_gradient(). */
+int runtime_sums(Runtime *runtime, Rows rows, Loss record, const void *arg, double *ret_sums,
+                unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
 /* Each target follows its network as the row says: it becomes a copy, or goes Tau= of the way. */
 void runtime_follow(Runtime *runtime);

@@ -96,12 +96,10 @@ static void target_loss(Tape *t, const void *arg) {
                                           critics_value(t, NET_CRITIC_2_TARGET, joined)));
 }
 
-/* A sum alone. */
-static void size_loss(Tape *t, const void *arg) {
+static void size_of(Tape *t, const void *arg) {
         const Generator *g = arg;
         Node value = value_of(t, g, g->scale, sample(t, g, NET_POLICY, false).share);
 
-        tape_loss(t, value, 0.0);
         tape_sum(t, 0, tape_abs(t, value), 1.0);
 }
 
@@ -125,7 +123,7 @@ static int move_policy(Runtime *runtime, Rows rows, Generator *g, CriticSteps *s
         double size, entropy;
         int r;
 
-        r = runtime_gradient(runtime, NET_POLICY, rows, size_loss, g, &size, 1);
+        r = runtime_sums(runtime, rows, size_of, g, &size, 1);
         if (r < 0)
                 return r;
         g->q_weight = size > 0.0 ? runtime_settings(runtime)->eta / size : 0.0;

@@ -137,7 +137,8 @@ void tape_execute(const Tape *tape, const TapePlace *place) {
         assert(place->stride % KERNEL_LANES == 0 && place->stride <= SHARD_ROWS_MAX);
 
         kernels->forward(tape, place);
-        kernels->backward(tape, place);
+        if (tape->n_losses > 0)
+                kernels->backward(tape, place);
         sums_add(tape, place);
 }
 

@@ -215,7 +215,8 @@ typedef struct TapePlace {
         bool accumulate; /* adds to it */
 } TapePlace;
 
-/* Gradients of the loss with respect to the terms, or to the trained network's parameters; and the sums. */
+/* Gradients of the loss with respect to the terms, or to the trained network's parameters; and the sums.
+ * A tape without a loss has sums alone. */
 void tape_execute(const Tape *tape, const TapePlace *place);
 /* Forwards alone: the result of each row. */
 const float *tape_evaluate(const Tape *tape, const TapePlace *place);

@@ -87,6 +87,30 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         check_draws(reader, settings);
 }
 
+/* Whether the key has another value than its default: `actorctl show` and checkpoints write defaults, too. */
+static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
+        if (!settings_present(settings, i) || !algorithm_uses(settings->algorithm, i))
+                return false;
+        setting_print(settings, i, ret_text);
+        return strcmp(ret_text, setting_row(i)->fallback) != 0;
+}
+
+/* Actions of recorded episodes are what they are. */
+static void check_chances(SettingsReader *reader, const JobSettings *settings) {
+        static const Setting chances[] = { SETTING_Learner_EpsilonStart, SETTING_Learner_EpsilonEnd,
+                SETTING_Learner_EpsilonSteps };
+
+        for (size_t i = 0; settings->dataset[0] && i < G_N_ELEMENTS(chances); i++) {
+                char text[SETTING_TEXT_MAX];
+
+                if (is_chosen(settings, chances[i], text))
+                        reader_complain(reader, "Learner", setting_row(chances[i])->key, text,
+                                        "with Dataset= no actor takes actions to learn from, so this would "
+                                        "do nothing: leave it out, or write it in the job that goes on "
+                                        "without Dataset=");
+        }
+}
+
 /* Recorded episodes have actions, so nothing asks a policy for them. */
 static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
@@ -99,6 +123,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "%s learns from recorded episodes: name a main_data.hdf5, which `actorctl "
                                 "export JOB --rollouts` writes",
                                 choice_algorithm_to_string(settings->algorithm));
+        check_chances(reader, settings);
         if (settings_present(settings, SETTING_Job_StopReturn)) {
                 char text[SETTING_TEXT_MAX];
 
@@ -180,12 +205,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
                 for (size_t i = 0; !needed && i < G_N_ELEMENTS(alone); i++) {
                         char text[SETTING_TEXT_MAX];
 
-                        if (!settings_present(settings, alone[i]) ||
-                                        !algorithm_uses(settings->algorithm, alone[i]))
-                                continue;
-                        setting_print(settings, alone[i], text);
-                        /* `actorctl show` and checkpoints write defaults, too. */
-                        if (strcmp(text, setting_row(alone[i])->fallback) == 0)
+                        if (!is_chosen(settings, alone[i], text))
                                 continue;
                         reader_complain(reader, "Learner", setting_row(alone[i])->key, text,
                                         "it means nothing without ModelA=, ModelB=, ControllerF= and "

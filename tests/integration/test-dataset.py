@@ -190,6 +190,10 @@ def keys():
                         (["Distribution.Policy=fused"], "ask for no actions"), (["Job.StopReturn=-200"], "those of the data set")):
         r = offline("bc", data, *sets, verb="verify")
         assert r.status == 2 and words in r.err, (sets, r)
+    for algorithm in ("consistency", "diffusion-ql"):
+        for chance in ("EpsilonStart=0.5", "EpsilonEnd=0.1", "EpsilonSteps=100"):
+            r = offline(algorithm, data, f"Learner.{chance}", verb="verify")
+            assert r.status == 2 and chance in r.err and "this would do nothing" in r.err, (chance, r)
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum-ddpg.conf"), "--set", f"Learner.Dataset={data}/main_data.hdf5")
     assert r.status == 2 and "Dataset" in r.err, r
 
