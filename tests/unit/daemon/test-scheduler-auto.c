@@ -409,32 +409,58 @@ static void test_far(void) {
         furthest = 0.01;
 }
 
-/* Ten thousand rows at 128 an actor and round, of which each takes a second and a quarter. */
-static DecisionWhy decide_by(uint32_t objective, double deadline_s, uint32_t *ret_actors) {
-        g_autoptr(PriceSheet) sheet = sheet_new(memory_alone);
-        JobSettings settings = settings_new(1, MOST, 1);
-        Statistics statistics = { .noise_scale = 16 * ROWS, .loss_policy = NAN, .return_mean = NAN };
-        RoundFacts facts = {};
+/* Rounds of a job under an objective, one after the other. */
+typedef struct Timed {
+        JobSettings settings;
+        PriceSheet *sheet;
+        Statistics statistics;
+        RoundFacts facts;
         SchedulerState state;
+        double elapsed_s;
+        uint32_t round;
+} Timed;
 
-        settings.objective = objective;
-        settings.deadline_usec = (uint64_t) (deadline_s * 1e6);
-        settings.stop_steps = 10240;
-        scheduler_init(&state, SCHEDULER_AUTO);
-        for (uint32_t round = 0; round < 4; round++) {
-                SchedulerView view = { &settings, round > 0 ? &statistics : NULL, round > 0 ? &facts : NULL,
-                        round, NULL, 0, sheet };
+/* Ten thousand rows at 128 an actor and round. */
+static Timed timed_new(uint32_t objective, double deadline_s) {
+        Timed t = {
+                .settings = settings_new(1, MOST, 1),
+                .sheet = sheet_new(memory_alone),
+                .statistics = { .noise_scale = 16 * ROWS, .loss_policy = NAN, .return_mean = NAN },
+        };
 
-                (void) scheduler_decide(&view, &state);
-                statistics.n_env_steps += state.n_actors * ROWS;
-                facts = (RoundFacts){ .n_actors = state.n_actors,
-                        .learner_nsec = 10000000ull * state.n_actors,
-                        .actor_slowest_nsec = 1000000000,
-                        .actor_mean_nsec = 1000000000,
-                        .round_nsec = 1000000000 + 10000000ull * state.n_actors };
-        }
-        *ret_actors = state.n_actors;
-        return state.why;
+        t.settings.objective = objective;
+        t.settings.deadline_usec = (uint64_t) (deadline_s * 1e6);
+        t.settings.stop_steps = 10240;
+        scheduler_init(&t.state, SCHEDULER_AUTO);
+        return t;
+}
+
+/* One decision, and its round, whose actors take so many seconds. */
+static void timed_round(Timed *t, double actor_s) {
+        SchedulerView view = { &t->settings, t->round > 0 ? &t->statistics : NULL,
+                t->round > 0 ? &t->facts : NULL, t->round, NULL, 0, t->sheet };
+        uint64_t actor_nsec = (uint64_t) (actor_s * 1e9);
+
+        (void) scheduler_decide(&view, &t->state);
+        t->statistics.n_env_steps += t->state.n_actors * ROWS;
+        t->facts = (RoundFacts){ .n_actors = t->state.n_actors,
+                .learner_nsec = 10000000ull * t->state.n_actors,
+                .actor_slowest_nsec = actor_nsec,
+                .actor_mean_nsec = actor_nsec,
+                .round_nsec = actor_nsec + 10000000ull * t->state.n_actors };
+        t->elapsed_s += (double) t->facts.round_nsec / 1e9;
+        t->round++;
+}
+
+/* The fourth decision, after three rounds of a second. */
+static DecisionWhy decide_by(uint32_t objective, double deadline_s, uint32_t *ret_actors) {
+        Timed t = timed_new(objective, deadline_s);
+
+        for (uint32_t round = 0; round < 4; round++)
+                timed_round(&t, 1);
+        price_sheet_free(t.sheet);
+        *ret_actors = t.state.n_actors;
+        return t.state.why;
 }
 
 static void test_objectives(void) {
@@ -457,6 +483,31 @@ static void test_objectives(void) {
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
         g_assert_cmpuint(late, >=, pressed);
+}
+
+/* One round takes most of the time that a deadline leaves. The next decision says that it cannot be met,
+ * while it has not passed; so do all that follow, also once it has, and the end that they expect is to come. */
+static void test_late(void) {
+        enum { DEADLINE_S = 20 };
+        Timed t = timed_new(OBJECTIVE_DEADLINE, DEADLINE_S);
+        double expected_s = 0;
+
+        for (uint32_t round = 0; round < 4; round++) {
+                timed_round(&t, round < 3 ? 1 : 16);
+                g_assert_cmpuint(t.state.why.reason, !=, REASON_LATE);
+        }
+        g_assert_cmpfloat(t.elapsed_s, <, DEADLINE_S);
+        while (t.statistics.n_env_steps < t.settings.stop_steps) {
+                double before_s = t.elapsed_s;
+
+                timed_round(&t, 1);
+                g_assert_cmpuint(t.state.why.reason, ==, REASON_LATE);
+                expected_s = (double) t.state.why.expected_nsec / 1e9;
+                g_assert_cmpfloat(expected_s, >, fmax(before_s, DEADLINE_S));
+        }
+        g_assert_cmpfloat_with_epsilon(expected_s, t.elapsed_s, 1);
+        g_assert_cmpfloat(t.elapsed_s, >, DEADLINE_S);
+        price_sheet_free(t.sheet);
 }
 
 /* In sixty rounds of one second, a start of one second pays off and one of an hour does not; actors that
@@ -513,6 +564,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/auto/measured", test_measured);
         g_test_add_func("/scheduler/auto/far", test_far);
         g_test_add_func("/scheduler/auto/objectives", test_objectives);
+        g_test_add_func("/scheduler/auto/late", test_late);
         g_test_add_func("/scheduler/auto/usual", test_usual);
         g_test_add_func("/scheduler/auto/cold", test_cold);
         g_test_add_func("/scheduler/auto/degenerate", test_degenerate);
