@@ -486,7 +486,7 @@ static void test_objectives(void) {
 }
 
 /* One round takes most of the time that a deadline leaves. The next decision says that it cannot be met,
- * while it has not passed; so do all that follow, also once it has, and the end that they expect is to come. */
+ * while it has not passed; so do all that follow, also once it has. The end that they expect is to come. */
 static void test_late(void) {
         enum { DEADLINE_S = 20 };
         Timed t = timed_new(OBJECTIVE_DEADLINE, DEADLINE_S);
