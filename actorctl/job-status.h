@@ -101,6 +101,12 @@ void job_unmetered_print(const JobStatus *status);
 /* Prints why a job failed, if it did. */
 void job_result_complain(const JobStatus *status);
 
+/* "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none. g_free(). */
+char *job_nodes_words(const JobStatus *job);
+/* How long they were allocated, idle and waited for, what passed between the hosts, and what all that costs
+ * so far; NULL: there was none. g_free(). */
+char *job_nodes_use(const JobStatus *job);
+
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);

@@ -192,7 +192,8 @@ static void allocation_step(Engine *engine, uint64_t now) {
                 else if (host->taken && node->stop && !node->stopping) {
                         node->stopping = true;
                         command_stop(&host->step);
-                }
+                } else if (host->taken)
+                        node->seen = (int64_t) time(NULL);
         }
         for (size_t i = 0; i < engine->n_nodes; i++) {
                 EngineNode *node = engine->nodes + i;

@@ -31,6 +31,7 @@ typedef struct EngineNode {
         char words[256];
         /* in seconds since 1970, by the cluster's clock; 0: not known */
         int64_t asked, started, ended;
+        int64_t seen;  /* running, by the newest look */
         int64_t limit; /* when the cluster ends it, by its own word; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;

@@ -80,7 +80,7 @@ static void tell_node(Head *head, const EngineNode *node, ClusterEventKind kind,
 
 static void tell_cost(Head *head, const EngineNode *node, bool final) {
         ClusterEvent event = { .kind = CLUSTER_COST, .node = node->number };
-        int64_t until = final ? node->ended : (int64_t) time(NULL);
+        int64_t until = final ? node->ended : node->seen;
 
         event.cost.final = final;
         event.cost.memory_bytes = node->memory_bytes;

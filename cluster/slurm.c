@@ -37,6 +37,7 @@ typedef struct Slurm {
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec;
+        int64_t looked;  /* when the newest look began */
         bool fresh;      /* something changed: look soon */
         uint8_t *absent; /* looks in a row without it, of each node */
 } Slurm;
@@ -301,6 +302,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
         }
         if (state == TEXT_RUNNING) {
                 node->state = ENGINE_RUNNING;
+                node->seen = ((const Slurm *) engine->own)->looked;
                 node->limit = job->ended;
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
@@ -382,6 +384,7 @@ static void begin_look(Engine *engine, uint64_t now) {
         if (now < slurm->next_look_nsec || !has_asked(engine))
                 return;
         (void) snprintf(name, sizeof(name), "--name=%s", slurm->name);
+        slurm->looked = (int64_t) time(NULL);
         (void) start(engine, &slurm->look, argv, NULL);
 }
 

@@ -149,9 +149,14 @@ VALUE_IS(CPUControlNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_CONTROL))
 VALUE_IS(CPUStartupNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_STARTUP))
 VALUE_IS(CPULostNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LOST))
 VALUE_IS(CPUNodesNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_NODES))
+VALUE_IS(NodesUp, job->progress.nodes.n_up)
 VALUE_IS(NodesMax, job->progress.nodes.n_max)
 VALUE_IS(NodesLost, job->progress.nodes.n_lost)
 VALUE_IS(NodesNSec, job->progress.nodes.allocated_nsec)
+VALUE_IS(NodesIdleNSec, job->progress.nodes.use.idle_nsec)
+VALUE_IS(NodesWaitedNSec, job->progress.nodes.use.waited_nsec)
+VALUE_IS(NodesSentBytes, job->progress.nodes.use.sent_bytes)
+VALUE_IS(NodesReceivedBytes, job->progress.nodes.use.received_bytes)
 VALUE_IS(CPUScopeNSec, progress_scope_cpu_nsec(&job->progress))
 VALUE_IS(LivesUnmetered, job->progress.n_lives_unmetered)
 VALUE_IS(InvocationsTotal, job->progress.usage.n_invocations)
@@ -231,6 +236,13 @@ VALUE(MetricMeans) {
 
 VALUE(EvaluationMetricMeans) {
         return (Value_ad){ job->progress.evaluation_metrics, job->progress.n_metrics };
+}
+
+VALUE(NodesCost) {
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        return bill_of_nodes(&bill);
 }
 
 VALUE(CostPaper) {

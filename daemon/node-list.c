@@ -29,6 +29,14 @@ static NodeSeen *place_of(NodeList *list, uint64_t number) {
         return place;
 }
 
+static void add_use(NodeList *list, const Record *record) {
+        list->allocated_nsec = saturating_add(list->allocated_nsec, record->metered.emulated_nsec);
+        list->use.idle_nsec = saturating_add(list->use.idle_nsec, record->use.idle_nsec);
+        list->use.waited_nsec = saturating_add(list->use.waited_nsec, record->use.waited_nsec);
+        list->use.sent_bytes = saturating_add(list->use.sent_bytes, record->use.sent_bytes);
+        list->use.received_bytes = saturating_add(list->use.received_bytes, record->use.received_bytes);
+}
+
 void node_list_add(NodeList *list, const Record *record) {
         uint32_t kind = (uint32_t) record->detail;
         NodeSeen *seen = place_of(list, record->ordinal);
@@ -38,7 +46,14 @@ void node_list_add(NodeList *list, const Record *record) {
 
         if (kind == CLUSTER_EVENT_NONE || kind >= _CLUSTER_EVENT_MAX)
                 return;
+        add_use(list, record);
         was_up = seen->kind == CLUSTER_UP && seen->number == record->ordinal;
+        if (kind == CLUSTER_COST) {
+                if (was_up)
+                        seen->allocated_nsec =
+                                        saturating_add(seen->allocated_nsec, record->metered.emulated_nsec);
+                return;
+        }
         *seen = (NodeSeen){ .number = record->ordinal, .kind = kind };
         for (size_t i = 0; i + 1 < sizeof(seen->words) && g_ascii_isprint((char) record->sha256[i]); i++)
                 seen->words[i] = (char) record->sha256[i];
@@ -51,7 +66,6 @@ void node_list_add(NodeList *list, const Record *record) {
                 return;
         list->n_up -= was_up;
         list->n_lost += kind == CLUSTER_LOST;
-        list->allocated_nsec = saturating_add(list->allocated_nsec, record->metered.emulated_nsec);
         seen->kind = CLUSTER_EVENT_NONE;
 }
 
@@ -72,8 +86,12 @@ char **node_list_words(const NodeList *list) {
                 if (!next)
                         return g_strv_builder_end(words);
                 last = next->number;
-                g_autofree char *line = g_strdup_printf("%" G_GUINT64_FORMAT " %s %s", next->number,
-                                cluster_event_to_string(next->kind), next->words);
+                g_autofree char *time = next->allocated_nsec > 0
+                                                        ? g_strdup_printf(" for %" G_GUINT64_FORMAT " s",
+                                                                          next->allocated_nsec / 1000000000)
+                                                        : NULL;
+                g_autofree char *line = g_strdup_printf("%" G_GUINT64_FORMAT " %s %s%s", next->number,
+                                cluster_event_to_string(next->kind), next->words, time ?: "");
                 g_strv_builder_add(words, line);
         }
 }

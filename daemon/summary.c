@@ -15,14 +15,15 @@
 /* clang-format off */
 #define ACCOUNT_NUMBERS(X)                                                                         \
         X(cpu_nsec) X(billed_nsec[SHARE_ACTOR]) X(billed_nsec[SHARE_LEARNER])                      \
-        X(mib_usec) X(idle_nsec) X(idle_mib_usec) X(n_requests)
+        X(mib_usec) X(idle_nsec) X(idle_mib_usec) X(n_requests) X(billing_usec) X(n_bytes)
 #define USAGE_NUMBERS(X)                                                                           \
         X(n_invocations) X(n_cold) X(n_warm) X(n_retried) X(n_updates) X(n_evaluations)            \
         X(emulated_nsec) X(wall_nsec) X(first_nsec) X(last_nsec) X(wall_before_nsec) X(round_start_nano)
 #define PROGRESS_NUMBERS(X)                                                                        \
         X(life) X(round) X(learner_emulated_nsec) X(checkpoint_life) X(target_steps)               \
         X(target_wall_nsec) X(evaluation_life) X(evaluation_round) X(n_evaluations)                \
-        X(scope_cpu_nsec) X(nodes.allocated_nsec)
+        X(scope_cpu_nsec) X(nodes.allocated_nsec) X(nodes.use.idle_nsec)                           \
+        X(nodes.use.waited_nsec) X(nodes.use.sent_bytes) X(nodes.use.received_bytes)
 #define PROGRESS_SMALL_NUMBERS(X)                                                                  \
         X(n_actors) X(n_metrics) X(level) X(limits_missing) X(n_lives_unmetered)                   \
         X(end) X(end_fault) X(end_actor) X(nodes.n_max) X(nodes.n_lost)

@@ -11,8 +11,9 @@
  * counts in the paper total (execution only, as MinionsRL, Nitro and Stellaris count), FULL in the full
  * one alone. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: what is written before the
  * unit of what is kept and not used. A new kind is a row here and the place in price.c that books records
- * under it. LOST is of lives that were killed; FLEET is of servers, whatever ran on them; NODES of a
- * cluster's allocations, in place of all that actors did there. */
+ * under it. LOST is of lives that were killed; FLEET is of servers, whatever ran on them; NODES and
+ * IDLE_NODES of a cluster's allocations, in place of all that actors did there; TRAFFIC of bytes between
+ * hosts. */
 #define CHARGES(X)                                                                     \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \
@@ -24,5 +25,7 @@
         X(EVALUATION,        "evaluation",        FULL,  EVALUATION, ACTORS,  "idle ") \
         X(CONTROL,           "control",           FULL,  TRAINING,   CONTROL, "idle ") \
         X(FLEET,             "fleet",             PAPER, TRAINING,   CONTROL, "idle ") \
-        X(NODES,             "nodes",             PAPER, TRAINING,   NODES,   "idle ")
+        X(NODES,             "nodes",             PAPER, TRAINING,   NODES,   "idle ") \
+        X(IDLE_NODES,        "idle-nodes",        FULL,  TRAINING,   NODES,   "idle ") \
+        X(TRAFFIC,           "traffic",           FULL,  TRAINING,   CONTROL, "idle ")
 /* clang-format on */

@@ -67,7 +67,8 @@ typedef enum ClusterEventKind {
 } ClusterEventKind;
 
 /* Of one allocation, in the cluster's own accounts: they count from its start to its end, whether an actor
- * ran or not. Each event repeats the whole sum; the last one has final = 1 and comes after LOST or GONE. */
+ * ran or not. Each event repeats the whole sum, as of when the cluster last said that it runs, so that it
+ * never exceeds the next; the last one has final = 1 and comes after LOST or GONE. */
 typedef struct ClusterCost {
         uint64_t allocated_usec;
         uint64_t waited_usec;                   /* from asking to the start */

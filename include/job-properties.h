@@ -67,9 +67,15 @@
         X(t, InvocationsWarm, n_warm, ROUND)                       \
         X(t, InvocationsRetried, n_retried, ROUND)                 \
         X(as, Nodes, nodes, ROUND)                                 \
+        X(u, NodesUp, n_nodes_up, ROUND)                           \
         X(u, NodesMax, n_nodes_max, ROUND)                         \
         X(u, NodesLost, n_nodes_lost, ROUND)                       \
         X(t, NodesNSec, nodes_nsec, ROUND)                         \
+        X(t, NodesIdleNSec, nodes_idle_nsec, ROUND)                \
+        X(t, NodesWaitedNSec, nodes_waited_nsec, ROUND)            \
+        X(t, NodesSentBytes, nodes_sent_bytes, ROUND)              \
+        X(t, NodesReceivedBytes, nodes_received_bytes, ROUND)      \
+        X(d, NodesCost, nodes_cost, ROUND)                         \
         X(d, EvaluationMean, evaluation_mean, ROUND)               \
         X(d, EvaluationDeviation, evaluation_deviation, ROUND)     \
         X(t, EvaluationEpisodes, n_evaluation_episodes, ROUND)     \

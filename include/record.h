@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "include/actord/env.h"
 
-#define RECORD_ABI 6u
+#define RECORD_ABI 7u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
@@ -46,9 +46,9 @@ typedef enum RecordKind {
         RECORD_LOST,
         /* after STARTED: the name of a metric of episodes, of number ordinal, from 0 */
         RECORD_METRIC,
-        /* what became of a node of the cluster: ordinal is its number, detail a ClusterEventKind. Of LOST
-         * and GONE, metered.emulated_nsec is how long it was allocated, metered.memory_reserved_bytes and
-         * n_cpus what, in the cluster's own accounts */
+        /* what became of a node of the cluster: ordinal is its number, detail a ClusterEventKind. Of COST,
+         * LOST and GONE, metered.emulated_nsec is for how long it was allocated since the record before,
+         * metered.memory_reserved_bytes and n_cpus what, in the cluster's own accounts; use has the rest */
         RECORD_NODE,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
@@ -149,6 +149,14 @@ typedef struct Decision {                       /* what a run is repeated from *
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 
+/* Of a node of a cluster, since its record before. */
+typedef struct NodeUse {
+        uint64_t idle_nsec;                     /* of the time that it was allocated: nothing was ordered */
+        uint64_t waited_nsec;                   /* from asking for it to its start, which costs nothing */
+        uint64_t sent_bytes, received_bytes;    /* by the job's own host, before they are encrypted */
+        uint64_t billing_milli;                 /* thousandths of a billing unit of the cluster; 0: none */
+} NodeUse;
+
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
@@ -171,6 +179,7 @@ typedef struct Record {
          * the job's cgroup. 0: on this host */
         uint32_t node;
         uint32_t n_cpus;                        /* NODE */
+        NodeUse use;                            /* NODE */
         /* ENDED: the job's whole cgroup, for the books to balance; 0: not known */
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: durable exactly when its effect is */

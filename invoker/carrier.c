@@ -42,6 +42,7 @@ typedef struct Carrier {
         uint64_t *versions; /* [n_banks]: that the node has; UINT64_MAX: none */
         bool ready;
         uint32_t n_orders; /* out */
+        CarrierMeter *meter;
         uint64_t heard_nsec, pinged_nsec, longest_nsec;
 } Carrier;
 
@@ -82,6 +83,8 @@ static void send_bytes(const Carrier *carrier, const void *data, size_t n) {
                 ssize_t sent = send(carrier->stream_fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (sent > 0) {
+                        atomic_fetch_add_explicit(
+                                        &carrier->meter->sent_bytes, (uint64_t) sent, memory_order_relaxed);
                         data = (const uint8_t *) data + sent;
                         n -= (size_t) sent;
                         continue;
@@ -130,6 +133,24 @@ static bool send_policy(Carrier *carrier, const Order *order) {
         return true;
 }
 
+static void order_begins(Carrier *carrier, Line *line) {
+        line->ordered_nsec = clock_boottime();
+        if (carrier->n_orders++ > 0)
+                return;
+        carrier->heard_nsec = line->ordered_nsec;
+        atomic_store(&carrier->meter->since_nsec, line->ordered_nsec);
+}
+
+static void order_ends(Carrier *carrier, Line *line) {
+        uint64_t now = clock_boottime();
+
+        line->ordered_nsec = 0;
+        if (--carrier->n_orders > 0)
+                return;
+        atomic_fetch_add(&carrier->meter->busy_nsec, now - atomic_load(&carrier->meter->since_nsec));
+        atomic_store(&carrier->meter->since_nsec, 0);
+}
+
 static void line_close(Carrier *carrier, uint32_t container) {
         Line *line = &carrier->lines[container];
 
@@ -137,8 +158,8 @@ static void line_close(Carrier *carrier, uint32_t container) {
                 return;
         send_frame(carrier, FRAME_KILL, container, line->birth, NULL, 0, NULL, 0);
         line->fd = close_fd(line->fd);
-        carrier->n_orders -= line->ordered_nsec > 0;
-        line->ordered_nsec = 0;
+        if (line->ordered_nsec > 0)
+                order_ends(carrier, line);
 }
 
 /* A relay's order; what it reads is copied before the policy's bank takes the same room. */
@@ -162,9 +183,7 @@ static void line_order(Carrier *carrier, uint32_t container) {
                 line_close(carrier, container);
                 return;
         }
-        if (carrier->n_orders++ == 0)
-                carrier->heard_nsec = clock_boottime();
-        line->ordered_nsec = clock_boottime();
+        order_begins(carrier, line);
         send_frame(carrier, FRAME_ORDER, container, line->birth, &order, sizeof(order), carrier->bank,
                         bank_bytes);
 }
@@ -201,8 +220,7 @@ static void hear_answer(Carrier *carrier) {
                 uint64_t nsec = clock_boottime() - line->ordered_nsec;
 
                 carrier->longest_nsec = nsec > carrier->longest_nsec ? nsec : carrier->longest_nsec;
-                carrier->n_orders--;
-                line->ordered_nsec = 0;
+                order_ends(carrier, line);
         }
         if (write_full(line->fd, head, sizeof(*head)) < 0 ||
                         write_full(line->fd, carrier->reader.body, head->n_bytes) < 0)
@@ -215,6 +233,8 @@ static void hear_stream(Carrier *carrier) {
 
         while ((r = frame_read(&carrier->reader, carrier->stream_fd, &heard)) > 0) {
                 carrier->heard_nsec = clock_boottime();
+                atomic_fetch_add_explicit(&carrier->meter->received_bytes,
+                                sizeof(FrameHead) + carrier->reader.head.n_bytes, memory_order_relaxed);
                 if (carrier->ready == (carrier->reader.head.kind == FRAME_HELLO))
                         lost(carrier, "it sent what is not expected");
                 if (carrier->reader.head.kind == FRAME_HELLO)
@@ -314,8 +334,10 @@ static int carrier_init(Carrier *carrier) {
         return 0;
 }
 
-void carrier_run(const Placement *place, int stream_fd, int control_fd) {
-        Carrier carrier = { .place = place, .stream_fd = stream_fd, .control_fd = control_fd };
+void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter) {
+        Carrier carrier = {
+                .place = place, .stream_fd = stream_fd, .control_fd = control_fd, .meter = meter
+        };
         int r;
 
         (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);

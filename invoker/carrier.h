@@ -4,9 +4,18 @@
  * has gone or is stalled. The invoker itself never waits for a network. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "invoker/placement.h"
+
+/* What passes through one node's carrier, in memory that the invoker reads: the carrier may be killed at any
+ * time, and what it has counted stays. */
+typedef struct CarrierMeter {
+        _Atomic uint64_t sent_bytes, received_bytes;
+        _Atomic uint64_t busy_nsec;  /* for how long the node had an order */
+        _Atomic uint64_t since_nsec; /* it has one since then, which busy_nsec lacks; 0: it has none */
+} CarrierMeter;
 
 typedef enum CarrierWordKind {
         CARRIER_ATTACH = 1, /* invoker: container's next relay, with its descriptor */
@@ -27,4 +36,4 @@ typedef struct CarrierWord {
 #define CARRIER_ROUNDS        4u
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
-_Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd);
+_Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter);

@@ -110,7 +110,7 @@ static void make_empty(Invoker *invoker) {
         };
         invoker->nodes.place = &invoker->place;
         invoker->nodes.loop = &invoker->loop;
-        invoker->nodes.cluster_fd = -EBADF;
+        invoker->nodes.cluster_fd = invoker->nodes.meters_fd = -EBADF;
         invoker->learners.place = &invoker->place;
         invoker->learners.progress = &invoker->progress;
         invoker->learners.loop = &invoker->loop;

@@ -5,27 +5,43 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "include/launch.h"
-#include "invoker/carrier.h"
 #include "invoker/complain.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "lib/message.h"
+#include "lib/saturate.h"
 
 #define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* after a node was lost, before another is asked for */
 #define KEEP_NSEC       (60ull * 1000000000u) /* of an idle node, where KeepAliveSec= says nothing */
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the last costs */
+#define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
 #define LEAVE_NSEC      (60ull * 1000000000u) /* the same, for a node that ends while the job goes on */
 
 int nodes_init(Nodes *nodes) {
+        void *meters;
+        int r;
+
         for (uint32_t i = 0; i < NODES_MAX; i++)
                 nodes->nodes[i].control_fd = -EBADF;
         if (!nodes->place->invoked->launch.cluster)
                 return 0;
+        nodes->meters_fd = memfd_make("carriers", METERS_BYTES);
+        if (nodes->meters_fd < 0)
+                return nodes->meters_fd;
+        r = fd_map(nodes->meters_fd, METERS_BYTES, true, &meters);
+        if (r < 0)
+                return r;
+        nodes->meters = meters;
+        /* Actors are forked from this process, and are hostile. A carrier maps it by itself. */
+        if (madvise(meters, METERS_BYTES, MADV_DONTFORK) < 0)
+                return -errno;
         nodes->cluster_fd = INVOKER_FD_CLUSTER;
         return loop_watch(nodes->loop, nodes->cluster_fd, EVENT_CLUSTER);
 }
@@ -44,6 +60,10 @@ void nodes_done(Nodes *nodes) {
                 if (nodes->nodes[i].state != NODE_FREE)
                         carrier_end(&nodes->nodes[i]);
         nodes->cluster_fd = close_fd(nodes->cluster_fd);
+        if (nodes->meters)
+                fd_unmap(nodes->meters, METERS_BYTES);
+        nodes->meters = NULL;
+        nodes->meters_fd = close_fd(nodes->meters_fd);
 }
 
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range) {
@@ -70,6 +90,43 @@ uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uin
                 }
         }
         return best;
+}
+
+NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now) {
+        uint64_t since = atomic_load(&meter->since_nsec), busy = atomic_load(&meter->busy_nsec);
+        NodeSum sum = {
+                .allocated_nsec = saturate_u64((unsigned __int128) cost->allocated_usec * 1000),
+                .use = {
+                        .waited_nsec = saturate_u64((unsigned __int128) cost->waited_usec * 1000),
+                        .sent_bytes = atomic_load(&meter->sent_bytes),
+                        .received_bytes = atomic_load(&meter->received_bytes),
+                },
+        };
+
+        if (since > 0 && now > since)
+                busy = saturating_add(busy, now - since);
+        if (sum.allocated_nsec > busy)
+                sum.use.idle_nsec = sum.allocated_nsec - busy;
+        return sum;
+}
+
+static uint64_t take_rest(uint64_t sum, uint64_t *told) {
+        uint64_t rest = sum > *told ? sum - *told : 0;
+
+        *told += rest;
+        return rest;
+}
+
+NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told) {
+        return (NodeSum){
+                .allocated_nsec = take_rest(sum->allocated_nsec, &told->allocated_nsec),
+                .use = {
+                        .idle_nsec = take_rest(sum->use.idle_nsec, &told->use.idle_nsec),
+                        .waited_nsec = take_rest(sum->use.waited_nsec, &told->use.waited_nsec),
+                        .sent_bytes = take_rest(sum->use.sent_bytes, &told->use.sent_bytes),
+                        .received_bytes = take_rest(sum->use.received_bytes, &told->use.received_bytes),
+                },
+        };
 }
 
 /* actord-cluster has gone, and all nodes with it. Their carriers will say so. */
@@ -159,10 +216,16 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
+        nodes->meters[node - nodes->nodes] = (CarrierMeter){};
         pid = fork();
         if (pid == 0) {
+                void *meters;
+
                 (void) close(pair[0]);
-                carrier_run(nodes->place, stream_fd, pair[1]);
+                if (fd_map(nodes->meters_fd, METERS_BYTES, true, &meters) < 0)
+                        _exit(EXIT_FAILURE);
+                carrier_run(nodes->place, stream_fd, pair[1],
+                                (CarrierMeter *) meters + (node - nodes->nodes));
         }
         (void) close(pair[1]);
         if (pid < 0) {
@@ -170,19 +233,32 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
                 return -EAGAIN;
         }
         node->pid = pid;
+        node->metered = true;
         node->control_fd = pair[0];
         return loop_watch_index(
                         nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
 }
 
+/* Of a node that has never been up, its place in the meters is another's, or unused. */
+static NodeSum rest_of(const Nodes *nodes, Node *node) {
+        static const CarrierMeter none = {};
+        NodeSum sum = node_sum(&node->cost, node->metered ? nodes->meters + (node - nodes->nodes) : &none,
+                        clock_boottime());
+
+        return node_sum_rest(&sum, &node->told);
+}
+
 static void news(const Nodes *nodes, Node *node, uint32_t kind, const char *words, NodeNews *ret) {
-        (void) snprintf(node->words, sizeof(node->words), "%.31s", words);
+        if (words != node->words)
+                (void) snprintf(node->words, sizeof(node->words), "%.31s", words);
         *ret = (NodeNews){
                 .index = (uint32_t) (node - nodes->nodes),
                 .number = node->number,
                 .kind = kind,
                 .cost = node->cost,
         };
+        if (kind == CLUSTER_COST || kind == CLUSTER_LOST || kind == CLUSTER_GONE)
+                ret->rest = rest_of(nodes, node);
         memcpy(ret->words, node->words, sizeof(ret->words));
 }
 
@@ -238,6 +314,14 @@ static Node *place_for(Nodes *nodes, uint32_t number) {
         return node;
 }
 
+/* A record for each second at most, so that a bill of a job that goes on has its nodes. */
+static int costs_more(const Nodes *nodes, Node *node, NodeNews *ret) {
+        if (node->cost.allocated_usec / 1000000 <= node->told.allocated_nsec / 1000000000u)
+                return 0;
+        news(nodes, node, CLUSTER_COST, node->words, ret);
+        return 1;
+}
+
 /* LOST and GONE end a node's containers at once; its record comes with the last COST. */
 static int take_event(Nodes *nodes, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
         Node *node;
@@ -267,7 +351,9 @@ static int take_event(Nodes *nodes, const ClusterEvent *event, int stream_fd, No
                 return 1;
         case CLUSTER_COST:
                 node->cost = event->cost;
-                return event->cost.final && node->state == NODE_LEAVING ? over(nodes, node, ret) : 0;
+                if (event->cost.final)
+                        return node->state == NODE_LEAVING ? over(nodes, node, ret) : 0;
+                return costs_more(nodes, node, ret);
         default: return 0;
         }
 }

@@ -10,6 +10,8 @@
 #include "include/cluster.h"
 #include "include/settings.h"
 #include "invoker/loop.h"
+#include "include/record.h"
+#include "invoker/carrier.h"
 #include "invoker/placement.h"
 
 #define NODE_NONE UINT32_MAX
@@ -22,15 +24,23 @@ typedef enum NodeState {
         NODE_LEAVING,  /* lost or given back; only its last cost is missing */
 } NodeState;
 
+/* What a node has cost so far, idle or not. */
+typedef struct NodeSum {
+        uint64_t allocated_nsec;
+        NodeUse use;
+} NodeSum;
+
 typedef struct Node {
         uint32_t number, state; /* actord-cluster's number; NodeState */
         uint32_t n_cpus;
         pid_t pid; /* of the carrier; 0: there is none */
         int control_fd;
         bool lost;
+        bool metered;       /* it has or had a carrier, and the meter at its place is its own */
         uint64_t idle_nsec; /* since when no container is there; 0: some are */
         uint64_t left_nsec; /* since when it is LEAVING */
         ClusterCost cost;
+        NodeSum told;   /* what its records have */
         char words[32]; /* of its state: the host's name, or a reason */
 } Node;
 
@@ -39,7 +49,8 @@ typedef struct NodeNews {
         uint32_t index;        /* of the node; NODE_NONE: of none */
         uint32_t number, kind; /* ClusterEventKind */
         bool emptied;          /* it had containers and has them no more */
-        ClusterCost cost;      /* of GONE and LOST: final */
+        ClusterCost cost;
+        NodeSum rest; /* what its records lack; of GONE and LOST it is the last */
         char words[32];
 } NodeNews;
 
@@ -48,6 +59,8 @@ typedef struct Nodes {
         Loop *loop;
         int cluster_fd; /* -EBADF: the job has no cluster, or has lost it */
         Node nodes[NODES_MAX];
+        CarrierMeter *meters; /* [NODES_MAX] */
+        int meters_fd;
         uint32_t n_wanted, n_lost, newest; /* newest: number */
         uint32_t node_cpus;                /* of the node that came last; 0: none did */
         /* no further node is asked for before this time, since some were lost */
@@ -70,6 +83,11 @@ uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cp
  * used: containers of each node that is ready. Pure. */
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
                 uint32_t here_used);
+
+/* The sum at a time, of what the cluster and the carrier tell. Pure. */
+NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now);
+/* What a sum has beyond what is told, which it becomes part of. No sum of records ever falls. Pure. */
+NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
 
 /* A round needs so many containers. used[]: containers of each node, by index. */
 void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);

@@ -308,9 +308,10 @@ void report_node(Reporter *reporter, const NodeNews *news) {
         };
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        if (news->kind == CLUSTER_LOST || news->kind == CLUSTER_GONE) {
-                record.metered.emulated_nsec =
-                                saturate_u64((unsigned __int128) news->cost.allocated_usec * 1000);
+        if (news->kind == CLUSTER_COST || news->kind == CLUSTER_LOST || news->kind == CLUSTER_GONE) {
+                record.metered.emulated_nsec = news->rest.allocated_nsec;
+                record.use = news->rest.use;
+                record.use.billing_milli = saturate_double(news->cost.billing * 1000);
                 record.metered.memory_reserved_bytes = news->cost.memory_bytes;
                 record.n_cpus = news->cost.n_cpus;
         }

@@ -59,6 +59,7 @@ static void print_json(const Options *options, const Bills *bills) {
 
 static void print(const Options *options, const Bills *bills) {
         const JobStatus *job = &bills->job;
+        g_autofree char *nodes = job_nodes_use(job);
         char wall[32], emulated[32], paper[48], full[48];
 
         job_bill_print(bills->bill, options);
@@ -71,6 +72,8 @@ static void print(const Options *options, const Bills *bills) {
         print_line(2, "time: %s on this host, %s on the emulated fleet",
                         format_duration(job->wall_nsec, wall),
                         format_duration(job->emulated_nsec, emulated));
+        if (nodes)
+                print_line(2, "nodes: %s", nodes);
         if (bills->beside)
                 bill_beside_print(bills->beside, bills->bill, options);
 }

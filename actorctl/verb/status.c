@@ -33,6 +33,17 @@ static void row_time(const char *name, uint64_t usec) {
                 row(name, "%s", text);
 }
 
+static void print_nodes(const JobStatus *job) {
+        g_autofree char *words = job_nodes_words(job), *use = job_nodes_use(job);
+
+        if (words)
+                row("nodes", "%s", words);
+        if (use)
+                row("", "%s", use);
+        for (size_t i = 0; job->nodes[i]; i++)
+                row("", "%s", job->nodes[i]);
+}
+
 static void print_place(const JobStatus *job) {
         g_autofree char *limits = g_strjoinv(", ", job->limits);
 
@@ -44,8 +55,7 @@ static void print_place(const JobStatus *job) {
                 row("unit", "%s", job->unit);
         if (job->control_group[0])
                 row("cgroup", "%s", job->control_group);
-        for (size_t i = 0; job->nodes[i]; i++)
-                row(i == 0 ? "nodes" : "", "%s", job->nodes[i]);
+        print_nodes(job);
         if (job->life > 1)
                 row("life", "%" G_GUINT64_FORMAT, job->life);
 }

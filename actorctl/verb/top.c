@@ -26,7 +26,7 @@
 /* A job, or a process of one. What is not known is NaN. */
 typedef struct Row {
         uint64_t id, n_env_steps, cpu_usec, memory_bytes;
-        uint32_t uid, n_actors, n_actors_max;
+        uint32_t uid, n_actors, n_actors_max, n_nodes;
         char *name, *state, *currency; /* of a process, its part: "actor-3" */
         double cost, cpu_share, steps_rate, cost_rate;
         gint64 looked_usec;
@@ -68,6 +68,7 @@ static void add_job(GArray *rows, const JobStatus *status) {
                 .n_env_steps = status->n_env_steps,
                 .n_actors = strcmp(status->state, "running") == 0 ? status->n_actors : 0,
                 .n_actors_max = status->n_actors_max,
+                .n_nodes = status->n_nodes_up,
                 .cost = status->cost_full,
                 .looked_usec = g_get_monotonic_time(),
         };
@@ -252,6 +253,15 @@ static void add_row(Table *table, const Row *row, bool parts) {
         table_shown(table, "", json_word(row->currency));
         snprintf(money, sizeof(money), "%u of %u", row->n_actors, row->n_actors_max);
         table_shown(table, money, json_unsigned(row->n_actors));
+        table_unsigned(table, row->n_nodes);
+}
+
+/* Most jobs have none, and a terminal is narrow. */
+static bool some_have_nodes(const GArray *rows) {
+        for (guint i = 0; i < rows->len; i++)
+                if (g_array_index(rows, Row, i).n_nodes > 0)
+                        return true;
+        return false;
 }
 
 static Table *make_table(const GArray *rows, bool parts, guint n) {
@@ -273,6 +283,7 @@ static Table *make_table(const GArray *rows, bool parts, guint n) {
                 table_column(table, "COST/H", "cost_per_hour", COLUMN_NUMBER);
                 table_column(table, "CURRENCY", "currency", COLUMN_JSON);
                 table_column(table, "ACTORS", "actors", COLUMN_NUMBER);
+                table_column(table, "NODES", "nodes", some_have_nodes(rows) ? COLUMN_NUMBER : COLUMN_JSON);
                 table_spare(table, "user");
                 table_spare(table, "state");
         }

@@ -253,6 +253,7 @@ static void append_cost(const Display *display, const JobStatus *status, GString
 /* The most important items come first: a narrow screen leaves out the end. */
 static char *describe_job(const Display *display, const JobStatus *status) {
         double left = seconds_left(display, status, g_get_monotonic_time());
+        g_autofree char *nodes = job_nodes_words(status);
         GString *text = g_string_new(NULL);
         char number[32];
 
@@ -270,6 +271,8 @@ static char *describe_job(const Display *display, const JobStatus *status) {
                 g_string_append_printf(text, ", %s/s", format_count((uint64_t) display->rate, number));
         if (status->round > 0 && !display->curve)
                 append_round(text, status);
+        if (nodes && !display->curve)
+                g_string_append_printf(text, ", nodes: %s", nodes);
         return g_string_free(text, FALSE);
 }
 
@@ -415,6 +418,14 @@ static void append_why(const Display *display, const JobStatus *status, GString 
                 text_wrap(block, "why ", words, MIN(display_columns(display) - 1, 120u));
 }
 
+static void append_nodes(const Display *display, const JobStatus *status, GString *block) {
+        g_autofree char *words = job_nodes_words(status), *use = job_nodes_use(status);
+        g_autofree char *all = words && use ? g_strdup_printf("%s; %s", words, use) : g_strdup(words);
+
+        if (all)
+                text_wrap(block, "nodes ", all, MIN(display_columns(display) - 1, 120u));
+}
+
 static unsigned count_lines(const char *text) {
         unsigned n = 0;
 
@@ -436,6 +447,7 @@ static void draw_block(Display *display, const JobStatus *status) {
         g_autofree char *title = title_line(display, status), *line = status_line(display, status);
 
         append_why(display, status, block);
+        append_nodes(display, status, block);
         append_curve(display, block);
         if (display->n_lines > 0) {
                 g_autofree char *up = g_strdup_printf("\033[%uA\r", display->n_lines);

@@ -57,6 +57,11 @@ static void set_nodes(JsonObject *object, const JobStatus *status) {
         json_object_set_member(nodes, "max", json_unsigned(status->n_nodes_max));
         json_object_set_member(nodes, "total_s", json_real(seconds(status->nodes_nsec)));
         json_object_set_member(nodes, "lost", json_unsigned(status->n_nodes_lost));
+        json_object_set_member(nodes, "idle_s", json_real(seconds(status->nodes_idle_nsec)));
+        json_object_set_member(nodes, "waited_s", json_real(seconds(status->nodes_waited_nsec)));
+        json_object_set_member(nodes, "sent_bytes", json_unsigned(status->nodes_sent_bytes));
+        json_object_set_member(nodes, "received_bytes", json_unsigned(status->nodes_received_bytes));
+        json_object_set_member(nodes, "cost", json_real(status->nodes_cost));
         json_object_set_object_member(object, "nodes", nodes);
 }
 

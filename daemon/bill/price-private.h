@@ -16,6 +16,9 @@
         X(Execution, Request, request, 1e6, "price of an invocation as such")                              \
         X(Provisioned, GBSecond, provisioned_gb_second, 1e6, "price of 2^30 bytes kept warm for a second") \
         X(Provisioned, VCPUSecond, provisioned_vcpu_second, 1e6, "price of a vCPU kept warm for a second") \
+        X(Nodes, BillingSecond, billing_second, 1e6,                                                       \
+                        "price of a cluster's billing unit for a second, in place of vCPUs and memory")    \
+        X(Network, GB, network_gb, 1e6, "price of 2^30 bytes between hosts")                               \
         X(Energy, KWh, kwh, 1e6, "price of a kilowatt-hour")                                               \
         X(Energy, WattsPerCore, watts_per_core, 1e6, "drawn by a core that computes, all losses included") \
         X(Learner, PerHour, learner_hour, 1e6, "price of a learner's server")                              \

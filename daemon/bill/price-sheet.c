@@ -104,8 +104,8 @@ static unsigned locate_section(const char *text, const char *section) {
 }
 
 static int refuse_section(const Source *source, const char *section) {
-        static const char *const sections[] = { "Sheet", "Execution", "Provisioned", "Energy", "Learner",
-                "Actors", "Fleet", NULL };
+        static const char *const sections[] = { "Sheet", "Execution", "Provisioned", "Nodes", "Network",
+                "Energy", "Learner", "Actors", "Fleet", NULL };
         const char *nearest = nearest_word(section, sections);
 
         *source->ret_message = g_strdup_printf("%s:%u: [%s]: unknown section%s%s%s", source->file_name,

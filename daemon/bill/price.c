@@ -198,11 +198,29 @@ static void lost_add(
         cpu_add(usage, CHARGE_LOST, record);
 }
 
-/* The whole allocation, from its start to its end, by the cluster's own accounts. */
+/* By the site's own weights, if the sheet has a price for their unit and the cluster has told the sum. */
+static void allocated_add(
+                Usage *usage, Charge charge, const PriceSheet *sheet, const Record *record, uint64_t nsec) {
+        if (sheet->billing_second > 0 && record->use.billing_milli > 0)
+                add(&usage->accounts[charge].billing_usec,
+                                saturate_u64((unsigned __int128) nsec * record->use.billing_milli /
+                                                1000000));
+        else
+                stretch_add(usage, charge, SHARE_ACTOR,
+                                stretch_make(nsec, record->n_cpus * 1000ull,
+                                                record->metered.memory_reserved_bytes));
+}
+
+/* The whole allocation, from its start to its end, by the cluster's own accounts, what was idle apart. The
+ * two parts add up to the rounded whole. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
-        stretch_add(usage, CHARGE_NODES, SHARE_ACTOR,
-                        stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
-                                        record->n_cpus * 1000ull, record->metered.memory_reserved_bytes));
+        uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec);
+        uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;
+
+        allocated_add(usage, CHARGE_NODES, sheet, record, whole_nsec - idle_nsec);
+        allocated_add(usage, CHARGE_IDLE_NODES, sheet, record, idle_nsec);
+        add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.sent_bytes);
+        add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.received_bytes);
 }
 
 /* What an actor did on a node is paid with the node. It is counted, and its CPU time is known. True: it is
@@ -320,6 +338,7 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                                 s->provisioned_vcpu_second);
                 line_push(bill, c, charges[c].idle_gb_unit, (double) a->idle_mib_usec / GB_SECOND,
                                 s->provisioned_gb_second);
+                line_push(bill, c, "billing-s", (double) a->billing_usec / 1e6, s->billing_second);
         }
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
@@ -396,6 +415,10 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
                 bill_by_shares(ret, usage, sheet);
         else
                 bill_by_rates(ret, usage, sheet);
+        if (settings->convention != CONVENTION_SERVER)
+                line_push(ret, CHARGE_TRAFFIC, "GB",
+                                (double) usage->accounts[CHARGE_TRAFFIC].n_bytes / (double) (1u << 30),
+                                sheet->network_gb);
 
         for (size_t i = 0; i < ret->n_lines; i++) {
                 ret->full += ret->lines[i].amount;
@@ -406,6 +429,18 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
                 if (ret->lines[i].paper)
                         ret->paper += ret->lines[i].amount;
         }
+}
+
+double bill_of_nodes(const Bill *bill) {
+        double sum = 0;
+
+        assert(bill);
+
+        for (size_t i = 0; i < bill->n_lines; i++)
+                if (bill->lines[i].charge == CHARGE_NODES || bill->lines[i].charge == CHARGE_IDLE_NODES ||
+                                bill->lines[i].charge == CHARGE_TRAFFIC)
+                        sum += bill->lines[i].amount;
+        return sum;
 }
 
 uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use) {

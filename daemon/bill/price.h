@@ -72,6 +72,8 @@ typedef struct Account {
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
         uint64_t idle_nsec, idle_mib_usec;
         uint64_t n_requests;
+        uint64_t billing_usec; /* a cluster's billing units times microseconds */
+        uint64_t n_bytes;      /* between hosts */
 } Account;
 
 /* A job's use so far, in base units, by both clocks. Additions are checked for overflow and saturate. */
@@ -94,7 +96,7 @@ typedef struct BillLine {
         double quantity, amount;
         bool paper; /* counts in the paper total */
 } BillLine;
-#define BILL_LINES_MAX (5u * _CHARGE_MAX)
+#define BILL_LINES_MAX (6u * _CHARGE_MAX)
 typedef struct Bill {
         BillLine lines[BILL_LINES_MAX];
         size_t n_lines;
@@ -102,6 +104,9 @@ typedef struct Bill {
         double evaluation, training; /* of full: the lines of evaluations, and all others */
 } Bill;
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
+
+/* Of full: what nodes of a cluster cost, with the bytes between hosts. */
+double bill_of_nodes(const Bill *bill);
 
 /* CPU time of one use, over all charges: together they are the whole job. */
 uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);

@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 7
+#define LEDGER_SCHEMA 8
 
 typedef struct Ledger Ledger;
 

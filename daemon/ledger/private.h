@@ -59,7 +59,14 @@
         X(node, node, "of the cluster, where the actor ran; 0: on the job's own host") \
         X(n_cpus, n_cpus, "kind node: CPUs that were allocated")
 
-#define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X) RECORD_COLUMNS_7(X)
+#define RECORD_COLUMNS_8(X)                                                                   \
+        X(idle_nsec, use.idle_nsec, "kind node: of emulated_nsec, nothing was ordered there") \
+        X(waited_nsec, use.waited_nsec, "kind node: from asking for it to its start")         \
+        X(sent_bytes, use.sent_bytes, "kind node: by the job's own host")                     \
+        X(received_bytes, use.received_bytes, "kind node: by the job's own host")             \
+        X(billing_milli, use.billing_milli, "kind node: thousandths of the cluster's billing unit")
+
+#define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X) RECORD_COLUMNS_7(X) RECORD_COLUMNS_8(X)
 
 struct Ledger {
         sqlite3 *db;

@@ -243,6 +243,9 @@ static const char *const schema_6[] = {
 
 /* Schema 7: actors on nodes of a cluster. */
 static const char *const schema_7[] = { RECORD_COLUMNS_7(X) };
+
+/* Schema 8: what nodes did with their time, and what passed between the hosts. */
+static const char *const schema_8[] = { RECORD_COLUMNS_8(X) };
 #undef X
 
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
@@ -376,6 +379,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 { schema_5, ELEMENTSOF(schema_5) },
                 { schema_6, ELEMENTSOF(schema_6) },
                 { schema_7, ELEMENTSOF(schema_7) },
+                { schema_8, ELEMENTSOF(schema_8) },
         };
         int r;
 

@@ -35,7 +35,7 @@ def sealed(name, data):
 
 class Node:
     def __init__(self, number):
-        self.number, self.asked, self.began, self.ended = number, time.monotonic(), None, None
+        self.number, self.asked, self.began, self.ended, self.told = number, time.monotonic(), None, None, 0
         self.stream = self.pid_fd = None
 
     def settings(self):
@@ -92,7 +92,8 @@ class Head:
         if kind == COST:
             n = self.nodes[node]
             usec = int(((n.ended or time.monotonic()) - n.began) * 1e6) if n.began else 0
-            cost = struct.pack("<QQQIIdII", usec, 0, 2 << 30, CLUSTER.get("cpus", 2), 0, 0.0, final, 0)
+            waited = int((n.began - n.asked) * 1e6) if n.began else 0
+            cost = struct.pack("<QQQIIdII", usec, waited, 2 << 30, CLUSTER.get("cpus", 2), 0, CLUSTER.get("billing", 0), final, 0)
         data = struct.pack("<IIIIQ", ABI, kind, node, CLUSTER.get("cpus", 2), 2 << 30) + cost
         data += name.encode().ljust(64, b"\0") + words.encode().ljust(256, b"\0")
         log("say", kind, node, words)
@@ -140,6 +141,12 @@ class Head:
             return False
         return True
 
+    def tell_costs(self):
+        for n in self.nodes.values():
+            if n.began and time.monotonic() - max(n.began, n.told) > 0.25:
+                n.told = time.monotonic()
+                self.say(COST, n.number)
+
     def obey_test(self):
         """A test cuts a node's stream by a file's name."""
         for number, n in list(self.nodes.items()):
@@ -152,6 +159,7 @@ class Head:
         while going:
             self.ask_for_more()
             self.start_due()
+            self.tell_costs()
             self.obey_test()
             if select.select([self.socket], [], [], 0.02)[0]:
                 going = self.hear()

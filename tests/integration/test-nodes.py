@@ -195,13 +195,50 @@ def billed():
     e = Elsewhere(1, cpus=5)
     r = e.run("Distribution.Nodes=1", "Billing.PriceSheet=slurm-tres", *LONG)
     lines = {(l["kind"], l["unit"]): l for l in r.cost["lines"]}
-    # Whole seconds, as the sheet has them.
-    vcpu_s, gb_s = lines["nodes", "vCPU-s"]["quantity"], lines["nodes", "GB-s"]["quantity"]
-    assert 0 <= vcpu_s / 5 - r.nodes["total_s"] < 1.001, (lines, r.nodes)
-    assert 0 <= gb_s / 2 - r.nodes["total_s"] < 1.001, (lines, r.nodes)
+    # Whole seconds, as the sheet has them, for each of the records.
+    of = lambda unit: sum(lines[kind, unit]["quantity"] for kind in ("nodes", "idle-nodes"))
+    most = 1.001 * (2 + r.nodes["total_s"])
+    assert 0 <= of("vCPU-s") / 5 - r.nodes["total_s"] < most, (lines, r.nodes)
+    assert 0 <= of("GB-s") / 2 - r.nodes["total_s"] < most, (lines, r.nodes)
+    assert 0 < r.nodes["idle_s"] < r.nodes["total_s"] and abs(lines["idle-nodes", "vCPU-s"]["quantity"] / 5 - r.nodes["idle_s"]) < 0.01, (lines, r.nodes)
     # One second each is the least that an invocation here costs by this sheet.
     here = lines["actor-execution", "vCPU-s"]["quantity"]
     assert here < r.invocations["total"], (here, r.invocations)
+
+
+SITE = """[Sheet]
+Name=site
+Date=2026-11-24
+Source=a test
+Currency=credits
+Description=A site's own weights, and a price of its network
+[Execution]
+VCPUSecond=1
+[Nodes]
+BillingSecond=3
+[Network]
+GB=1024
+"""
+
+
+@story("idle time, waiting and bytes of nodes are told apart, and a site's own weights and network have prices")
+def priced():
+    e = Elsewhere(1, cpus=5, delay=0.5, billing=2.5)
+    path = os.path.join(telling.STATE, "site.sheet")
+    with open(path, "w") as f:
+        f.write(SITE)
+    r = e.run("Distribution.Nodes=1", f"Billing.PriceSheet={path}", *LONG)
+    n, lines = r.nodes, {(l["kind"], l["unit"]): l for l in r.cost["lines"]}
+    busy, idle, traffic = lines["nodes", "billing-s"], lines["idle-nodes", "billing-s"], lines["traffic", "GB"]
+    close = lambda a, b: abs(a - b) <= 1e-3 * max(abs(a), abs(b))
+    assert close((busy["quantity"] + idle["quantity"]) / 2.5, n["total_s"]) and close(idle["quantity"] / 2.5, n["idle_s"]), (lines, n)
+    assert close(busy["amount"], 3 * busy["quantity"]) and busy["paper"] and not idle["paper"], lines
+    assert ("nodes", "vCPU-s") not in lines, lines
+    assert 0.4 < n["waited_s"] < 5 * PATIENCE and 0 < n["idle_s"] < n["total_s"], n
+    # Rows of observations come home; policies and snapshots go out.
+    assert n["received_bytes"] > 100000 and n["sent_bytes"] > 10000, n
+    assert close(traffic["quantity"] * (1 << 30), n["sent_bytes"] + n["received_bytes"]) and close(traffic["amount"], 1024 * traffic["quantity"]), (traffic, n)
+    assert close(n["cost"], busy["amount"] + idle["amount"] + traffic["amount"]), n
 
 
 tell()

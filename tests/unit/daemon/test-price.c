@@ -483,7 +483,7 @@ static void test_charges(void) {
 
         g_assert_true(g_file_get_contents(path, &page, NULL, NULL));
         for (uint32_t c = 0; c < _CHARGE_MAX; c++) {
-                const Account account = { SEC, { SEC, SEC }, SEC, SEC, SEC, 7 };
+                const Account account = { SEC, { SEC, SEC }, SEC, SEC, SEC, 7, SEC, 0 };
                 g_autofree char *explained = g_strdup_printf("\n.B %s\n", charge_to_string(c));
                 Usage usage = {};
                 uint64_t cpu_nsec = 0;

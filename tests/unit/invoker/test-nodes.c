@@ -53,6 +53,32 @@ static void test_patience(void) {
         g_assert_cmpuint(carrier_patience_nsec(0, SEC), ==, SEC);
 }
 
+static void test_sum(void) {
+        ClusterCost cost = { .allocated_usec = 10000000, .waited_usec = 2000000 };
+        CarrierMeter meter = { .sent_bytes = 5, .received_bytes = 7, .busy_nsec = 3 * SEC };
+        NodeSum told = {}, sum = node_sum(&cost, &meter, 100 * SEC), rest = node_sum_rest(&sum, &told);
+
+        g_assert_cmpuint(rest.allocated_nsec, ==, 10 * SEC);
+        g_assert_cmpuint(rest.use.idle_nsec, ==, 7 * SEC);
+        g_assert_cmpuint(rest.use.waited_nsec, ==, 2 * SEC);
+        g_assert_cmpuint(rest.use.sent_bytes, ==, 5);
+        g_assert_cmpuint(rest.use.received_bytes, ==, 7);
+        /* An order that is out has no end yet. */
+        meter.since_nsec = 99 * SEC;
+        cost.allocated_usec += 1500000;
+        sum = node_sum(&cost, &meter, 100 * SEC);
+        rest = node_sum_rest(&sum, &told);
+        g_assert_cmpuint(rest.allocated_nsec, ==, 3 * SEC / 2);
+        g_assert_cmpuint(rest.use.idle_nsec, ==, SEC / 2);
+        g_assert_cmpuint(rest.use.sent_bytes, ==, 0);
+        /* A sum that falls, as after a clock was set, adds nothing. */
+        cost.allocated_usec = 0;
+        sum = node_sum(&cost, &meter, 100 * SEC);
+        rest = node_sum_rest(&sum, &told);
+        g_assert_cmpuint(rest.allocated_nsec + rest.use.idle_nsec, ==, 0);
+        g_assert_cmpuint(told.allocated_nsec, ==, 23 * SEC / 2);
+}
+
 static void test_lost_attempts(void) {
         Attempts attempts = {};
 
@@ -67,6 +93,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/worth", test_worth);
         g_test_add_func("/nodes/choose", test_choose);
         g_test_add_func("/nodes/patience", test_patience);
+        g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
         return g_test_run();
 }
