@@ -382,6 +382,18 @@ static int check_learners(const PriceSheet *sheet, const JobSettings *settings, 
         return -EINVAL;
 }
 
+/* The same for actors. */
+static int check_actors(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
+        g_autofree char *reason = NULL;
+        int r = price_sheet_check_places(sheet, settings, &reason);
+
+        if (r < 0)
+                *ret_message = g_strdup_printf("[Billing] Convention=server: %s; take a sheet with more, "
+                                               "fewer actors, or Convention=serverless.",
+                                reason);
+        return r;
+}
+
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         int r;
 
@@ -409,7 +421,7 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
                 return 0;
         if (price_sheet_has_servers(sheet)) {
                 r = check_learners(sheet, settings, ret_message);
-                return r < 0 ? r : price_sheet_check_places(sheet, settings, ret_message);
+                return r < 0 ? r : check_actors(sheet, settings, ret_message);
         }
         if (sheet->from_rates == 1)
                 return 0;
