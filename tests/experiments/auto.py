@@ -6,14 +6,17 @@ auto.py run [TASK...] [--seeds N] [--arms constants|auto|servers] [--slice SECON
 auto.py held-out ...    the same on what auto is not tuned on; once, at the end
 auto.py table           the cells that are there -> docs/experiments/auto-*.csv and the page's tables
 auto.py first-rounds    three rounds of one actor of each task -> docs/experiments/auto-first-rounds.csv and the page's table
+auto.py fresh           some constants, and cells of auto, with seeds that the tables do not have -> docs/experiments/auto-fresh.csv and the page's table
+auto.py moves TASK      what auto's cells of a task that are there decided, and by what -> docs/experiments/auto-moves.csv and the page's table
 auto.py check           writes nothing; fails if the page's tables are not those of the csv files
 
 run does what is missing and can be stopped (Ctrl-C, or --slice) and started again: a cell that is there is not run again. Cells lie in
 build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do; auto has
 runs of its own for each sheet and time price, in a directory that is named after the newest commit that touched what it decides by (--state)."""
 import argparse, csv, glob, json, math, os, signal, subprocess, sys, tempfile, time
-from statistics import median, pstdev
-from auto_cells import COLD_S, COMMON, CONSTANTS, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS, TASKS, TIME_PRICES
+from statistics import mean, median, pstdev
+from auto_cells import (COLD_S, COMMON, CONSTANTS, FRESH_CELLS, FRESH_CONSTANTS, FRESH_SEEDS, FRESH_TASK, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS,
+                        TASKS, TIME_PRICES)
 from intervals import interval
 from learning import BUILD, ROOT, with_table
 
@@ -21,12 +24,16 @@ PAGE = os.path.join(ROOT, "docs", "experiments", "auto.md")
 RUNS = os.path.join(ROOT, "docs", "experiments", "auto-runs.csv")
 PRICES = os.path.join(ROOT, "docs", "experiments", "auto-prices.csv")
 FIRST_ROUNDS = os.path.join(ROOT, "docs", "experiments", "auto-first-rounds.csv")
+FRESH = os.path.join(ROOT, "docs", "experiments", "auto-fresh.csv")
+MOVES = os.path.join(ROOT, "docs", "experiments", "auto-moves.csv")
 ALL_TASKS = {task.name: task for task in (*TASKS, *HELD_OUT_TASKS)}
 ALL_SHEETS = SHEETS + HELD_OUT_SHEETS
 DECIDED_BY = ["daemon/scheduler", "daemon/bill"]
 RUN_COLUMNS = ["task", "arm", "state", "sheet", "time_price", "seed", "reached", "emulated_s", "env_steps", "rounds", "actors", "numbers", "policy",
                *("full_" + sheet for sheet in ALL_SHEETS)]
 RUN_KEYS = ["task", "arm", "sheet", "time_price", "seed"]
+MOVE_COLUMNS = ["task", "sheet", "time_price", "seed", "policy", "noisy", "stays"]
+MOVE_KEYS = ["task", "sheet", "time_price", "seed"]
 PRICE_KEYS = ["task", "sheet"]
 PRICE_COLUMNS = ["task", "sheet", "currency", "learner_second", "actor_second"]
 NEVER = math.inf
@@ -44,9 +51,10 @@ def section(name, lines):
     return [f"[{name}]", *lines, ""]
 
 
-def experiment(task, n_seeds, arms, factors, prices):
-    """The text of a .exp file."""
-    lines = section("Experiment", [f"Title=auto.py: {task.name}", f"Job={os.path.join(ROOT, 'examples', task.job + '.conf')}", f"Seeds=1-{n_seeds}",
+def experiment(task, seeds, arms, factors, prices):
+    """The text of a .exp file. seeds: how many, or the first and the last one."""
+    first, last = (1, seeds) if isinstance(seeds, int) else seeds
+    lines = section("Experiment", [f"Title=auto.py: {task.name}", f"Job={os.path.join(ROOT, 'examples', task.job + '.conf')}", f"Seeds={first}-{last}",
                                    "Metric=cost time actor_rounds", *([f"Prices={' '.join(prices)}"] if prices else [])])
     # A task's own settings win.
     sets = dict(line.split("=", 1) for line in (*COMMON, *task.sets, f"Job.StopReturn={task.target}", f"Billing.ColdStartSec={COLD_S:g}"))
@@ -109,10 +117,59 @@ def run(args, tasks, sheets_of):
                 sys.exit("stopped; the same command goes on")
 
 
+# Fresh seeds
+
+
+def run_fresh(args, state):
+    """The constants first; then auto, cell by cell."""
+    arms = {f"c{n}": ["Scaling.Policy=fixed", f"Scaling.Actors={n}"] for n in FRESH_CONSTANTS}
+    todo = {f"{FRESH_TASK.name}.fresh": experiment(FRESH_TASK, FRESH_SEEDS, arms, {}, sorted(sheet for sheet, _ in FRESH_CELLS))}
+    for sheet, name in FRESH_CELLS:
+        arms = {"auto": ["Scaling.Policy=auto", f"Billing.PriceSheet={sheet}", f"Scaling.TimePrice={TIME_PRICES[name]}"]}
+        todo[f"{FRESH_TASK.name}.fresh.{state}.{sheet}.{name}"] = experiment(FRESH_TASK, FRESH_SEEDS, arms, {}, [])
+    until = None if args.slice is None else time.monotonic() + args.slice
+    for name, text in todo.items():
+        if not carry_out(args, name, text, until):
+            sys.exit("stopped; the same command goes on")
+
+
+def fresh_rows(results, state):
+    rows = [run_row(FRESH_TASK.name, "", cell, "", "") for cell in read_cells(os.path.join(results, f"{FRESH_TASK.name}.fresh"))]
+    for sheet, name in FRESH_CELLS:
+        cells = read_cells(os.path.join(results, f"{FRESH_TASK.name}.fresh.{state}.{sheet}.{name}"))
+        rows += [run_row(FRESH_TASK.name, state, cell, sheet, name) for cell in cells]
+    return rows
+
+
+def fresh_text(runs, prices, fresh):
+    """auto over the constant that is the best with the seeds of the tables: with these, and with others that nothing was chosen by."""
+    price = {(row["task"], row["sheet"]): row for row in prices}
+    lines = ["| prices | TimePrice | best constant of seeds 1 to 3 | its steps | auto's steps | auto over it | other seeds | its steps | auto's steps | auto over it |",
+             "|---|--:|--:|--:|--:|--:|---|--:|--:|--:|"]
+    for sheet, name in FRESH_CELLS:
+        old = Cell(FRESH_TASK, sheet, name, runs, price[FRESH_TASK.name, sheet])
+        new = Cell(FRESH_TASK, sheet, name, fresh, price[FRESH_TASK.name, sheet], FRESH_CONSTANTS)
+        fields = [sheet, str(TIME_PRICES[name]), str(old.best)]
+        for cell, rows in ((old, runs), (new, fresh)):
+            if cell is new:
+                fields.append(", ".join(sorted(cell.seeds)) or "none")
+            if not cell.seeds:
+                fields += ["", "", ""]
+                continue
+            for arm in (f"c{old.best}", "auto"):
+                own = [int(row["env_steps"]) for row in rows if row["task"] == FRESH_TASK.name and row["arm"] == arm and row["seed"] in cell.seeds
+                       and (row["sheet"], row["time_price"]) in (("", ""), (sheet, name))]
+                fields.append(f"{median(own):,.0f}")
+            fields.append(times(cell.middle("auto", 2) / (cell.middle(f"c{old.best}", 2) + cell.allowance)))
+        lines.append(f"| {' | '.join(fields)} |")
+    return "\n".join(lines)
+
+
 # First rounds
 
 # As daemon/scheduler/auto.c has them.
 FURTHEST, USUAL_ROWS, LOOKS = 0.028, 5632, 3
+NEWEST, SURE, LOCAL = 15, 5, 8
 
 
 def first_rounds(task, seed, directory):
@@ -142,6 +199,58 @@ def first_rounds_text(rows):
         laws = {"noise" if s > limit else "sharp" for s in surrogates}
         lines.append(f"| {task.name}{', held out' if task in HELD_OUT_TASKS else ''} | {n:,} | {limit:.4f} | {min(surrogates):.4f} to {max(surrogates):.4f} | "
                      f"{' or '.join(sorted(laws))} |")
+    return "\n".join(lines)
+
+
+# Moves
+
+
+def noisy_round(rounds, usual):
+    """The first round after which auto takes b for twice the usual one or more, since the noise is so large; "" if there is none."""
+    rows = [math.inf if noise is None else max(noise, 0) for noise in rounds["noise_scale"]]
+    for n in range(SURE, len(rows) + 1):
+        newest = sorted(rows[max(n - NEWEST, 0):n])
+        if math.hypot(usual, newest[len(newest) // 2]) >= 2 * usual:
+            return n
+    return ""
+
+
+def stays_of(rounds):
+    """Rounds of one number of actors after another: (actors, rounds, mean surrogate of the first eight, of the last eight)."""
+    stays = []
+    for actors, loss in zip(rounds["actors"], rounds["loss_policy"]):
+        if not stays or stays[-1][0] != int(actors):
+            stays.append((int(actors), []))
+        stays[-1][1].append(max(-loss, 0))
+    return [(actors, len(own), sum(own[:LOCAL]) / len(own[:LOCAL]), sum(own[-LOCAL:]) / len(own[-LOCAL:])) for actors, own in stays]
+
+
+def move_row(task, cell):
+    stays = " ".join(f"{actors}x{n}:{first:.5f}:{last:.5f}" for actors, n, first, last in stays_of(cell["rounds"]))
+    return {"task": task, "sheet": cell["levels"]["sheet"], "time_price": cell["levels"]["time"], "seed": cell["seed"],
+            "policy": cell["result"]["policy_sha256"][:12], "noisy": noisy_round(cell["rounds"], USUAL_ROWS), "stays": stays}
+
+
+def moves_text(rows):
+    """One line for each task and time price."""
+    lines = ["| task | TimePrice | actors in round 4 | rounds | noise doubles b after round | later moves up | of them undone within 8 rounds | "
+             "surrogate after such a move, in that before it | waits for cold starts |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for task in ALL_TASKS:
+        for name, time_price in TIME_PRICES.items():
+            own = [row for row in rows if (row["task"], row["time_price"]) == (task, name)]
+            if not own:
+                continue
+            trains = [[tuple(map(float, stay.replace("x", ":").split(":"))) for stay in row["stays"].split()] for row in own]
+            # Of runs with the same policy one counts.
+            distinct = {row["policy"]: stays for row, stays in zip(own, trains)}.values()
+            ups = [(before, after, after is not stays[-1]) for stays in distinct for before, after in zip(stays[1:], stays[2:]) if after[0] > before[0]]
+            n_starts = [sum(after[0] > max(stay[0] for stay in stays[:i + 1]) for i, after in enumerate(stays[1:])) + 1 for stays in trains]
+            undone = sum(after[1] <= LOCAL and left for _, after, left in ups)
+            change = median(after[2] / before[3] for before, after, _ in ups if before[3] > 0) if ups else math.nan
+            fourth = median(stays[1][0] if len(stays) > 1 else stays[0][0] for stays in trains)
+            noisy = [int(row["noisy"]) for row in own if row["noisy"]]
+            lines.append(f"| {task} | {time_price} | {fourth:g} | {median(sum(stay[1] for stay in stays) for stays in trains):g} | "
+                         f"{f'{median(noisy):g}' if noisy else '–'} | {len(ups)} | {undone} | {change:.2f} | {median(n_starts):g} |")
     return "\n".join(lines)
 
 
@@ -212,7 +321,7 @@ def read_csv(path):
 class Cell:
     """One task, sheet and time price: what auto and each constant cost and took, by seed."""
 
-    def __init__(self, task, sheet, time_name, runs, price):
+    def __init__(self, task, sheet, time_name, runs, price, constants=None):
         self.task, self.sheet, self.time_name = task, sheet, time_name
         self.time_price = TIME_PRICES[time_name]
         self.second, self.actor_second = float(price["learner_second"]), float(price["actor_second"])
@@ -222,7 +331,7 @@ class Cell:
             if row["task"] == task.name and (row["sheet"], row["time_price"]) in (("", ""), (sheet, time_name)) and row["arm"] != "server":
                 rows.setdefault(row["arm"], {})[row["seed"]] = row
         # Seeds that all arms have: medians over others would compare tasks of different difficulty.
-        self.seeds = set.intersection(*(set(rows.get(arm, ())) for arm in ("auto", *(f"c{n}" for n in CONSTANTS))))
+        self.seeds = set.intersection(*(set(rows.get(arm, ())) for arm in ("auto", *(f"c{n}" for n in constants or CONSTANTS))))
         self.arms = {arm: {seed: self.value(row) for seed, row in own.items() if seed in self.seeds} for arm, own in rows.items()}
         self.actors = [float(row["actors"]) for seed, row in rows.get("auto", {}).items() if seed in self.seeds]
         self.constants = {n: self.arms[f"c{n}"] for n in CONSTANTS if f"c{n}" in self.arms}
@@ -346,11 +455,18 @@ def fit(rounds, exponent):
     return min(fits)
 
 
+def fewest(rounds, b):
+    """The number of actors that is furthest below the sharp law that fits all, and its share of the law's rounds."""
+    over = {n: r / math.hypot(1, b / n) for n, r in rounds.items()}
+    middle = math.exp(mean(map(math.log, over.values())))
+    return min((value / middle, n) for n, value in over.items())
+
+
 def law_lines(runs):
     """Which law the constants follow, and where it bends."""
-    lines = ["### Which law", "", "| task | rows of an actor | rounds of 1, 4, 16, 64 actors | law of noise: b, rows | off by | sharp law: b, rows | off by |",
-             "|---|--:|--:|--:|--:|--:|--:|"]
-    for task in TASKS:
+    lines = ["### Which law", "", "| task | rows of an actor | rounds of 1, 4, 16, 64 actors | law of noise: b, rows | off by | sharp law: b, rows | off by | "
+             "furthest below it: actors, share |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for task in ALL_TASKS.values():
         rounds, rows = {}, 0
         for n in CONSTANTS:
             own = [row for row in runs if row["task"] == task.name and row["arm"] == f"c{n}"]
@@ -360,7 +476,9 @@ def law_lines(runs):
         if len(rounds) < 4:
             continue
         laws = " | ".join(f"{b * rows:,.0f} | {100 * off:.0f} %" for off, b in (fit(rounds, 1), fit(rounds, 2)))
-        lines.append(f"| {task.name} | {rows} | {', '.join(f'{rounds[n]:g}' if n in rounds else '-' for n in (1, 4, 16, 64))} | {laws} |")
+        share, n_actors = fewest(rounds, fit(rounds, 2)[1])
+        lines.append(f"| {task.name} | {rows} | {', '.join(f'{rounds[n]:g}' if n in rounds else '-' for n in (1, 4, 16, 64))} | {laws} | "
+                     f"{n_actors}, {share:.2f} |")
     return [*lines, ""]
 
 
@@ -399,7 +517,7 @@ def held_out_sheets(task):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "held-out", "first-rounds", "table", "check"])
+    parser.add_argument("what", choices=["run", "held-out", "fresh", "first-rounds", "moves", "table", "check"])
     parser.add_argument("tasks", nargs="*", choices=[*ALL_TASKS, []], metavar="TASK")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--arms", nargs="+", choices=["constants", "auto", "servers"], default=["constants", "auto", "servers"])
@@ -413,6 +531,11 @@ def main():
         run(args, TASKS, lambda task: SHEETS)
     elif args.what == "held-out":
         run(args, [*TASKS, *HELD_OUT_TASKS], held_out_sheets)
+    if args.what == "fresh":
+        run_fresh(args, args.state or state_of_auto())
+    if args.what in ("fresh", "table"):
+        found = kept(read_csv(FRESH), fresh_rows(args.results, args.state or state_of_auto()), RUN_KEYS)
+        write_csv(FRESH, RUN_COLUMNS, found, RUN_KEYS)
     if args.what == "table":
         runs, prices = collect(args.results, args.state or state_of_auto())
         write_csv(RUNS, RUN_COLUMNS, runs, RUN_KEYS)
@@ -422,11 +545,17 @@ def main():
             found = [(task, seed, first_rounds(task, seed, directory)) for task in ALL_TASKS.values() for seed in range(1, args.seeds + 1)]
         with open(FIRST_ROUNDS, "w", encoding="utf-8") as f:
             f.write("task,seed,rows,surrogate\n" + "".join(f"{task.name},{seed},{rows},{surrogate:.6f}\n" for task, seed, (rows, surrogate) in found))
-    if args.what in ("first-rounds", "table", "check"):
+    if args.what == "moves":
+        found = [move_row(task, cell) for task in args.tasks
+                 for cell in read_cells(os.path.join(args.results, f"{task}.auto.{args.state or state_of_auto()}"))]
+        write_csv(MOVES, MOVE_COLUMNS, kept(read_csv(MOVES), found, MOVE_KEYS), MOVE_KEYS)
+    if args.what != "run" and args.what != "held-out":
         with open(PAGE, encoding="utf-8") as f:
             old = f.read()
         new = with_table(old, page_text(read_csv(RUNS), read_csv(PRICES)))
         new = with_table(new, first_rounds_text(read_csv(FIRST_ROUNDS)), "first rounds")
+        new = with_table(new, moves_text(read_csv(MOVES)), "moves")
+        new = with_table(new, fresh_text(read_csv(RUNS), read_csv(PRICES), read_csv(FRESH)), "fresh")
         if args.what == "check":
             sys.exit("docs/experiments/auto.md: run tests/experiments/auto.py table" if new != old else 0)
         with open(PAGE, "w", encoding="utf-8") as f:

@@ -37,3 +37,10 @@ HELD_OUT_SHEETS = ["aws-lambda-arm64", "ec2-minionsrl"]
 
 # Sheets that bill MaxActors= places for as long as a job lasts: nothing is left to decide.
 SERVER_SHEETS = ["ec2-nitro", "ec2-stellaris", "slurm-tres"]
+
+# Constants and cells of auto that are run with other seeds, to see what remains of a constant that was the best with seeds 1 to 3: the cells of
+# LunarLander in which auto is furthest from it under three sheets, and where it is 4 or 6 actors.
+FRESH_TASK = HELD_OUT_TASKS[1]
+FRESH_SEEDS = (4, 8)
+FRESH_CONSTANTS = [4, 6]
+FRESH_CELLS = [("slurm-tres", "time"), ("aws-lambda-x86", "even"), ("ec2-nitro", "even")]

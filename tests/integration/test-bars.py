@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How tests/experiments/auto.py judges cells: the best constant, the bar for auto, and seeds that do not reach the target."""
+"""How tests/experiments/auto.py judges cells: the best constant, the bar for auto, seeds that do not reach the target, and what its decisions were."""
 import os, sys
 from story import ROOT, equal, story, tell
 
@@ -66,6 +66,21 @@ def experiments():
             assert f"Job.StopReturn={task.target}\n" in text, text
     assert not set(auto.SHEETS) & set(auto.HELD_OUT_SHEETS) and not {t.name for t in TASKS} & {t.name for t in auto.HELD_OUT_TASKS}
     assert all(auto.held_out_sheets(task) == auto.HELD_OUT_SHEETS for task in TASKS)
+
+
+@story("what auto's runs decided is told by stays: when the noise has doubled b, which later moves were undone, and what all waited for")
+def moves():
+    rounds = {"actors": [1.0] * 3 + [4.0] * 20 + [8.0] * 6 + [5.0] * 9, "loss_policy": [-0.001] * 3 + [-0.002] * 20 + [-0.001] * 6 + [0.5] * 9,
+              "noise_scale": [60.0] * 15 + [None, 2e4] * 11 + [2e4]}
+    equal([stay[:2] for stay in auto.stays_of(rounds)], [(1, 3), (4, 20), (8, 6), (5, 9)], "stays")
+    equal(auto.stays_of(rounds)[3][2:], (0, 0), "a surrogate that fell counts as none")
+    equal(auto.noisy_round(rounds, 5632), 23, "the eighth of fifteen rounds, of which those count that hide the gradient")
+    equal(auto.noisy_round(dict(rounds, noise_scale=[9000.0] * 38), 5632), "", "less than twice b")
+    cell = {"levels": {"sheet": SHEET, "time": "even"}, "seed": 1, "result": {"policy_sha256": "a" * 64}, "rounds": rounds}
+    # The same policy under another sheet, and one that never moved.
+    still = dict(cell, seed=2, result={"policy_sha256": "b" * 64}, rounds={key: values[:3] for key, values in rounds.items()})
+    rows = [auto.move_row(TASK.name, c) for c in (cell, dict(cell, levels={"sheet": "x", "time": "even"}), still)]
+    equal(auto.moves_text(rows).split("\n")[2:], [f"| {TASK.name} | 1 | 4 | 38 | 23 | 1 | 1 | 0.50 | 3 |"], "the line of the page")
 
 
 tell()
