@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How PI-FT's iterations come to the optimum where that is known (tests/unit/linear-quadratic.h), for less
+ * and less weight of the divergence: a line of CSV each. tests/experiments/generative.py makes a table. */
+#include <stdio.h>
+
+#include "tests/unit/linear-quadratic.h"
+
+int main(void) {
+        static const uint32_t passes[] = { 1, 2, 5, 20, 50 };
+        /* Of the least beta from which iterations come nearer to an optimum that is near. */
+        static const double shares[] = { 100, 20, 10, 5, 2, 1.2, 1.05, 1.01, 0.95 };
+
+        printf("passes,least_near,least,beta,predicted,ratio,r_squared,iterations,last\n");
+        for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+                LinearQuadratic lq = { .curvature = 1, .goal = 1 };
+                double near, least;
+
+                lq_make(&lq, passes[i], 0, 0.5);
+                near = lq_least_beta(lq, lq_comes_near);
+                least = lq_least_beta(lq, lq_comes_from_before);
+                for (unsigned k = 0; k < sizeof(shares) / sizeof(shares[0]); k++) {
+                        Descent descent;
+
+                        lq.beta = shares[k] * near;
+                        lq_descend(&lq, &descent);
+                        printf("%u,%.6g,%.6g,%.6g,%.4f,%.4f,%.5f,%u,%.3g\n", passes[i], near, least, lq.beta,
+                                        lq_ratio(&lq), descent.ratio, descent.r_squared, descent.n_to_goal,
+                                        descent.last);
+                }
+        }
+        return 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* PI-FT where all of it is known: numbers that follow N(mean, sd^2), whose diffusion has a linear F', and a
+ * quadratic reward -(curvature / 2) (x - goal)^2. Then each pass's best F is linear, and what follows a pass
+ * is worth a quadratic, so that both the optimum and an iteration of the paper are a few numbers a pass:
+ * "Stochastic Control for Fine-tuning Diffusion Models" (Han, Razaviyayn & Xu, ICML 2025). Passes and the
+ * weights of divergences are those that policies have (lib/sampler.h). */
+#pragma once
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/sampler.h"
+
+enum { LQ_PASSES_MAX = 64 };
+
+/* slope x + start */
+typedef struct Linear {
+        double slope, start;
+} Linear;
+
+typedef struct LinearQuadratic {
+        uint32_t n;
+        double curvature, goal;
+        double beta;                /* of the paper: the weight of all divergences */
+        double by_x[LQ_PASSES_MAX]; /* pass k makes by_x x + by_f F and noise of x */
+        double by_f[LQ_PASSES_MAX];
+        double weight[LQ_PASSES_MAX]; /* of |F - F'|^2 */
+        Linear before[LQ_PASSES_MAX]; /* F' */
+} LinearQuadratic;
+
+/* Of each pass, the first one first. */
+typedef struct LinearPolicy {
+        Linear f[LQ_PASSES_MAX];
+} LinearPolicy;
+
+/* The slope of what follows is worth: -bend x + start. */
+typedef struct Worth {
+        double bend, start;
+} Worth;
+
+static inline void lq_make(LinearQuadratic *ret, uint32_t n, double mean, double sd) {
+        ret->n = n;
+        for (uint32_t k = 0; k < n; k++) {
+                double left = diffusion_left(n, n - k), variance = left * sd * sd + 1 - left;
+                SamplerPass pass;
+
+                sampler_pass(ACT_DIFFUSION, n, k, &pass);
+                ret->by_x[k] = (double) pass.keep + (double) pass.take * (double) pass.moment.skip;
+                ret->by_f[k] = (double) pass.take * (double) pass.moment.out;
+                ret->weight[k] = (double) pass.divergence;
+                ret->before[k].slope = sqrt(1 - left) / variance;
+                ret->before[k].start = -ret->before[k].slope * sqrt(left) * mean;
+        }
+}
+
+static inline Worth lq_last(const LinearQuadratic *lq) {
+        return (Worth){ .bend = lq->curvature, .start = lq->curvature * lq->goal };
+}
+
+/* Of what pass k begins with, if it makes its noise estimate by f and the pass's end is worth `after`. */
+static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Worth after) {
+        double cost = 2 * lq->beta * lq->weight[k];
+        double away = f.slope - lq->before[k].slope, off = f.start - lq->before[k].start;
+        double by_x = lq->by_x[k] + lq->by_f[k] * f.slope, constant = lq->by_f[k] * f.start;
+
+        return (Worth){
+                .bend = after.bend * by_x * by_x + cost * away * away,
+                .start = by_x * (after.start - after.bend * constant) - cost * away * off,
+        };
+}
+
+/* The optimum, backwards: where the derivative by F is 0. ret_ratio: how much of an error in its F each
+ * iteration leaves to a pass. */
+static inline void lq_optimum(
+                const LinearQuadratic *lq, LinearPolicy *ret, double ret_ratio[LQ_PASSES_MAX]) {
+        Worth after = lq_last(lq);
+
+        for (uint32_t k = lq->n; k-- > 0;) {
+                double cost = 2 * lq->beta * lq->weight[k], b = lq->by_f[k];
+                double whole = cost + b * b * after.bend;
+
+                ret->f[k].slope = (cost * lq->before[k].slope - b * after.bend * lq->by_x[k]) / whole;
+                ret->f[k].start = (cost * lq->before[k].start + b * after.start) / whole;
+                ret_ratio[k] = b * b * after.bend / cost;
+                after = lq_worth(lq, k, ret->f[k], after);
+        }
+}
+
+/* One iteration: F' and a multiple of the mean slope of what follows, as it is worth under the last F. */
+static inline void lq_iterate(const LinearQuadratic *lq, LinearPolicy *policy) {
+        Worth after = lq_last(lq);
+
+        for (uint32_t k = lq->n; k-- > 0;) {
+                double much = lq->by_f[k] / (2 * lq->beta * lq->weight[k]);
+                Linear last = policy->f[k];
+
+                policy->f[k].slope = lq->before[k].slope -
+                                     much * after.bend * (lq->by_x[k] + lq->by_f[k] * last.slope);
+                policy->f[k].start = lq->before[k].start +
+                                     much * (after.start - after.bend * lq->by_f[k] * last.start);
+                after = lq_worth(lq, k, last, after);
+        }
+}
+
+/* The greatest difference of an F from -3 to 3. */
+static inline double lq_error(const LinearQuadratic *lq, const LinearPolicy *a, const LinearPolicy *b) {
+        double most = 0;
+
+        for (uint32_t k = 0; k < lq->n; k++) {
+                double slope = a->f[k].slope - b->f[k].slope, start = a->f[k].start - b->f[k].start;
+
+                most = fmax(most, fmax(fabs(start + 3 * slope), fabs(start - 3 * slope)));
+        }
+        return most;
+}
+
+/* How errors fall, iteration by iteration. */
+typedef struct Descent {
+        uint32_t n_to_goal; /* iterations until the error is at most 1e-8; 0: never */
+        double ratio;       /* of an error to the one before it, by a line through their logarithms */
+        double r_squared;   /* of that line */
+        double last;
+} Descent;
+
+enum { LQ_ITERATIONS = 20000 };
+
+/* From F' on. The line is through all errors above 1e-11, below which is rounding. */
+static inline void lq_descend(const LinearQuadratic *lq, Descent *ret) {
+        double ignored[LQ_PASSES_MAX], n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+        LinearPolicy optimum, policy = {};
+
+        *ret = (Descent){};
+        lq_optimum(lq, &optimum, ignored);
+        memcpy(policy.f, lq->before, sizeof(policy.f));
+        for (uint32_t m = 0; m < LQ_ITERATIONS; m++) {
+                double error = lq_error(lq, &policy, &optimum), log_error = log(error);
+
+                ret->last = error;
+                if (ret->n_to_goal == 0 && error <= 1e-8)
+                        ret->n_to_goal = m;
+                if (!(error > 1e-11 && error < 1e11))
+                        break;
+                n++, x += m, y += log_error;
+                xx += (double) m * m, xy += m * log_error, yy += log_error * log_error;
+                lq_iterate(lq, &policy);
+        }
+        ret->ratio = exp((n * xy - x * y) / (n * xx - x * x));
+        ret->r_squared = pow(n * xy - x * y, 2) / ((n * xx - x * x) * (n * yy - y * y));
+}
+
+/* The greatest of the passes' ratios. */
+static inline double lq_ratio(const LinearQuadratic *lq) {
+        double ratios[LQ_PASSES_MAX], most = 0;
+        LinearPolicy optimum = {};
+
+        lq_optimum(lq, &optimum, ratios);
+        for (uint32_t k = 0; k < lq->n; k++)
+                most = fmax(most, ratios[k]);
+        return most;
+}
+
+static inline bool lq_comes_near(const LinearQuadratic *lq) {
+        return lq_ratio(lq) < 1;
+}
+
+static inline bool lq_comes_from_before(const LinearQuadratic *lq) {
+        Descent descent;
+
+        lq_descend(lq, &descent);
+        return descent.n_to_goal > 0;
+}
+
+/* The least beta that serves, where all above it do. */
+static inline double lq_least_beta(LinearQuadratic lq, bool (*serves)(const LinearQuadratic *lq)) {
+        double low = 1e-6, high = 1e6;
+
+        for (unsigned i = 0; i < 60; i++) {
+                lq.beta = sqrt(low * high);
+                *(serves(&lq) ? &high : &low) = lq.beta;
+        }
+        return high;
+}
