@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""docs/experiments/README.md: each row has a verdict, a page, and a command whose files exist; no page is left out."""
+"""docs/experiments/README.md: each row has a verdict, a page, and a command whose files exist; no page is left out, and no file of cells."""
 import glob, os, re, sys
 
 os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -9,6 +9,10 @@ COLUMNS = ["system", "claim", "test", "verdict", "figure", "command", "page"]
 VERDICTS = ("reproduced", "not reproduced", "not testable here")
 # The sources of a program of build/.
 SOURCES = (("build/bench/", "tests/bench/{}.c"), ("build/", "{}/main.c"))
+
+
+# What a command leaves where it runs, and is not committed.
+OF_RUNS = {"cells.csv", "twins.csv"}
 
 
 def text():
@@ -63,8 +67,26 @@ def every_page_has_a_row():
     assert linked == pages, f"without a row: {sorted(pages - linked)}; no such page: {sorted(linked - pages)}"
 
 
+def every_file_of_cells_is_shown():
+    """A page's cells are there, and a script or a page shows each file of them."""
+    pages, scripts = {}, ""
+    for path in glob.glob(PAGES + "/*.md"):
+        with open(path, encoding="utf-8") as f:
+            pages[os.path.basename(path)] = f.read()
+    for path in glob.glob("tests/experiments/*.py"):
+        with open(path, encoding="utf-8") as f:
+            scripts += f.read()
+    files = {os.path.basename(path) for path in glob.glob(PAGES + "/*.csv")}
+    for page, words in pages.items():
+        named = set(re.findall(r"(?<![\w/-])([\w-]+\.csv)\b", words)) - OF_RUNS
+        assert named <= files, f"{page}: {sorted(named - files)}"
+    shown = "".join(pages.values()) + scripts
+    lost = [name for name in files if not re.search(rf"\b{re.escape(name)}\b|\"{re.escape(name[:-4])}\"", shown)]
+    assert not lost, f"shown by nothing: {sorted(lost)}"
+
+
 def main():
-    checks = [each_row_has_a_verdict_and_a_figure, commands_name_files_that_exist, every_page_has_a_row]
+    checks = [each_row_has_a_verdict_and_a_figure, commands_name_files_that_exist, every_page_has_a_row, every_file_of_cells_is_shown]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):
