@@ -33,23 +33,16 @@ static Node consistency_distance(Tape *t, const Generator *g, const Sample *samp
         return tape_scale(t, tape_multiply(t, apart, inverse), DISTANCE_WEIGHT);
 }
 
-/* Gradient steps from the first to the last that the job takes: none is due for steps before ReplayMin=. */
-static double steps_due(const JobSettings *s) {
-        uint64_t before = s->replay_min < s->stop_steps ? s->replay_min : 0;
-
-        return (double) (s->stop_steps - before) * s->train_ratio;
-}
-
 static int consistency_step(Runtime *runtime, uint32_t draw, CriticSteps *steps) {
         const JobSettings *s = runtime_settings(runtime);
+        double all = (double) s->stop_steps * s->train_ratio;
         Generator generator = {
                 .policy = runtime_policy(runtime),
                 .distance = s->dataset[0] ? consistency_distance : NULL,
                 .teacher = NET_TARGET,
         };
 
-        runtime_boundaries(runtime,
-                        sampler_boundaries(runtime_state(runtime)[GENERATIVE_TAKEN] / steps_due(s)));
+        runtime_boundaries(runtime, sampler_boundaries(runtime_state(runtime)[GENERATIVE_TAKEN] / all));
         return generative_step(runtime, draw, &generator, steps);
 }
 

@@ -245,11 +245,11 @@ static void sampled_of(const Given *g, const double *parameters, const float *ob
         }
 }
 
-/* Boundaries at the third gradient step; the first is due with ReplayMin=1. */
+/* Boundaries at the third gradient step. */
 static uint32_t boundaries_of(const Given *g) {
         const JobSettings *s = &g->bed->settings;
 
-        return sampler_boundaries((ROUNDS - 1) / ((double) (s->stop_steps - 1) * s->train_ratio));
+        return sampler_boundaries((ROUNDS - 1) / ((double) s->stop_steps * s->train_ratio));
 }
 
 /* Of row i, whose policy has these parameters. */

@@ -16,10 +16,11 @@ enum { ENVS = 16, STEPS = 64, ROUNDS = 4, MODES = 4, SAMPLES = 10000 };
 #define FEWEST 0.15
 #define MOST   0.35
 
-#define SECTIONS                                                                                                               \
-        "StopSteps=4096\n[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=16\nRolloutSteps=64\n[Learner]\n"                          \
-        "Dataset=a.hdf5\nReplaySize=2048\nReplayMin=1024\nMinibatchSize=64\nLearningRate=0.003\nLearningRateSchedule=linear\n" \
-        "HiddenLayers=32 32\nActivation=mish\nOrthogonalInit=no\nMaxGradNorm=0\nAdamEpsilon=1e-8\nThreads=1\nTrainRatio=1\n"
+#define SECTIONS                                                                                      \
+        "StopSteps=4096\n[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=16\nRolloutSteps=64\n[Learner]\n" \
+        "Dataset=a.hdf5\nReplaySize=2048\nReplayMin=1024\nMinibatchSize=64\nLearningRate=0.003\n"     \
+        "LearningRateSchedule=linear\nHiddenLayers=32 32\nActivation=mish\nOrthogonalInit=no\n"       \
+        "MaxGradNorm=0\nAdamEpsilon=1e-8\nThreads=1\nTrainRatio=1\n"
 
 /* The place of a mode in direction k. */
 static double place(unsigned mode, unsigned k) {
