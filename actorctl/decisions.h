@@ -9,7 +9,8 @@
 int decisions_of_job(Connection *connection, const char *path, GArray **ret_counts);
 int decisions_of_file(const char *file, GArray **ret_counts);
 
-/* A mean over that many rounds; NaN: there was none. */
+/* The mean over n_rounds rounds, where the last number holds for all rounds behind it; NaN: there is
+ * none. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds);
 
 /* Reads the file of decisions_of_file(). 0; or a negative errno, with a message. */

@@ -176,7 +176,7 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* Without a state that stays, there is nothing to recover. */
+/* A run without a lasting state has nothing to recover. */
 static void complain_private_end(const Connection *connection) {
         g_autofree char *word = run_directory_word(connection->state_directory);
         g_autofree char *fate = private_daemon_fate(connection->pid);
@@ -247,7 +247,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
         return stop_job(f);
 }
 
-/* q leaves a job that goes on without this program, and stops one that does not. */
+/* q leaves a job that can go on without this program, and stops one that cannot. */
 static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Follower *f = userdata;
         char key;

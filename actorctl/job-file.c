@@ -252,7 +252,7 @@ static ExitStatus include_inner(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* A model that is not there is said first, before what else is wrong: its terms, most often. */
+/* A missing model is reported before all other mistakes, most of which are in its terms. */
 static void complain_missing_model(JobFile *job_file) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autofree char *name = NULL;

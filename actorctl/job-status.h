@@ -113,7 +113,7 @@ char *format_count(uint64_t n, char ret[32]);
 /* "auto, 3.52 actors a round, from 1 to 8"; g_free(). */
 char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
-#define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its point */
+#define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its decimal point */
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);
 /* "0.000123 USD": enough digits to be significant. */
 char *format_money(double amount, const char *currency, char ret[48]);

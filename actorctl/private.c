@@ -193,7 +193,7 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         return 0;
 }
 
-/* A number is that of a daemon's job in every directory, also where a run's directory has this name. */
+/* Digits alone name a daemon's job in every directory, even where a run's directory has this name. */
 bool word_names_run(const char *word) {
         g_autofree char *ledger = g_build_filename(word, "ledger.sqlite", NULL);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or
- * if it must not let us talk to it. If it has asked systemd to start the unit and the unit fails, the bus
- * is not told, so this file asks systemd while it waits for the answer. */
+/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or if
+ * it must not let us talk to it. If it has asked systemd to start the unit and the unit fails, the bus never
+ * hears of that. So this file asks systemd while it waits for the answer. */
 #include "actorctl/reach.h"
 
 #include <errno.h>

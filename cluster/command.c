@@ -132,7 +132,8 @@ bool command_step(Command *command, uint64_t now_nsec) {
         }
         if (command->output_fd >= 0)
                 take_output(command);
-        /* What it left behind may hold the pipe open for ever; its own end counts. */
+        /* A process that the command left behind may hold the pipe open for ever, so the command's own end
+         * counts. */
         if (waitpid(command->pid, &command->status, WNOHANG) <= 0)
                 return false;
         if (command->output_fd >= 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one door to a cluster: start a node, stop it, how is it, what has it cost. An engine is a row of
- * functions below (slurm.c; allocation.c inside an allocation of Slurm); another one is one more file.
+/* The one door to a cluster: an engine starts and stops nodes, and says how they are and what they have
+ * cost. It is a row of functions below (slurm.c; allocation.c inside an allocation of Slurm); another engine
+ * is one more file.
  *
- * An engine never waits and never calls back. The head writes what it wishes into the nodes, polls what the
+ * An engine never waits and never calls back. The head writes its wishes into the nodes, polls what the
  * engine polls, lets it take a step, and reads the nodes. */
 #pragma once
 
@@ -49,7 +50,9 @@ typedef struct EngineTerms {
 
 typedef enum EngineOpen {
         ENGINE_CHECKING,
-        ENGINE_OPEN,    /* it would take nodes; address: of one of them, so the head sees its way there */
+        /* it accepts nodes; address is of one of them, by which the head finds its own address on that
+         * network */
+        ENGINE_OPEN,
         ENGINE_REFUSED, /* words */
 } EngineOpen;
 

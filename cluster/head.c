@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head: one loop over the invoker's socket, the engine's commands, the port and the connections. Each
- * event changes what is known of a node, and what is known is then told to the invoker, once. */
+/* The head: one loop over the invoker's socket, the engine's commands, the port and the connections. An
+ * event changes what the head knows of a node. At the end of each turn the head tells the invoker of every
+ * change, once. */
 #include "cluster/head.h"
 
 #include <assert.h>
@@ -24,13 +25,13 @@
 #include "lib/message.h"
 
 enum {
-        /* One that is going still has a place, beside its successor. */
+        /* A node that is ending keeps its place beside its successor. */
         NODES_SLOTS = CLUSTER_NODES_MAX + 256,
-        /* The cluster is asked no more after so many nodes in a row that did not come up. */
+        /* After so many nodes in a row that did not come up, the head asks the cluster for no more. */
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
         COST_SECONDS = 5,
-        /* An allocation has begun, and nothing is heard from its program. */
+        /* How long the program of a node whose allocation has begun may stay silent. */
         SILENT_SECONDS = 120,
         END_SECONDS = 40,
         SEND_SECONDS = 10,
@@ -43,9 +44,9 @@ enum {
 
 typedef struct HeadNode {
         Peer *peer;
-        int stream; /* the invoker's end, until it is told */
+        int stream; /* the invoker's end, until it is sent */
         bool up;
-        bool left;      /* LOST or GONE is told */
+        bool left;      /* the invoker was told LOST or GONE */
         bool renewed;   /* its time limit is near: a successor is asked for */
         char told[256]; /* the newest words of PENDING */
         uint64_t next_cost_nsec, began_nsec;
@@ -105,7 +106,7 @@ static EngineNode *find_node(Head *head, uint32_t number) {
         return NULL;
 }
 
-/* A node is no more, as the invoker wished or not. Its place stays until its cost is final. */
+/* A node has ended, as the invoker wished or not. Its place stays until its cost is final. */
 static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const char *words) {
         HeadNode *ours = head->nodes + index_of(head, node);
 
@@ -153,7 +154,7 @@ static uint32_t count_all(const Head *head) {
         return n;
 }
 
-/* The newest of those that are not up: the oldest is first in the cluster's queue. */
+/* The newest of those that are not up, since the oldest is first in the cluster's queue. */
 static EngineNode *find_to_withdraw(const Head *head) {
         EngineNode *newest = NULL;
 
@@ -191,7 +192,7 @@ static void begin_end(Head *head) {
                         leave(head, head->engine.nodes + i, CLUSTER_GONE, "the job has ended");
 }
 
-/* Whether another one takes its place, the invoker says by its next WANT. */
+/* The invoker's next WANT decides whether another node takes its place. */
 static void release(Head *head, EngineNode *node, const char *words) {
         uint32_t n;
 
@@ -331,7 +332,7 @@ static void take_peer(Head *head, Peer *peer) {
         }
 }
 
-/* What is known, told */
+/* Telling the invoker */
 
 static void renew(Head *head, size_t i) {
         const EngineNode *node = head->engine.nodes + i;
@@ -376,7 +377,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         renew(head, i);
 }
 
-/* What has not come up will not come any more. */
+/* Nodes that are not up by now will not come up any more. */
 static void withdraw_all(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (counts(head, i) && !head->nodes[i].up)
@@ -472,7 +473,7 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
         tell_all(head, now);
 }
 
-/* Slurm has not said its last word in time: what is known by our own clock is the cost. */
+/* Slurm has not reported the final costs in time, so those by our own clock count. */
 static void settle(Head *head) {
         head->engine.kind->abandon(&head->engine);
         for (size_t i = 0; i < head->engine.n_nodes; i++) {

@@ -7,7 +7,8 @@
 #include "include/launch.h"
 #include "include/settings.h"
 
-/* One number of all that must agree: whatever is added to a layout raises one of these. */
+/* The versions of all layouts that both ends must share, as one number: a change of a layout raises one of
+ * them. */
 static uint32_t contracts(void) {
         return CLUSTER_ABI << 24 | LAUNCH_ABI << 16 | SETTINGS_ABI << 8;
 }

@@ -88,7 +88,7 @@ static Peer *find_free(Listener *listener) {
         return NULL;
 }
 
-/* A host that connects again and again without a word leaves room for nodes on others. */
+/* A host that connects again and again and says nothing must leave room for nodes on other hosts. */
 static bool host_may_connect(const Listener *listener, const char *from) {
         unsigned n = 0;
 

@@ -45,7 +45,7 @@ const char *node_exit_sentence(int status) {
         return "";
 }
 
-/* What of this host is ours: what Slurm has given, never more than there is. */
+/* What this host has for us: what Slurm has given, at most what there is. */
 static void fill_facts(NodeFacts *ret) {
         const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
         struct sysinfo info = {};

@@ -38,7 +38,8 @@ __attribute__((format(printf, 4, 5))) static int refuse(
         return -EPROTO;
 }
 
-/* Who is there? The key, of a node of ours. */
+/* Receives a node's hello and credential, which has the key. Only a node of this user and this job
+ * passes. */
 static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Sealed *ret) {
         uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
         char credential[HELLO_CREDENTIAL_MAX + 1], words[256] = "";
@@ -171,7 +172,7 @@ static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         r = tls_start(&tls, true, tcp_fd, sealed.key, deadline);
         explicit_bzero(&sealed, sizeof(sealed));
         if (r < 0)
-                /* Who sends a copied credential knows a number but no key. */
+                /* A stranger who sends a copied credential knows the node's number but not its key. */
                 said.node = 0;
         if (r < 0)
                 (void) refuse(channel, &said, PEER_REFUSED, "it does not have the key: %s", strerror(-r));
@@ -200,7 +201,7 @@ pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel) {
                 *ret_channel = TAKE_FD(ours);
                 return pid;
         }
-        /* It ends with the head, and holds nothing that is another node's. */
+        /* The process ends with the head, and has no descriptor of another node. */
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
                 _exit(EXIT_FAILURE);

@@ -70,7 +70,7 @@ static int drain_to_local(Buffer *buffer, int fd) {
         return 1;
 }
 
-/* *ret: what the end is, of -EPIPE. */
+/* -EPIPE: the peer's side has ended, and *ret says how. */
 static int fill_from_peer(Buffer *buffer, const Tls *tls, PumpEnd *ret) {
         ssize_t n;
 

@@ -327,7 +327,7 @@ static bool is_asked(const EngineNode *node) {
         return node->id[0] && (node->state == ENGINE_ASKED || node->state == ENGINE_RUNNING);
 }
 
-/* Jobs that squeue does not list any more are over, for longer than Slurm remembers. */
+/* A job that squeue has not listed for several looks has been over for longer than Slurm remembers. */
 static void count_absent(Engine *engine) {
         Slurm *slurm = engine->own;
 
@@ -463,7 +463,7 @@ static void slurm_abandon(Engine *engine) {
         char *argv[] = { (char *) "scancel", (char *) "--quiet", (char *) "--me", name, NULL };
         uint64_t deadline = clock_boottime() + ABANDON_SECONDS * 1000000000ull;
 
-        /* sbatch may be about to submit one more. */
+        /* sbatch may be about to submit one more job. */
         while (slurm->submit.pid > 0 && clock_boottime() < deadline) {
                 (void) poll(&(struct pollfd){ .fd = command_fd(&slurm->submit), .events = POLLIN }, 1, 100);
                 if (command_step(&slurm->submit, clock_boottime()))

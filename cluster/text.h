@@ -47,7 +47,7 @@ bool text_reason_is_final(const char *reason, char words[256]);
 void text_best_line(const char *output, char *ret, size_t size);
 
 /* Splits [Slurm] Options= at white space, quotes as in a shell but without expansion. The text is changed.
- * -E2BIG: too many; -EINVAL: a quote has no end. The count. */
+ * Returns how many words there are; -E2BIG: too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
 /* A batch script that becomes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);

@@ -17,12 +17,12 @@
 #define MINIONS_UNITS 64u               /* of each of the two hidden layers (Yu et al., AAAI 2024) */
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
 
-/* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1
- * by a fixed function of its own, since the original does not scale them; job.conf(5) lists these. A
- * trained network stands and falls with them. KL deviates: the paper has D_KL of the newest two policies;
- * d is the statistic kl (include/record.h), the mean over the round's steps of the estimated divergence
- * from the policy that acted, each taken before its step. For equal steps in one direction that is about
- * a third of the paper's, and 0 for a single step. */
+/* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. A fixed function brings each
+ * number within -1 and 1, since the original does not scale them; job.conf(5) lists these functions. A
+ * trained network is useless under others. KL deviates: the paper has D_KL of the newest two policies; d is
+ * the statistic kl (include/record.h), the mean over the round's steps of the estimated divergence from the
+ * policy that acted, each taken before its step. For equal steps in one direction that is about a third of
+ * the paper's, and 0 for a single step. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \

@@ -43,8 +43,8 @@ typedef enum ProfilePart {
         _PROFILE_PART_MAX,
 } ProfilePart;
 
-/* The parts that consist of matrix products, and other things: what is counted from shapes is compared
- * with the time of the whole part. */
+/* The parts that are mostly matrix products. Operations counted from shapes are compared with the time of
+ * the whole part. */
 #define PROFILE_PRODUCTS(X) X(forward) X(advantage) X(gradient)
 
 typedef enum ProfileProduct {

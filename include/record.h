@@ -180,7 +180,7 @@ typedef struct Record {
         uint32_t node;
         uint32_t n_cpus;                        /* NODE */
         NodeUse use;                            /* NODE */
-        /* ENDED: the job's whole cgroup, for the books to balance; 0: not known */
+        /* ENDED: what the job's whole cgroup counted, to compare the records with; 0: not known */
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: durable exactly when its effect is */
         Statistics statistics;                  /* ROUND: the learner's, of the rollouts that it took */

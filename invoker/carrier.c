@@ -195,7 +195,7 @@ static void hear_hello(Carrier *carrier) {
         if (hello->abi != STREAM_ABI || hello->struct_bytes != sizeof(*hello) ||
                         strncmp(hello->release, ACTORD_VERSION, sizeof(hello->release)) != 0)
                 lost(carrier, "it has another version of actord: install the same build on each node");
-        /* Both were made in zeroed memory, so that gaps between members are equal, too. */
+        /* Both were made in zeroed memory, so that the gaps between members are equal, too. */
         if (memcmp((const uint8_t *) &hello->page, (const uint8_t *) carrier->place->page,
                             sizeof(JobPage)) != 0)
                 lost(carrier, "its environment is not the same as here: the same build and the same "
@@ -205,7 +205,7 @@ static void hear_hello(Carrier *carrier) {
                 _exit(EXIT_FAILURE);
 }
 
-/* An answer, or the end of a process; that of a process whose relay has gone is of no use. */
+/* An answer, or the end of a process. If the process's relay has gone, both are of no use. */
 static void hear_answer(Carrier *carrier) {
         const FrameHead *head = &carrier->reader.head;
         Line *line = &carrier->lines[head->container];

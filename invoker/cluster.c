@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What follows for a job from the nodes of its cluster: records, and containers that lose theirs. */
+/* What happens to a job's records and containers when nodes of its cluster come and go. */
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 

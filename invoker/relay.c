@@ -48,7 +48,7 @@ static void send_order(const Relay *relay, const Order *order) {
                                 frame_bank_bytes(l));
 }
 
-/* The carrier has checked the lengths already; they are checked once more where they are used. */
+/* The carrier has checked the lengths already. They are checked again here, where they are used. */
 static void receive_rows(const Relay *relay, const Order *order, uint64_t n_finals, uint64_t n_bytes) {
         const SegmentLayout *l = &relay->context->page->segment;
         uint8_t *segment = relay->context->segments[order->actor];

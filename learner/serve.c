@@ -54,7 +54,7 @@ struct Serve {
         bool in_step; /* the barrier is over all */
 
         uint32_t n_clients, n_ready;
-        uint32_t n_false_rings; /* on end, with which no new actor had asked */
+        uint32_t n_false_rings; /* in a row, at which no actor had asked anew */
         uint32_t *ready;        /* [actors] */
         uint32_t task_rows;
         Client *clients; /* [actors] */

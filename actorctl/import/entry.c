@@ -125,8 +125,8 @@ static char *text_of(Reader *reader, const yaml_node_t *node) {
         return g_strdup(text->str);
 }
 
-/* `<<: *name` takes another entry's keys, where the entry has none of its own. A key may stand again
- * and lead back to the entry itself, so mappings are counted. */
+/* `<<: *name` takes another entry's keys, except those that the entry has itself. A key may lead back to the
+ * entry itself, so mappings are counted. */
 static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         if (++reader->n_merged > MERGES_MAX)
                 return refuse(reader, "entries take each other's keys (<<) more than %d times", MERGES_MAX);

@@ -103,7 +103,7 @@ static const struct {
         { TD3, "target_noise_clip", "Learner", "NoiseClip" },
 };
 
-/* Where an entry has them, they are at least 1: others are computed by dividing by them. */
+/* An entry that has them must have 1 at least, since other numbers are divided by them. */
 static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
 
 #define N_SECTIONS 3

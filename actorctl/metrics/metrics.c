@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Metrics are for looking at, and a job is for its policy: where a file cannot be written any more, that is
- * said once, the file keeps the rounds that it has, and the job goes on. */
+/* Files of metrics serve the eye, and must not harm the job: if a file cannot be written any more, one
+ * message says so, the file keeps the rounds that it has, and the job goes on. */
 #include "actorctl/metrics/metrics.h"
 
 #include <errno.h>

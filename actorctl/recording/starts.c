@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Episodes from given states (eval --state, --grid): where does a policy keep a system, and where does it
- * not? An envelope (lib/regulation.h) is asked of by its grid: which starts inside of it stay there. */
+ * not? A grid shows it for an envelope (lib/regulation.h): which starts inside of it stay inside. */
 #include "actorctl/recording/starts.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env: lists the catalogue, and shows what an environment says of itself. The other words below env have
- * a file each. */
+/* env: lists the catalogue, and shows what an environment says of itself. Each of the other words after
+ * `env` has a file of its own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

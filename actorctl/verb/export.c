@@ -178,7 +178,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
-        /* A copy of the whole checkpoint has the other name: one must not replace the other. */
+        /* Only one of the two files may have this name: the copy of the whole checkpoint has the other. */
         return write_out(options, word, -EBADF, bytes,
                         format->make ? format->ending : "-weights.safetensors");
 }

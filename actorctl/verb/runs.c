@@ -14,7 +14,7 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-#define RETURN_TEXT_MAX 320 /* a double may have 309 digits before its point */
+#define RETURN_TEXT_MAX 320 /* a double may have 309 digits before its decimal point */
 
 static bool goes_on(const char *directory) {
         _cleanup_close_ int lock = run_directory_lock_shared(directory);

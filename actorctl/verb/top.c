@@ -33,7 +33,7 @@ typedef struct Row {
         bool metered;
 } Row;
 
-/* What is looked at, and what is to be said of it. */
+/* What is watched, and the note above the table. */
 typedef struct Look {
         Connection *connection;
         const char *path, *job; /* NULL: all jobs */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Jobs are sorted by what they are added up by, so that those of one row stand together. A job belongs to
- * the month of its end, in UTC, as in `actorctl totals`. Currencies are never added. */
+/* Jobs are sorted by what the user groups them by, so that the jobs of one row stand together. A job belongs
+ * to the month of its end, in UTC, as in `actorctl totals`. Currencies are never added. */
 #include "actorctl/view/bill-sums.h"
 
 #include <string.h>

@@ -24,7 +24,7 @@
 #define CURVE_ROWS   8u
 #define WIDE_COLUMNS 100u
 
-/* Other ends of the job than its steps; NaN: there is none. */
+/* What can end the job besides its steps; NaN: nothing. */
 typedef struct Ends {
         bool known;
         double target, budget;
@@ -302,7 +302,7 @@ static char *status_line(const Display *display, const JobStatus *status) {
         return fit(display, line);
 }
 
-/* Prints that line, and ends it in no way. The bar is as far as the bracket that closes it. */
+/* Prints that line without a line break. The bar reaches as far as the bracket that closes it. */
 static void print_status(const Display *display, const JobStatus *status, const char *line) {
         const char *words = strchr(line, ']');
         bool spent = display->ends.budget > 0 && status->cost_full > 0.9 * display->ends.budget;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Text from untrusted programs, made harmless: it moves no cursor, changes no title and does not go on
- * for ever. */
+/* Sanitises text from untrusted programs: it moves no cursor, changes no title and does not go on for
+ * ever. */
 #pragma once
 
 #include <glib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The pager takes the place of standard output, so the first answer is kept: pager_open() asks before. */
+/* The first answer is kept, since the pager takes the place of standard output later: pager_open() asks
+ * before. */
 #include "actorctl/view/screen.h"
 
 #include <glib.h>

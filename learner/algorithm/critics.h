@@ -49,7 +49,7 @@ typedef struct Smoothed {
 
 Smoothed critics_smoothed(const Runtime *runtime);
 Node critics_smoothed_action(Tape *tape, const Smoothed *smoothed);
-/* The result: the window's rewards, and what followed is worth. */
+/* Makes the target: the window's rewards, plus what comes after them, which has this value. */
 void critics_target(Tape *tape, Node value);
 /* The mean of (Q(s, a) - target)^2. arg: a Net, the critic. */
 void critics_loss(Tape *tape, const void *arg);

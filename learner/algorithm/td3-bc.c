@@ -22,7 +22,7 @@ static Node value_of(Tape *t, const Network *policy, Node share) {
         return critics_value(t, NET_CRITIC, critics_joined(t, critics_action(t, policy, share)));
 }
 
-/* A sum alone. */
+/* Computes a sum, and adds nothing to the loss. */
 static void size_loss(Tape *t, const void *arg) {
         Node value = value_of(t, arg, share_of(t));
 

@@ -90,7 +90,7 @@ static Rows rows_draw(Runtime *rt) {
         return (Rows){ .order = order, .n = n };
 }
 
-/* Signs by chance (Rademacher), where there is something to be bent. */
+/* Random signs (Rademacher) for the parameters that the function depends on. */
 static void start_draw(const Curvature *c) {
         const Network *network = c->runtime->network;
         ActordRandom random;
@@ -162,7 +162,7 @@ void curvature_measure(Curvature *c, void (*loss)(Runtime *runtime, Tape *tape))
         if (whole)
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
-        /* Products that led to no result were paid for, too. */
+        /* Products that led to no result took time, too. */
         if (bent || whole)
                 statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a round's objective and loss are bent at the parameters that it ended with: the ends of their
- * Hessians' spectra, on a sub-sample of the round's rows. Measured after all that a round computes is
+/* The curvature of a round's objective and loss at the parameters that the round ended with: the ends of
+ * their Hessians' spectra, on a sub-sample of its rows. Measured after all that a round computes is
  * computed; nothing else depends on it. */
 #pragma once
 

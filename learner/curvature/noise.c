@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each actor's share of the round gives a gradient; their mean is that of all of them, since shares are
- * equal. An actor alone has parts instead of shares, of one environment each or of its successive steps:
- * neighbours in time, whose gradients differ by less, which is the best there is. What is asked for is
- * how these gradients differ, and none of the updates computes them: minibatches mix the actors, whose
- * rows resemble their neighbours, so that their gradients differ by less, and all but the first are taken
- * elsewhere. So each share costs what it costs in one epoch, and beyond NoiseActors= of them the answer
- * is not worth it. */
+/* Measures how the gradients of different actors' rows differ. Each actor's share of the round gives a
+ * gradient; their mean is the gradient of the whole round, since shares are equal. If there is only one
+ * actor, its rows are divided instead, by environment or into successive steps: rows that are neighbours in
+ * time have gradients that differ by less, but nothing better is there.
+ *
+ * No update computes these gradients. Minibatches mix the actors' rows, so that their gradients differ by
+ * less, and all but the first are taken at other parameters. So each share costs what it costs in one epoch,
+ * and more than NoiseActors= of them would not be worth it. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>

@@ -197,7 +197,7 @@ static void test_deterministic(gconstpointer data) {
                 step_both(a, b, &actions);
 }
 
-/* The life of a slot: one environment runs on undisturbed, the other is moved at random moments into an
+/* Plays the life of a slot: one environment runs on undisturbed; the other moves at random moments into an
  * instance that has just been doing something else. Both must stay equal in every bit. */
 static void test_snapshot(gconstpointer data) {
         const EnvironmentRow *row = data;

@@ -108,7 +108,8 @@ static void test_defaults(void) {
         g_assert_false(env_is_default(abi, &other, &reward, 1));
 }
 
-/* Velocities of bodies are the one thing that the next reward reads and that positions do not give back. */
+/* The velocities of bodies are the one thing that the next reward reads and that positions do not
+ * restore. */
 static void test_snapshot(void) {
         const ActordOption options[] = { HOPPER_TERMS("alive"),
                 env_option("Reward",

@@ -153,7 +153,7 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_cmpfloat_with_epsilon(f->progress.evaluation_mean, 30, 1e-12);
         g_assert_cmpfloat_with_epsilon(progress_evaluation_deviation(&f->progress), sqrt(700), 1e-9);
 
-        /* Of another round's policy: another evaluation. */
+        /* Of another round's policy, and so of another evaluation. */
         add(f, (Record){ .life = 1,
                                .round = 2,
                                .kind = RECORD_EVALUATION,
@@ -320,7 +320,7 @@ static void test_lacks(Fixture *f, const void *userdata) {
         g_assert_false(progress_lacked(&f->progress));
         g_assert_cmpuint(f->progress.n_lacking, ==, 12);
 
-        /* A checkpoint that was found damaged is none. */
+        /* A checkpoint that was found damaged does not count. */
         add(f, (Record){ .life = 19, .round = 2, .kind = RECORD_CHECKPOINT, .wasted = 1 });
         g_assert_cmpuint(f->progress.n_lacking, ==, 12);
         add(f, (Record){ .life = 19, .round = 2, .kind = RECORD_CHECKPOINT });

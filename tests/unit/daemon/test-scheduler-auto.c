@@ -322,8 +322,8 @@ static void test_usual(void) {
         other = settings;
         other.minibatch_size = 16384;
         assert_sharp(settle(other, 0, 1, 0.25), 128, 1, 2 * 0.25 + 1, 1.12);
-        /* Dear time, and time that is worth nothing: not one actor, for small rounds are worse than the law
-         * says. */
+        /* Time that is dear, and time that is worth nothing: there, too, one actor is not the best number,
+         * since small rounds are worse than the law says. */
         settings.time_price = 1000;
         assert_sharp(settle(settings, 0, 1, 0.25), usual, 1000, 1001 * 0.25 + 1, 1.05);
         settings.time_price = 0;

@@ -197,8 +197,8 @@ static void test_slowest(void) {
         g_assert_cmpuint(round_slowest_nsec(round), ==, 120);
 }
 
-/* Any order of events that can happen keeps the books: a round is complete when each actor was accepted
- * once. */
+/* Any order of events that can happen keeps the count right: a round is complete when each actor was
+ * accepted once. */
 static void test_any_order(void) {
         for (int i = 0; i < 200; i++) {
                 uint32_t n = (uint32_t) g_test_rand_int_range(1, 20),

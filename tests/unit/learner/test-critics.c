@@ -406,7 +406,7 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         }
         check_targets(&g, noise, 0.3);
 
-        /* The policy's gradient was the last; its critics had moved before. */
+        /* The policy's gradient was the last to be computed; its critics had moved before. */
         nets_read(&bed, &after);
         for (Net net = NET_CRITIC; net < NETS_MAX; net += 2)
                 memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));
@@ -416,7 +416,7 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         differences_check(bed.learner->runtime->gradients[0], parameters, bed.page.network.n_parameters,
                         g.eta > 0 ? reference_generative_loss : reference_policy_loss, &g);
 
-        /* Now the critics', at where they are. */
+        /* Now the critics' gradients, at the parameters that they have now. */
         for (Net net = NET_CRITIC; net < NETS_MAX && bed.learner->runtime->nets[net]; net += 2) {
                 Rows rows = runtime_rows(bed.learner->runtime);
                 double loss;

@@ -26,7 +26,7 @@ int actord_fused_run(const FusedStart *start);
         "[Learner]\nMinibatchSize=64\nEpochs=2\nThreads=2\n"
 
 static const ActordEnv *cartpole;
-static _Atomic uint32_t n_steps_to_failure; /* 0: never again */
+static _Atomic uint32_t n_steps_to_failure; /* 0: it never fails again */
 
 static int step_may_fail(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {

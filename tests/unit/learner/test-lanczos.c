@@ -86,8 +86,8 @@ static void test_zero(void) {
         g_assert_cmpfloat(max, ==, 0);
 }
 
-/* A spectrum among the smallest numbers there are: squares of lengths are 0 there, so that one step is all,
- * and the search for its one eigenvalue comes to an end although no part of the scale is a number. */
+/* The smallest numbers there are: squares of lengths are 0 there, so one step is all. The search for the one
+ * eigenvalue must end although no number lies within the scale. */
 static void test_tiny(void) {
         const double unit = 1e-312, mean = unit * (N + 1) / 2;
         double min, max;

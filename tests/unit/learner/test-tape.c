@@ -102,7 +102,7 @@ typedef struct Bench {
         double sums[SUMS];
 } Bench;
 
-/* The last rows only fill the shard up. */
+/* The last rows only fill up the shard. */
 static void bench_fill(Bench *bench) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Convolutions of the forward pass: each layer from what the one before it wrote, against the documented
- * order of additions, bit for bit. The source is included, as what hidden layers write has no other door. */
+ * order of additions, bit for bit. The source is included, since only it shows what hidden layers write. */
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>

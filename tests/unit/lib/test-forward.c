@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The forward pass: against the sums written out in double, against the documented order of additions bit
  * for bit in every vector width that this host has, and rows against their neighbours. The source is
- * included, as what a layer leaves behind is seen nowhere else. */
+ * included, since only it shows what hidden layers write. */
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <float.h>
