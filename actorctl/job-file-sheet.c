@@ -21,7 +21,7 @@ ExitStatus job_file_read_sheet(JobFile *job_file) {
         if (r < 0)
                 reason = file_reason(r);
         else if (strlen(text) != n || !g_utf8_validate(text, (gssize) n, NULL))
-                reason = "it is not a text in UTF-8";
+                reason = "it is not UTF-8 text";
         if (!reason) {
                 job_file->sheet = g_steal_pointer(&text);
                 return STATUS_OK;

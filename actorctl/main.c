@@ -114,7 +114,7 @@ const Verb verbs[] = {
                         "A run whose disk is full waits before it ends. If it is left then, the records\n"
                         "that its ledger lacks go to a directory, whose name is printed; this command\n"
                         "adds them. It also ends a run whose daemon was killed. RUN is the number of its\n"
-                        "directory in ~/.local/state/actord/runs. To repeat it does no harm.\n" },
+                        "directory in ~/.local/state/actord/runs. Repeating it does no harm.\n" },
         { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1,
                         verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
@@ -136,8 +136,8 @@ const Verb verbs[] = {
                         "or --jobs=N whatever they need.\n" },
         { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
                         verb_calibrate,
-                        "Two short runs of the job with a private daemon; then the medians as lines of\n"
-                        "[Billing], of CPU time as metered. The file is not changed: copy what you "
+                        "Makes two short runs of the job with a private daemon, and prints medians of\n"
+                        "metered CPU time as lines of [Billing]. The file is not changed: copy what you\n"
                         "want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
                         "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
@@ -163,12 +163,12 @@ const Verb verbs[] = {
                         "export NAME FILE  copy one into a file, for another user\n"
                         "remove NAME       remove one of your own\n\n"
                         "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
-                        "One of your own stands before one of the same name that came with actord.\n"
+                        "One of your own comes before one of the same name that came with actord.\n"
                         "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
-                        "aside. With --from it begins with another one, which a tenth of the runs may do\n"
-                        "for; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
+                        "aside. With --from it begins with another one; a tenth of the runs may then be\n"
+                        "enough; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
         { VERB_REPORT, "report", "JOB|RUN...", "one file about jobs: curves, cost, why, settings", 1, 16,
                         verb_report,
                         "How far a job came, its learning curve, actors and why their number changed, its\n"

@@ -281,7 +281,7 @@ static int complain(Outcome outcome, sd_bus_error *error) {
         case -EXDEV: return outcome.error;
         case -ENOLINK:
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "The %s is not to be reached: too many descriptors that you sent lie on "
+                                "The %s cannot be reached: too many descriptors that you sent lie on "
                                 "file systems that do not answer.",
                                 key);
         case -EMEDIUMTYPE:

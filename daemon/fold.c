@@ -60,7 +60,7 @@ static void note_pinned(Manager *manager, uint64_t bytes) {
 
 static void note_folded(Manager *manager) {
         if (manager->pinned_said_usec > 0)
-                log_line(LOG_NOTICE, "The write-ahead file of the ledger in %s could be cut again.",
+                log_line(LOG_NOTICE, "The write-ahead file of the ledger in %s has been cut again.",
                                 manager->context.state_directory);
         manager->pinned_usec = manager->pinned_said_usec = 0;
 }

@@ -162,7 +162,7 @@ static int seal_settings(const Job *job) {
         return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
-/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what could not be had. The descriptors
+/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what was not available. The descriptors
  * are in the request, whether it failed or not. */
 static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
         bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
@@ -414,7 +414,7 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
 
         if (error != -ENOTRECOVERABLE)
                 return g_strdup_printf(
-                                "%s could not be had: %s%s", what, g_strerror(-error), limit_advice(error));
+                                "%s is not available: %s%s", what, g_strerror(-error), limit_advice(error));
         return g_strdup_printf(
                         "the directory of %s was not kept while the daemon was away (systemd keeps it over "
                         "a restart of the daemon, but not when the daemon is stopped or the machine "

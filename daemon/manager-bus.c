@@ -200,8 +200,8 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
 
         if (manager->context.mode != DAEMON_RUN)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                                "Only the daemon of a run leaves; this one keeps its records until they "
-                                "can be written.");
+                                "Only a run can be left; this daemon keeps its records until they can be "
+                                "written.");
         r = refuse_inspecting(manager, error);
         if (r < 0)
                 return r;

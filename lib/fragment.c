@@ -42,7 +42,7 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                         [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
                 },
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_ALL,
-                .help = "actors only step, and in step: the learner acts for all at once",
+                .help = "actors only step, all together: the learner acts for all at once",
         },
         [DISTRIBUTION_MULTI] = {
                 .host = {

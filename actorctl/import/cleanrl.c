@@ -356,7 +356,7 @@ char *cleanrl_to_job(const char *text, size_t n, const char *file, char **ret_re
         for (size_t i = 0; i < N_SECTIONS; i++)
                 script.parts[i] = g_string_new(NULL);
         if (strlen(text) != n || !g_utf8_validate(text, (gssize) n, NULL))
-                (void) refuse(&script, "it is not a text in UTF-8");
+                (void) refuse(&script, "it is not UTF-8 text");
         else if (find_script(&script) && read_arguments(&script, text) && check_arguments(&script)) {
                 put(&script, "Job", "Environment", "env_id", get(&script, "env_id"));
                 put(&script, "Job", "Algorithm", NULL, scripts[script.row].algorithm);

@@ -77,7 +77,7 @@ static void append_sample(GString *text, const char *name, const JobStatus *job,
 }
 
 static void append_what(GString *text, const JobStatus *jobs, size_t n) {
-        begin_family(text, "", "info", "What the job is.");
+        begin_family(text, "", "info", "Facts about the job, as labels.");
         for (size_t i = 0; i < n; i++) {
                 g_autofree char *uid = g_strdup_printf("%u", jobs[i].uid);
 

@@ -302,7 +302,7 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
                 print_line(14, "frames:       the last %u, each stored once", spec->stack);
         print_line(14, "action:       %s", action);
         if (spec->n_agents > 1)
-                print_line(14, "agents:       %u, each with its own of both", spec->n_agents);
+                print_line(14, "agents:       %u, each observes and acts by itself", spec->n_agents);
         if (spec->horizon_steps > 0)
                 print_line(14, "episode:      at most %u steps", spec->horizon_steps);
         else

@@ -81,7 +81,7 @@ def refused():
 
 @story("show says how many agents there are, and a rollout prints each one's action and observation")
 def shown():
-    assert "agents:       3, each with its own of both" in ctl("env", "show", shared_library(SOURCE)).out
+    assert "agents:       3, each observes and acts by itself" in ctl("env", "show", shared_library(SOURCE)).out
     lines = [json.loads(line) for line in ctl("env", "rollout", "faas:3", "--set", "Agents=4", "--steps", "2").out.splitlines()]
     equal((len(lines[0]["observation"]), len(lines[1]["action"]), len(lines[1]["observation"][0])), (4, 4, 6), "agents of a rollout")
     r = ctl("env", "show", "faas:3", "--set", "Agents=5")

@@ -87,7 +87,7 @@ def never_began():
         if bus.state(job) == "running":
             raise Skip(f"it begins with the {n} descriptors that it is taken with")
         fault = bus.get(job, "Fault")
-        assert "could not be had: Too many open files" in fault and fault.endswith("; this is tried again"), fault
+        assert "is not available: Too many open files" in fault and fault.endswith("; this is tried again"), fault
         equal(bus.get(job, "Life"), 0, "lives")
         bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
         resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)

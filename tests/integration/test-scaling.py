@@ -121,13 +121,13 @@ def starved():
             os.kill(bus.processes("actord-invoker")[0], signal.SIGKILL)
         wait_for("the life is over", lambda: f"Job {second} goes on in life 5" in open(bus.dir + "/log").read())
         before = resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-        wait_for("it cannot begin, or has begun", lambda: "could not be had" in bus.get(second, "Fault") or bus.get(second, "Life") == 5)
+        wait_for("it cannot begin, or has begun", lambda: "is not available" in bus.get(second, "Fault") or bus.get(second, "Life") == 5)
         fault, state, life = bus.get(second, "Fault"), bus.state(second), bus.get(second, "Life")
         resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
         if life == 5:
             raise Skip("the next life began before the limit was set")
         equal((state, life), ("starting", 4), "state and life")
-        assert "its checkpoint could not be had: Too many open files" in fault and fault.endswith("; this is tried again"), fault
+        assert "its checkpoint is not available: Too many open files" in fault and fault.endswith("; this is tried again"), fault
         equal((bus.ended(second), bus.get(second, "Life")), ("finished", 5), "result and life")
         equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
         check_ledger(bus, second)

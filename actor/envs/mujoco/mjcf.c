@@ -181,8 +181,9 @@ static int check_model(void) {
                             "sleeping, or plugins");
         for (int i = 0; i < model->nu; i++)
                 if (!range_is_given(i))
-                        return tell("actuator %d (%s) has no ctrlrange: what it may be told is not known", i,
-                                        model->names + model->name_actuatoradr[i]);
+                        return tell("actuator %d (%s) has no ctrlrange, so the range of its control is "
+                                    "not known",
+                                        i, model->names + model->name_actuatoradr[i]);
         return 0;
 }
 
@@ -358,7 +359,7 @@ static void tell_warning(const mjData *data) {
         else if (w[mjWARN_CONTACTFULL].number > 0 || w[mjWARN_CNSTRFULL].number > 0)
                 (void) tell("there is no room for all contacts: the model's <size> element gives more");
         else
-                (void) tell("MuJoCo warned about the simulation, which is not to be trusted any more");
+                (void) tell("MuJoCo warned about the simulation, which cannot be trusted any more");
 }
 
 static int judge_by_plugin(MjcfInstance *i, ActordStep *step) {

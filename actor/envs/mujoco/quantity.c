@@ -22,7 +22,8 @@ static int find_joint(const mjModel *model, const char *name, int *ret, char *me
                 return -EINVAL;
         }
         if (model->jnt_type[id] != mjJNT_HINGE && model->jnt_type[id] != mjJNT_SLIDE) {
-                (void) snprintf(message, n, "joint %s is no hinge and no slide: it has no one position",
+                (void) snprintf(message, n,
+                                "joint %s is neither a hinge nor a slide, so it has no single position",
                                 name);
                 return -EINVAL;
         }
