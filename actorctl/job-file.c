@@ -17,7 +17,6 @@
 #include "actorctl/start.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
-#include "lib/directory.h"
 #include "lib/environments.h"
 #include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
@@ -187,7 +186,7 @@ static ExitStatus open_python(JobFile *job_file) {
                 job_file_complain(job_file, "Actor", "Python", python, reason);
                 return STATUS_USAGE;
         }
-        job_file->directory_fd = TAKE_FD(fd);
+        job_file->directories.fds[DIRECTORY_PYTHON] = TAKE_FD(fd);
         return STATUS_OK;
 }
 
@@ -218,7 +217,7 @@ static ExitStatus open_model(JobFile *job_file) {
                 job_file_complain_environment(job_file, reason);
                 return STATUS_USAGE;
         }
-        job_file->directory_fd = TAKE_FD(fd);
+        job_file->directories.fds[DIRECTORY_MODEL] = TAKE_FD(fd);
         return STATUS_OK;
 }
 
@@ -297,7 +296,7 @@ static ExitStatus parse(JobFile *job_file, const char *name, const char *text, c
                 .override_texts = g_ptr_array_new_with_free_func(g_free),
                 .source = source,
                 .environment_fd = -EBADF,
-                .directory_fd = -EBADF,
+                .directories = DIRECTORIES_NONE,
                 .checkpoint_fd = -EBADF,
         };
         add_overrides(job_file, sets);
@@ -344,7 +343,8 @@ ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *s
 
 void job_file_done(JobFile *job_file) {
         job_file->environment_fd = close_fd(job_file->environment_fd);
-        job_file->directory_fd = close_fd(job_file->directory_fd);
+        for (size_t i = 0; i < ELEMENTSOF(job_file->directories.fds); i++)
+                job_file->directories.fds[i] = close_fd(job_file->directories.fds[i]);
         job_file->checkpoint_fd = close_fd(job_file->checkpoint_fd);
         if (job_file->overrides)
                 g_array_unref(job_file->overrides);
@@ -464,13 +464,13 @@ static int append_overrides(const JobFile *job_file, sd_bus_message *m) {
 
 static int append_files(
                 const JobFile *job_file, int dataset_fd, const Connection *connection, sd_bus_message *m) {
-        bool model = environment_is_mjcf(job_file->settings.environment);
         struct {
                 const char *key;
                 int fd;
         } files[] = {
                 { BUS_FILE_ENVIRONMENT, job_file->environment_fd },
-                { model ? BUS_FILE_MODEL : BUS_FILE_PYTHON, job_file->directory_fd },
+                { BUS_FILE_PYTHON, job_file->directories.fds[DIRECTORY_PYTHON] },
+                { BUS_FILE_MODEL, job_file->directories.fds[DIRECTORY_MODEL] },
                 { BUS_FILE_DATASET, dataset_fd },
                 { BUS_FILE_CHECKPOINT, job_file->checkpoint_fd },
                 { BUS_FILE_STDERR, job_file->with_stderr ? relay_fd(connection->relay) : -EBADF },

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actorctl/bus.h"
+#include "lib/directory.h"
 #include "lib/settings/settings.h"
 
 typedef struct OverrideSource OverrideSource;
@@ -22,7 +23,8 @@ typedef struct JobFile {
         GPtrArray *override_texts;
         const OverrideSource *source; /* NULL: the command line */
         JobSettings settings;
-        int environment_fd, directory_fd, checkpoint_fd;
+        int environment_fd, checkpoint_fd;
+        Directories directories;
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
         uint64_t n_runs;        /* of a scheduler's training, for the display; 0: it is another job */
@@ -32,7 +34,7 @@ typedef struct JobFile {
         bool no_file;           /* we made the text, so messages name no line */
 } JobFile;
 #define JOB_FILE_NONE \
-        ((JobFile){ .environment_fd = -EBADF, .directory_fd = -EBADF, .checkpoint_fd = -EBADF })
+        ((JobFile){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF, .directories = DIRECTORIES_NONE })
 
 /* sets: of "Section.Key=VALUE". STATUS_OK; or another status, with a message. In both cases:
  * job_file_done(). */

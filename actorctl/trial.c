@@ -247,7 +247,6 @@ static ExitStatus start(const TrialRequest *request, const JobFile *job_file, co
         _cleanup_close_ int settings_fd = memfd_make_sealed("settings", settings, sizeof(*settings));
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
         int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX], pair[2];
-        const char *directory = environment_directory(settings);
         ExitStatus status;
         Launch launch;
 
@@ -265,7 +264,8 @@ static ExitStatus start(const TrialRequest *request, const JobFile *job_file, co
         fds[LAUNCH_FD_CHECKPOINT] = request_fd;
         fill_launch(settings, &launch);
         add_mount(&launch, fds, job_file->environment_fd, PLUGIN_DIRECTORY, "environment.so");
-        add_mount(&launch, fds, job_file->directory_fd, directory ? directory : "", "");
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++)
+                add_mount(&launch, fds, job_file->directories.fds[kind], directory_row(kind)->at, "");
         status = hand_over(settings->environment, &launch, fds, stderr_fd);
         if (status == STATUS_OK)
                 *ret_rows = TAKE_FD(ours);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The child has only the descriptors that it copies from and to, and reports the result as one record on
- * a socket. Only the child has the caller's descriptors (daemon/gate.h). It checks a directory before the
- * daemon gets the descriptor. */
+ * a socket. Only the child has the caller's descriptors (daemon/gate.h). It checks directories before the
+ * daemon gets their descriptors. */
 #include "daemon/copies.h"
 
 #include <assert.h>
@@ -30,11 +30,10 @@
 #define COPY_TIMEOUT_USEC (60ull * 1000 * 1000)
 
 /* The name that the copy of each file gets. NULL: the file is not copied. */
-static const char *const keys[] = {
+static const char *const keys[_COPY_FILE_MAX] = {
         [COPY_ENVIRONMENT] = BUS_FILE_ENVIRONMENT,
         [COPY_CHECKPOINT] = BUS_FILE_CHECKPOINT,
         [COPY_DATASET] = BUS_FILE_DATASET,
-        [COPY_DIRECTORY] = NULL,
 };
 
 typedef struct Outcome { /* twice, if all goes well: before anything is copied, and after */
@@ -53,8 +52,8 @@ typedef struct Copy {
         uint64_t bytes; /* of its files, as far as they are known */
         char *name;     /* of the directory; NULL: taken */
         int pid_fd, channel;
-        int directory_fd; /* the caller's, checked; -EBADF: there is none, or it is handed on */
-        DirectoryKind kind;
+        CopyRequest request;
+        Directories directories; /* the caller's, checked; handed on, in the end */
         sd_event_source *io, *timer;
         Outcome outcome;
 } Copy;
@@ -65,7 +64,7 @@ static void copy_free(void *p) {
         (void) sd_event_source_disable_unref(copy->io);
         (void) sd_event_source_disable_unref(copy->timer);
         helper_end(copy->channel, copy->pid_fd);
-        directory_fd_drop(copy->directory_fd);
+        directories_drop(&copy->directories);
         if (copy->name)
                 job_directory_discard(copy->manager->context.jobs_fd, copy->name);
         g_free(copy->name);
@@ -139,15 +138,32 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         return bytes;
 }
 
+/* The child sends the directories in the order of their kinds, all or none. Whether it sent those that it
+ * was given; others are dropped. */
+static bool take_directories(Copy *copy, int fds[], size_t n) {
+        size_t n_taken = 0;
+
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX && n > 0; kind++)
+                if (copy->request.tokens[COPY_DIRECTORY + kind] >= 0)
+                        copy->directories.fds[kind] = n_taken < n ? fds[n_taken++] : -EBADF;
+        for (size_t i = n_taken; i < n; i++)
+                directory_fd_drop(fds[i]);
+        return n_taken == n;
+}
+
 static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         Copy *copy = userdata;
+        int fds[_DIRECTORY_KIND_MAX];
         Outcome outcome;
         size_t n, n_fds = 0;
         int r;
 
-        r = message_receive(fd, 0, &outcome, sizeof(outcome), &n, &copy->directory_fd, 1, &n_fds);
-        if (r < 0 || n != sizeof(outcome) || outcome.error > 0 || outcome.file >= _COPY_FILE_MAX)
+        r = message_receive(fd, 0, &outcome, sizeof(outcome), &n, fds, ELEMENTSOF(fds), &n_fds);
+        if (r < 0 || !take_directories(copy, fds, n_fds) || n != sizeof(outcome) || outcome.error > 0 ||
+                        outcome.file >= _COPY_FILE_MAX)
                 outcome = (Outcome){ .error = -EIO };
+        if (outcome.error == -EXDEV && outcome.file < COPY_DIRECTORY)
+                outcome.error = -EIO; /* a file system's own word; it means a hidden directory here */
         outcome.reason[sizeof(outcome.reason) - 1] = '\0';
         if (outcome.error >= 0 && !outcome.done) {
                 copy->bytes = outcome.bytes;
@@ -165,10 +181,11 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 static int child_look_directory(const Copy *copy, int fd, Outcome *outcome) {
+        DirectoryKind kind = outcome->file - COPY_DIRECTORY;
         const char *reason = NULL;
         int r;
 
-        r = job_directory_check(fd, copy->kind, copy->manager->context.mode == DAEMON_SYSTEM, &reason);
+        r = job_directory_check(fd, kind, copy->manager->context.mode == DAEMON_SYSTEM, &reason);
         if (r < 0 && reason)
                 (void) snprintf(outcome->reason, sizeof(outcome->reason), "%s", reason);
         return r;
@@ -210,8 +227,18 @@ static Outcome child_copy(int directory_fd, const int fds[]) {
         return (Outcome){ .done = 1 };
 }
 
+static size_t child_list_directories(const int files[], int ret[]) {
+        size_t n = 0;
+
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++)
+                if (files[COPY_DIRECTORY + kind] >= 0)
+                        ret[n++] = files[COPY_DIRECTORY + kind];
+        return n;
+}
+
 static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel, const int tokens[]) {
         int fds[2 + _COPY_FILE_MAX] = { directory_fd, channel }, *files = fds + 2;
+        int directories[_DIRECTORY_KIND_MAX];
         Outcome outcome = {};
         int r;
 
@@ -226,8 +253,8 @@ static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel,
                 outcome = child_look(copy, files);
         if (outcome.error >= 0 && message_send(fds[1], &outcome, sizeof(outcome), NULL, 0) >= 0)
                 outcome = child_copy(fds[0], files);
-        (void) message_send(fds[1], &outcome, sizeof(outcome), files + COPY_DIRECTORY,
-                        outcome.done && files[COPY_DIRECTORY] >= 0);
+        (void) message_send(fds[1], &outcome, sizeof(outcome), directories,
+                        outcome.done ? child_list_directories(files, directories) : 0);
         _exit(EXIT_SUCCESS);
 }
 
@@ -255,8 +282,8 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .uid = uid,
                 .pid_fd = -EBADF,
                 .channel = -EBADF,
-                .directory_fd = -EBADF,
-                .kind = request->kind,
+                .directories = DIRECTORIES_NONE,
+                .request = *request,
         };
         directory_fd = job_directory_new(
                         manager->context.jobs_fd, context_reserves_ids(&manager->context), &copy->name);
@@ -275,7 +302,14 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
 }
 
 static int complain(Outcome outcome, sd_bus_error *error) {
-        const char *key = keys[outcome.file] ?: "directory of Python= or of a model";
+        g_autofree char *directory = NULL;
+        const char *key = keys[outcome.file];
+
+        if (!key) {
+                directory = g_strdup_printf(
+                                "directory of %s=", directory_row(outcome.file - COPY_DIRECTORY)->key);
+                key = directory;
+        }
 
         switch (outcome.error) {
         case -EXDEV: return outcome.error;
@@ -288,7 +322,7 @@ static int complain(Outcome outcome, sd_bus_error *error) {
                 if (outcome.reason[0])
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "The %s is refused: %s.",
                                         key, outcome.reason);
-                if (outcome.file == COPY_DIRECTORY)
+                if (outcome.file >= COPY_DIRECTORY)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "The %s must be a directory on a file system that no user serves.",
                                         key);
@@ -316,14 +350,15 @@ static int complain(Outcome outcome, sd_bus_error *error) {
 }
 
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                const CopyRequest *request, char **ret_name, int *ret_directory_fd, sd_bus_error *error) {
+                const CopyRequest *request, char **ret_name, Directories *ret_directories,
+                DirectoryKind *ret_hidden, sd_bus_error *error) {
         Copy *copy;
         int r;
 
         assert(manager);
         assert(message);
         assert(request);
-        assert(ret_name && ret_directory_fd);
+        assert(ret_name && ret_directories && ret_hidden);
 
         copy = g_hash_table_lookup(manager->copies, message);
         if (!copy) {
@@ -335,6 +370,8 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                         line_leave(manager->lines, LINE_COPIES, message);
                 return r;
         }
+        if (copy->outcome.error == -EXDEV)
+                *ret_hidden = copy->outcome.file - COPY_DIRECTORY;
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
         /* Checks the quota again with the bytes of the copy: a file may have grown before it was copied. */
@@ -342,6 +379,7 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         if (bytes_of_user(manager, uid) > JOB_FILES_USER_BYTES_MAX)
                 return complain((Outcome){ .error = -EDQUOT }, error);
         *ret_name = g_steal_pointer(&copy->name);
-        *ret_directory_fd = TAKE_FD(copy->directory_fd);
+        *ret_directories = copy->directories;
+        copy->directories = DIRECTORIES_NONE;
         return 1;
 }

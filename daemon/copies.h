@@ -17,18 +17,19 @@ typedef enum CopyFile {
         COPY_ENVIRONMENT,
         COPY_CHECKPOINT,
         COPY_DATASET,
-        COPY_DIRECTORY, /* of Python= or of a model: not copied, only looked at */
-        _COPY_FILE_MAX,
+        COPY_DIRECTORY, /* the first of its kinds (lib/directory.h): not copied, only looked at */
+        _COPY_FILE_MAX = COPY_DIRECTORY + _DIRECTORY_KIND_MAX,
 } CopyFile;
 
 typedef struct CopyRequest {
         int tokens[_COPY_FILE_MAX]; /* daemon/gate.h; below 0: there is none */
-        DirectoryKind kind;         /* of the directory */
 } CopyRequest;
 
 /* Into a new directory of the state directory. 1: they are there, *ret_name is the directory's name and
- * the caller's to commit or discard, *ret_directory_fd is the caller's directory, or -EBADF (its end is
- * directory_fd_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's
- * directory is hidden from the system's daemon, and no error is set; another negative: an error is set. */
+ * the caller's to commit or discard, *ret_directories are the caller's directories (their end is
+ * directories_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's directory
+ * of the kind *ret_hidden is hidden from the system's daemon, and no error is set; another negative: an
+ * error is set. */
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                const CopyRequest *request, char **ret_name, int *ret_directory_fd, sd_bus_error *error);
+                const CopyRequest *request, char **ret_name, Directories *ret_directories,
+                DirectoryKind *ret_hidden, sd_bus_error *error);

@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 
-#define NAME_FORMAT "job-%" PRIu64 "-directory"
+#define NAME_FORMAT "job-%" PRIu64 "-%s" /* and the key of its file (lib/directory.h) */
 
 /* A private daemon keeps nothing: no daemon comes after it, and the service manager that its environment
  * names belongs to another program. */
@@ -22,25 +22,31 @@ static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }
 
-void directory_keep(const Job *job) {
+void directories_keep(const Job *job) {
         char state[96];
 
         assert(job);
 
-        if (job->directory_fd < 0 || !has_keeper(job->context))
-                return;
-        (void) snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=" NAME_FORMAT, job->row.id);
-        if (sd_pid_notify_with_fds(0, false, state, &job->directory_fd, 1) < 0)
-                log_line(LOG_WARNING,
-                                "The service manager could not be given the directory of job %" PRIu64 ".",
-                                job->row.id);
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX && has_keeper(job->context); kind++) {
+                if (job->directories.fds[kind] < 0)
+                        continue;
+                (void) snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=" NAME_FORMAT, job->row.id,
+                                directory_row(kind)->file);
+                if (sd_pid_notify_with_fds(0, false, state, &job->directories.fds[kind], 1) < 0)
+                        log_line(LOG_WARNING,
+                                        "The service manager could not be given the directory of %s= of job "
+                                        "%" PRIu64 ".",
+                                        directory_row(kind)->key, job->row.id);
+        }
 }
 
-void directory_forget(const Job *job) {
+void directories_forget(const Job *job) {
         assert(job);
 
-        if (job->directory_fd >= 0 && has_keeper(job->context))
-                (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id);
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX && has_keeper(job->context); kind++)
+                if (job->directories.fds[kind] >= 0)
+                        (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id,
+                                        directory_row(kind)->file);
 }
 
 /* Runs in a process of its own: holds the directory until the daemon has closed it, so that the last close,
@@ -73,7 +79,7 @@ static bool drop(int fd) {
 }
 
 /* If no process or pipe can be made, the directory stays open, since closing it here could hang the
- * daemon. Each later call tries again. At most one directory for each ended job waits like that. */
+ * daemon. Each later call tries again. At most the directories of the jobs that have ended wait like that. */
 void directory_fd_drop(int fd) {
         static GArray *left;
 
@@ -86,19 +92,31 @@ void directory_fd_drop(int fd) {
                 g_array_set_size(left, left->len - 1);
 }
 
-static Job *job_of_name(const JobContext *context, const char *name) {
-        char expected[64];
+void directories_drop(Directories *directories) {
+        assert(directories);
+
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++)
+                directory_fd_drop(TAKE_FD(directories->fds[kind]));
+}
+
+/* The place of a directory in the job that it was kept for; NULL: there is no such job any more. */
+static int *place_of_name(const JobContext *context, const char *name) {
+        char expected[64], file[32];
+        DirectoryKind kind;
         uint64_t id;
         Job *job;
 
-        if (sscanf(name, NAME_FORMAT, &id) != 1)
+        if (sscanf(name, "job-%" SCNu64 "-%31s", &id, file) != 2)
                 return NULL;
-        (void) snprintf(expected, sizeof(expected), NAME_FORMAT, id);
-        job = g_str_equal(name, expected) ? jobs_find(&context->jobs, id) : NULL;
-        return job && job->state != JOB_ENDED && job->directory_fd < 0 &&
-                                               environment_directory(&job->settings)
-                               ? job
-                               : NULL;
+        kind = directory_kind_of_file(file);
+        (void) snprintf(expected, sizeof(expected), NAME_FORMAT, id, file);
+        if (kind == _DIRECTORY_KIND_MAX || !g_str_equal(name, expected))
+                return NULL;
+        job = jobs_find(&context->jobs, id);
+        if (!job || job->state == JOB_ENDED || job->directories.fds[kind] >= 0 ||
+                        !environment_directory(&job->settings, kind))
+                return NULL;
+        return &job->directories.fds[kind];
 }
 
 void directories_take(JobContext *context) {
@@ -111,13 +129,14 @@ void directories_take(JobContext *context) {
                 return;
         n = sd_listen_fds_with_names(true, &names);
         for (int i = 0; i < n; i++) {
-                _cleanup_(directory_fd_dropp) int fd = SD_LISTEN_FDS_START + i;
-                Job *job = job_of_name(context, names[i]);
+                int fd = SD_LISTEN_FDS_START + i, *place = place_of_name(context, names[i]);
 
                 /* The spawner checks it, as it checks any other. */
-                if (job)
-                        job->directory_fd = TAKE_FD(fd);
-                else
-                        (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=%s", names[i]);
+                if (place) {
+                        *place = fd;
+                        continue;
+                }
+                directory_fd_drop(fd);
+                (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=%s", names[i]);
         }
 }

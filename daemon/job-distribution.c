@@ -57,7 +57,7 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
 /* A directory that the submitter named is open only in the daemon that the job was submitted to: without
  * it there is no other life. */
 static bool can_restart(const Job *job) {
-        return !environment_directory(&job->settings) || job->directory_fd >= 0;
+        return job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }
 
 bool job_measures(const Job *job) {

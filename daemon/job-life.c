@@ -131,18 +131,19 @@ static int add_plugin(const Job *job, LaunchRequest *request) {
 }
 
 /* -ENOTRECOVERABLE: only its submitter can open it again. */
-static int add_directory(const Job *job, LaunchRequest *request) {
-        const char *at = environment_directory(&job->settings);
-        int fd;
-
-        if (!at)
-                return 0;
-        if (job->directory_fd < 0)
+static int add_directories(const Job *job, LaunchRequest *request) {
+        if (job_lost_directory(job) != _DIRECTORY_KIND_MAX)
                 return -ENOTRECOVERABLE;
-        fd = fcntl(job->directory_fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0)
-                return -errno;
-        add_mount(request, fd, at);
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
+                int fd;
+
+                if (job->directories.fds[kind] < 0)
+                        continue;
+                fd = fcntl(job->directories.fds[kind], F_DUPFD_CLOEXEC, 3);
+                if (fd < 0)
+                        return -errno;
+                add_mount(request, fd, directory_row(kind)->at);
+        }
         return 0;
 }
 
@@ -196,8 +197,8 @@ static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const ch
         r = add_plugin(job, request);
         if (r < 0)
                 return r;
-        *ret_what = "the directory of its virtual environment or model";
-        r = add_directory(job, request);
+        *ret_what = "a directory that it brought";
+        r = add_directories(job, request);
         if (r < 0)
                 return r;
         *ret_what = "its data set";
@@ -409,17 +410,14 @@ static void say_starting(Job *job) {
 }
 
 static char *sentence_of_start(const Job *job, const char *what, int error) {
-        const JobSettings *s = &job->settings;
-        bool model = environment_is_mjcf(s->environment);
-
         if (error != -ENOTRECOVERABLE)
                 return g_strdup_printf(
                                 "%s is not available: %s%s", what, g_strerror(-error), limit_advice(error));
         return g_strdup_printf(
-                        "the directory of %s was not kept while the daemon was away (systemd keeps it over "
+                        "the directory of %s= was not kept while the daemon was away (systemd keeps it over "
                         "a restart of the daemon, but not when the daemon is stopped or the machine "
                         "restarts): submit the job again",
-                        model ? "Environment=" : "Python=");
+                        directory_row(job_lost_directory(job))->key);
 }
 
 /* A job that has run waits until it can go on. A job that has not is tried a few times and then fails; in a

@@ -80,8 +80,8 @@ static void remove_files(Job *job) {
         job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_DATASET);
         job_file_remove(context->jobs_fd, job->row.id, "state/" CHECKPOINT_RESERVE);
         job->stderr_fd = close_fd(job->stderr_fd);
-        directory_forget(job);
-        directory_fd_drop(TAKE_FD(job->directory_fd));
+        directories_forget(job);
+        directories_drop(&job->directories);
         /* Last: while these are there, a daemon that starts knows that the others may be there as well. */
         remove_runtime_files(job);
 }

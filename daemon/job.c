@@ -68,7 +68,9 @@ int job_new(JobContext *context, LedgerJob *row, Job **ret) {
         job = malloc(sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        *job = (Job){ .context = context, .pid_fd = -EBADF, .stderr_fd = -EBADF, .directory_fd = -EBADF };
+        *job = (Job){
+                .context = context, .pid_fd = -EBADF, .stderr_fd = -EBADF, .directories = DIRECTORIES_NONE
+        };
         progress_init(&job->progress);
 
         r = parse_row(row, &job->settings, &job->sheet);
@@ -145,7 +147,7 @@ Job *job_free(Job *job) {
         job_life_clear(job);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
-        directory_fd_drop(job->directory_fd);
+        directories_drop(&job->directories);
         progress_done(&job->progress);
         job->sheet = price_sheet_free(job->sheet);
         g_free(job->path);

@@ -91,8 +91,7 @@ struct Job {
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when it last left the queue, or was adopted */
         const char *back_reason; /* why it is to go back to the queue; NULL: it is not */
         int stderr_fd;           /* run mode: the caller's */
-        /* Of Python= or of a model, as its submitter opened it; -EBADF: it was lost at a restart. */
-        int directory_fd;
+        Directories directories; /* as its submitter opened them; one may be lost at a restart */
 
         /* How the job ended, from the moment that it is known. It is announced only when it is durable. */
         struct JobEnd {
@@ -131,11 +130,13 @@ const char *job_state_to_string(JobState state);
 static inline bool job_active(const Job *job) {
         return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
 }
+/* The first of the directories that the job names which is not open any more: only its submitter can open
+ * it again. _DIRECTORY_KIND_MAX: all are. */
+DirectoryKind job_lost_directory(const Job *job);
 /* Whether another life of the job loses nothing: an evaluation or verification writes no checkpoint, and a
  * directory that only the submitter can open again is not given up. */
 static inline bool job_can_resume(const Job *job) {
-        return job->row.purpose == LAUNCH_TRAIN &&
-               (!environment_directory(&job->settings) || job->directory_fd >= 0);
+        return job->row.purpose == LAUNCH_TRAIN && job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }
 static inline bool job_may_go_back(const Job *job) {
         return (job->state == JOB_STARTING || job->state == JOB_RUNNING) && job_can_resume(job) &&

@@ -112,8 +112,8 @@ static int read_files(sd_bus_message *m, bool may_stderr, Submission *s, sd_bus_
         while ((r = sd_bus_message_read(m, "{sh}", &key, &fd)) > 0)
                 if (g_str_equal(key, BUS_FILE_ENVIRONMENT))
                         s->environment_fd = fd;
-                else if (g_str_equal(key, BUS_FILE_PYTHON) || g_str_equal(key, BUS_FILE_MODEL))
-                        s->directory_fd = fd;
+                else if (directory_kind_of_file(key) < _DIRECTORY_KIND_MAX)
+                        s->directories.fds[directory_kind_of_file(key)] = fd;
                 else if (g_str_equal(key, BUS_FILE_DATASET))
                         s->dataset_fd = fd;
                 else if (g_str_equal(key, BUS_FILE_CHECKPOINT))
@@ -205,7 +205,7 @@ int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission
         *ret = (Submission){
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .environment_fd = -EBADF,
-                .directory_fd = -EBADF,
+                .directories = DIRECTORIES_NONE,
                 .dataset_fd = -EBADF,
                 .checkpoint_fd = -EBADF,
                 .stderr_fd = -EBADF,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 
+#include "lib/directory.h"
 #include "lib/settings/settings.h"
 
 #define OVERRIDES_MAX      256u
@@ -16,7 +17,8 @@
 typedef struct Submission {
         char *text, *file_name;
         GArray *overrides; /* SettingOverride: strings of the message and of the daemon's settings */
-        int environment_fd, directory_fd, dataset_fd, checkpoint_fd, stderr_fd; /* borrowed */
+        int environment_fd, dataset_fd, checkpoint_fd, stderr_fd; /* borrowed */
+        Directories directories;                                  /* borrowed */
         uint32_t purpose;
         uint64_t n_episodes;
         const char *sheet_text;     /* of PriceSheet=./FILE, borrowed; NULL: none came */

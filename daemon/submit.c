@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, copy, write down. The only descriptors of the message that are kept are the directory of Python=
+/* Check, copy, write down. The only descriptors of the message that are kept are the directories of Python=
  * or of a model, which may be too large to copy, and the caller's stderr in run mode. */
 #include "daemon/submit.h"
 
@@ -130,25 +130,29 @@ static int check_sheet(const Manager *manager, Submission *s, sd_bus_error *erro
         return r < 0 ? sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s: %s", s->file_name, message) : 0;
 }
 
-static int complain_of_directory(const Submission *s, const char *what, sd_bus_error *error) {
-        bool model = environment_is_mjcf(s->settings.environment);
-        const char *section = model ? "Job" : "Actor", *key = model ? "Environment" : "Python";
+static int complain_of_directory(
+                const Submission *s, DirectoryKind kind, const char *what, sd_bus_error *error) {
+        const DirectoryRow *row = directory_row(kind);
 
         return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [%s] %s=%s: %s", s->file_name,
-                        settings_locate(s->text, section, key), section, key,
-                        model ? s->settings.environment : s->settings.python, what);
+                        settings_locate(s->text, row->section, row->key), row->section, row->key,
+                        environment_directory(&s->settings, kind), what);
 }
 
-/* The directory of Python=, or that of Environment=mujoco:FILE: whether there is to be one, and is one. */
-static int check_directory(const Submission *s, sd_bus_error *error) {
-        bool wanted = environment_directory(&s->settings);
+/* Whether each directory that the job names has come, and no other. */
+static int check_directories(const Submission *s, sd_bus_error *error) {
+        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
+                bool wanted = environment_directory(&s->settings, kind);
 
-        if (!wanted && s->directory_fd >= 0)
-                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The call sends a directory as `python` or `model`, but the job has neither "
-                                "Python= nor Environment=mujoco:FILE.");
-        if (wanted && s->directory_fd < 0)
-                return complain_of_directory(s, "this directory was not sent along with the job.", error);
+                if (!wanted && s->directories.fds[kind] >= 0)
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "The call sends a directory as `%s`, but the job has no %s= that "
+                                        "needs one.",
+                                        directory_row(kind)->file, directory_row(kind)->key);
+                if (wanted && s->directories.fds[kind] < 0)
+                        return complain_of_directory(
+                                        s, kind, "this directory was not sent along with the job.", error);
+        }
         return 0;
 }
 
@@ -185,7 +189,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 s->file_name, settings_locate(s->text, "Job", "Environment"),
                                 s->settings.environment);
 
-        r = check_directory(s, error);
+        r = check_directories(s, error);
         if (r < 0)
                 return r;
         r = check_dataset(s, error);
@@ -306,24 +310,28 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
 
 /* Copies the files that came with the job. 1: all are in its directory, *ret_name. */
 static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
-                sd_bus_message_handler_t handler, char **ret_name, int *ret_directory_fd,
+                sd_bus_message_handler_t handler, char **ret_name, Directories *ret_directories,
                 sd_bus_error *error) {
-        const CopyRequest request = {
+        CopyRequest request = {
                 .tokens = {
                         [COPY_ENVIRONMENT] = s->environment_fd,
                         [COPY_CHECKPOINT] = s->checkpoint_fd,
                         [COPY_DATASET] = s->dataset_fd,
-                        [COPY_DIRECTORY] = s->directory_fd,
                 },
-                .kind = environment_is_mjcf(s->settings.environment) ? DIRECTORY_MODEL : DIRECTORY_PYTHON,
         };
+        DirectoryKind hidden;
+        bool has_files = false;
         int r;
 
-        if (s->environment_fd < 0 && s->checkpoint_fd < 0 && s->dataset_fd < 0 && s->directory_fd < 0)
+        memcpy(request.tokens + COPY_DIRECTORY, s->directories.fds, sizeof(s->directories.fds));
+        for (size_t i = 0; i < ELEMENTSOF(request.tokens); i++)
+                has_files = has_files || request.tokens[i] >= 0;
+        if (!has_files)
                 return make_directory(manager, ret_name, error);
-        r = copies_fetch(manager, message, handler, uid, &request, ret_name, ret_directory_fd, error);
+        r = copies_fetch(
+                        manager, message, handler, uid, &request, ret_name, ret_directories, &hidden, error);
         if (r == -EXDEV)
-                return complain_of_directory(s,
+                return complain_of_directory(s, hidden,
                                 "the system's daemon sees no home directories and no /tmp: move it, to /opt "
                                 "for one, or submit the job to your own daemon (--user).",
                                 error);
@@ -359,12 +367,12 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
  * then the directory gets that name. 1: all is written; 0: the files are still being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
-        _cleanup_(directory_fd_dropp) int directory_fd = -EBADF;
+        _cleanup_(directories_drop) Directories directories = DIRECTORIES_NONE;
         g_autofree char *name = NULL;
         LedgerJob row;
         int r;
 
-        r = fetch(manager, message, s, uid, handler, &name, &directory_fd, error);
+        r = fetch(manager, message, s, uid, handler, &name, &directories, error);
         if (r <= 0)
                 return r;
 
@@ -381,7 +389,8 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                                 manager->context.state_directory, g_strerror(-r), limit_advice(r));
         }
         disk_count(&manager->context, (*ret)->row.id);
-        (*ret)->directory_fd = TAKE_FD(directory_fd);
+        (*ret)->directories = directories;
+        directories = DIRECTORIES_NONE;
         return 1;
 }
 
@@ -440,7 +449,7 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
-        directory_keep(*ret);
+        directories_keep(*ret);
         jobs_add(&manager->context.jobs, *ret);
         say_queued(*ret);
         return 1;

@@ -59,10 +59,11 @@ int fork_load_environment(Placement *place) {
         if (place->inner)
                 return environment_load_job(settings + 1, directory, &place->env);
         if (environment_loads_packages(settings->environment))
-                return environment_load_packages(settings, directory,
-                                settings->python[0] ? INVOKER_FD_MOUNTS : -1, &place->env);
+                return environment_load_packages(
+                                settings, directory, place_mount_fd(place, PYTHON_DIRECTORY), &place->env);
         if (environment_is_mjcf(settings->environment))
-                return environment_load_mjcf(settings, directory, INVOKER_FD_MOUNTS, &place->env);
+                return environment_load_mjcf(
+                                settings, directory, place_mount_fd(place, MODEL_DIRECTORY), &place->env);
         return environment_load_for(settings, directory, &place->env);
 }
 
@@ -305,7 +306,7 @@ static bool child_says_rows(const Placement *place) {
 
 static _Noreturn void child_run(const Placement *place, const Container *c) {
         bool relays = c->worker.node > 0;
-        int kept[5];
+        int kept[4 + LAUNCH_MOUNTS_MAX];
         SandboxEntry entry = {
                 .uid = 1 + c->index,
                 .keep_fds = kept,
@@ -322,9 +323,9 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
                 _exit(EXIT_FAILURE);
         }
 
-        /* An actor without a root of its own reaches the job's files through their descriptor. */
-        if (place->invoked->launch.n_mounts > 0 && place->level < SANDBOX_LEVEL_USERNS)
-                keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS);
+        /* An actor without a root of its own reaches the job's files through their descriptors. */
+        for (uint32_t i = 0; place->level < SANDBOX_LEVEL_USERNS && i < place->invoked->launch.n_mounts; i++)
+                keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS + (int) i);
         keep(kept, &entry.n_keep_fds, c->worker.bell_fd);
         keep(kept, &entry.n_keep_fds, c->ask_fd);
         keep(kept, &entry.n_keep_fds, relays ? c->relay_fd : -EBADF);

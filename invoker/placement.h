@@ -3,8 +3,10 @@
  * filled while the job is prepared and only read afterwards. How far the job has come is in progress.h. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "include/actord/env.h"
 #include "include/fragment.h"
 #include "include/launch.h"
@@ -72,6 +74,16 @@ typedef struct Placement {
 
 static inline bool place_trains(const Placement *place) {
         return place->invoked->launch.purpose == LAUNCH_TRAIN;
+}
+
+/* The descriptor of what lies here in an actor's root; -EBADF: nothing does. */
+static inline int place_mount_fd(const Placement *place, const char *at) {
+        const Launch *launch = &place->invoked->launch;
+
+        for (uint32_t i = 0; i < launch->n_mounts; i++)
+                if (strcmp(launch->mounts[i].at, at) == 0)
+                        return INVOKER_FD_MOUNTS + (int) i;
+        return -EBADF;
 }
 
 /* The learner's process steps environments, too. */

@@ -32,13 +32,6 @@ int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
         return r;
 }
 
-static int dataset_fd(const Launch *launch) {
-        for (uint32_t i = 0; i < launch->n_mounts; i++)
-                if (strcmp(launch->mounts[i].at, DATASET_FILE) == 0)
-                        return INVOKER_FD_MOUNTS + (int) i;
-        return -EBADF;
-}
-
 /* A mount that lies nowhere yet is opened through /proc. */
 static int map_file(const Placement *place, int fd, uint64_t *ret_bytes, const void **ret) {
         _cleanup_close_ int file = -EBADF;
@@ -62,7 +55,7 @@ static int map_file(const Placement *place, int fd, uint64_t *ret_bytes, const v
 }
 
 int probe_map_dataset(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
-        int fd = dataset_fd(&place->invoked->launch), r;
+        int fd = place_mount_fd(place, DATASET_FILE), r;
         char path[PATH_MAX];
 
         if (fd < 0)

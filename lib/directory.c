@@ -10,12 +10,45 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "include/bus.h"
+#include "include/launch.h"
 #include "lib/cleanup.h"
 
 enum {
         ENTRIES_MAX = 4096, /* the most entries of a directory that is searched for a name */
         DEPTH_MAX = 64,     /* directories between this one and the root */
 };
+
+static const DirectoryRow rows[_DIRECTORY_KIND_MAX] = {
+        [DIRECTORY_PYTHON] = { PYTHON_DIRECTORY, BUS_FILE_PYTHON, "Actor", "Python" },
+        [DIRECTORY_MODEL] = { MODEL_DIRECTORY, BUS_FILE_MODEL, "Job", "Environment" },
+};
+
+const DirectoryRow *directory_row(DirectoryKind kind) {
+        assert(kind < _DIRECTORY_KIND_MAX);
+
+        return &rows[kind];
+}
+
+DirectoryKind directory_kind_at(const char *at) {
+        DirectoryKind kind = 0;
+
+        assert(at);
+
+        while (kind < _DIRECTORY_KIND_MAX && strcmp(rows[kind].at, at) != 0)
+                kind++;
+        return kind;
+}
+
+DirectoryKind directory_kind_of_file(const char *file) {
+        DirectoryKind kind = 0;
+
+        assert(file);
+
+        while (kind < _DIRECTORY_KIND_MAX && strcmp(rows[kind].file, file) != 0)
+                kind++;
+        return kind;
+}
 
 static bool is_same(const struct stat *st, const char *path) {
         struct stat other;

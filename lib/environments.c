@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/launch.h"
-
 #define ROW(name, module, description, threshold, options) { name, module, description, threshold, options },
 
 static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
@@ -71,12 +69,13 @@ bool environment_is_foreign(const char *name) {
         return environment_is_file(name) || environment_loads_packages(name) || environment_is_mjcf(name);
 }
 
-const char *environment_directory(const JobSettings *settings) {
+const char *environment_directory(const JobSettings *settings, DirectoryKind kind) {
         assert(settings);
+        assert(kind < _DIRECTORY_KIND_MAX);
 
-        if (environment_is_mjcf(settings->environment))
-                return MODEL_DIRECTORY;
-        return settings->python[0] ? PYTHON_DIRECTORY : NULL;
+        if (kind == DIRECTORY_MODEL)
+                return environment_is_mjcf(settings->environment) ? settings->environment : NULL;
+        return settings->python[0] ? settings->python : NULL;
 }
 
 const EnvironmentRow *environment_find(const char *name) {

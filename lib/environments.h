@@ -8,6 +8,7 @@
 #include "include/actord/env.h"
 #include "include/environments.h"
 #include "include/settings.h"
+#include "lib/directory.h"
 
 /* The row of an environment; NULL: no environment has this name. All job:FILE share a row, so do all
  * gym:ID, and all mujoco:FILE. */
@@ -26,9 +27,9 @@ const char *environment_neighbours(const char *name);
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);
 
-/* The place in an actor's root of the directory that the job brings: the virtual environment of Python=,
- * or the folder of a model. NULL: the job brings none. */
-const char *environment_directory(const JobSettings *settings);
+/* What the job says of a directory of this kind that it brings, as Python= or Environment= has it. NULL: it
+ * brings none. */
+const char *environment_directory(const JobSettings *settings, DirectoryKind kind);
 
 /* Whether it loads the packages of Python=, which a user chose, and so only inside the sandbox. */
 bool environment_loads_packages(const char *name);

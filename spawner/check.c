@@ -70,8 +70,8 @@ static bool mounts_are_clean(const Launch *launch) {
                 if (!path_is_clean(mount->at, sizeof(mount->at)) || mount->read_only != 1 ||
                                 mount->reserved != 0)
                         return false;
-                if (strcmp(mount->at, PYTHON_DIRECTORY) != 0 && strcmp(mount->at, MODEL_DIRECTORY) != 0 &&
-                                !is_plugin(mount) && !is_dataset(mount))
+                if (directory_kind_at(mount->at) == _DIRECTORY_KIND_MAX && !is_plugin(mount) &&
+                                !is_dataset(mount))
                         return false;
                 for (uint32_t k = 0; k < i; k++)
                         if (strcmp(mount->at, launch->mounts[k].at) == 0)
@@ -148,9 +148,7 @@ static int check_mount(const LaunchMount *mount, int fd, LaunchAnswer *answer) {
                 return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)
                                        ? 0
                                        : refuse(answer, "a plugin or a data set is not a regular file");
-        r = directory_check(fd,
-                        strcmp(mount->at, PYTHON_DIRECTORY) == 0 ? DIRECTORY_PYTHON : DIRECTORY_MODEL,
-                        &reason);
+        r = directory_check(fd, directory_kind_at(mount->at), &reason);
         if (r < 0)
                 return answer_fail(answer, LAUNCH_STEP_MESSAGE, r, "the directory for %s is refused: %s",
                                 mount->at, reason ? reason : strerror(-r));

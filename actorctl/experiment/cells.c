@@ -100,7 +100,8 @@ static void hash_file(GChecksum *checksum, int fd) {
 /* Only the file itself is hashed, not the files that it refers to. */
 static void hash_model(GChecksum *checksum, const JobFile *job_file) {
         g_autofree char *name = g_path_get_basename(job_file->settings.environment);
-        _cleanup_close_ int fd = openat(job_file->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        _cleanup_close_ int fd = openat(
+                        job_file->directories.fds[DIRECTORY_MODEL], name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
         if (fd >= 0)
                 hash_file(checksum, fd);

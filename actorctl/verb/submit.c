@@ -49,8 +49,12 @@ static ExitStatus wait_for_end(
 
 /* No descriptor passes through ssh. */
 static bool needs_files(const JobFile *job_file) {
-        return job_file->environment_fd >= 0 || job_file->directory_fd >= 0 ||
-               job_file->checkpoint_fd >= 0 || job_file->settings.dataset[0];
+        bool needs = job_file->environment_fd >= 0 || job_file->checkpoint_fd >= 0 ||
+                     job_file->settings.dataset[0];
+
+        for (size_t i = 0; i < ELEMENTSOF(job_file->directories.fds); i++)
+                needs = needs || job_file->directories.fds[i] >= 0;
+        return needs;
 }
 
 static ExitStatus submit(const Options *options, const JobFile *job_file, Metrics *metrics) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/directory.h"
 #include "lib/string-tables.h"
 #include "spawner/spawner.h"
 
@@ -40,8 +41,7 @@ static void check_taken(const Launch *launch, const Terms *terms, uid_t uid, siz
                 if (g_str_has_prefix(mount->at, PLUGIN_DIRECTORY))
                         check_name(mount->at + strlen(PLUGIN_DIRECTORY));
                 else
-                        g_assert(strcmp(mount->at, PYTHON_DIRECTORY) == 0 ||
-                                        strcmp(mount->at, MODEL_DIRECTORY) == 0 ||
+                        g_assert(directory_kind_at(mount->at) < _DIRECTORY_KIND_MAX ||
                                         strcmp(mount->at, DATASET_FILE) == 0);
                 g_assert_cmpuint(mount->read_only, ==, 1);
         }
