@@ -47,10 +47,10 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
 
 /* An environment that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and
  * is called in the sandbox, or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
- * no code of the user's. python_fd: the virtual environment's descriptor in the actor; -1: the system's
- * packages. 0, -ENOEXEC. */
-int environment_load_packages(
-                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret);
+ * no code of the user's. Descriptors in the actor: python_fd the virtual environment's, below 0: the
+ * system's packages; path_fd that of PythonPath=, below 0: there is none. 0, -ENOEXEC. */
+int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
+                const ActordEnv **ret);
 
 /* Environment=mujoco:FILE: env-mujoco.so, or that of Engine=, which reads the model at its first spec(),
  * in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC, or -EINVAL

@@ -15,7 +15,7 @@
 
 typedef const ActordEnv *(*EnvironmentFind)(const char *name);
 typedef const char *(*EnvironmentEngine)(void);
-typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
+typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd, int path_fd);
 typedef const ActordEnv *(*EnvironmentOfModel)(const JobSettings *settings, int model_fd);
 typedef void (*EnvironmentPackages)(const char *python, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
@@ -133,12 +133,12 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
         return r < 0 ? r : module_find(settings->environment, module, directory, ret);
 }
 
-static int load_gym(
-                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
+static int load_gym(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
+                const ActordEnv **ret) {
         EnvironmentOfGym of_gym = (EnvironmentOfGym) module_entrance("gym", directory, "actord_gym_env");
         int r;
 
-        r = take(of_gym ? of_gym(settings, python_fd) : NULL, ret);
+        r = take(of_gym ? of_gym(settings, python_fd, path_fd) : NULL, ret);
         if (r < 0)
                 (void) fprintf(stderr,
                                 "env-gym.so does not load: this actord was built without python3-dev, or "
@@ -163,8 +163,8 @@ int environment_load_mjcf(
         return take(of_model ? of_model(settings, model_fd) : NULL, ret);
 }
 
-int environment_load_packages(
-                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
+int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
+                const ActordEnv **ret) {
         const EnvironmentRow *row;
         EnvironmentPackages packages;
         int r;
@@ -175,7 +175,7 @@ int environment_load_packages(
         assert(environment_loads_packages(settings->environment));
 
         if (environment_is_gym(settings->environment))
-                return load_gym(settings, directory, python_fd, ret);
+                return load_gym(settings, directory, python_fd, path_fd, ret);
 
         row = environment_find(settings->environment);
         packages = (EnvironmentPackages) module_entrance(row->module, directory, "actord_env_packages");

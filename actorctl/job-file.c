@@ -167,27 +167,38 @@ static const char *directory_reason(int fd, DirectoryKind kind) {
         return NULL;
 }
 
-/* Opens the virtual environment of Python= as a directory: the daemon opens no path of a user. */
-static ExitStatus open_python(JobFile *job_file) {
-        const char *python = job_file->settings.python;
-        g_autofree char *path = NULL, *reason = NULL;
+/* Opens a directory that a key of [Actor] names, as the daemon opens no path of a user. what, example: for
+ * the message if it is not there. */
+static ExitStatus open_directory(
+                JobFile *job_file, DirectoryKind kind, const char *what, const char *example) {
+        const char *name = environment_directory(&job_file->settings, kind), *key = directory_row(kind)->key;
+        g_autofree char *whole_key = g_strconcat("Actor.", key, NULL), *path = NULL, *reason = NULL;
         _cleanup_close_ int fd = -EBADF;
 
-        if (python[0] == '\0')
+        if (!name)
                 return STATUS_OK;
-        path = job_file_path(job_file, "Actor.Python", python);
+        path = job_file_path(job_file, whole_key, name);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                reason = missing(job_file, "the virtual environment cannot be opened", path, "Actor.Python",
-                                "DIRECTORY; `python3 -m venv DIRECTORY` makes one");
+                reason = missing(job_file, what, path, whole_key, example);
         else
-                reason = g_strdup(directory_reason(fd, DIRECTORY_PYTHON));
+                reason = g_strdup(directory_reason(fd, kind));
         if (reason) {
-                job_file_complain(job_file, "Actor", "Python", python, reason);
+                job_file_complain(job_file, "Actor", key, name, reason);
                 return STATUS_USAGE;
         }
-        job_file->directories.fds[DIRECTORY_PYTHON] = TAKE_FD(fd);
+        job_file->directories.fds[kind] = TAKE_FD(fd);
         return STATUS_OK;
+}
+
+static ExitStatus open_python(JobFile *job_file) {
+        ExitStatus status = open_directory(job_file, DIRECTORY_PYTHON,
+                        "the virtual environment cannot be opened",
+                        "DIRECTORY; `python3 -m venv DIRECTORY` makes one");
+
+        return status == STATUS_OK ? open_directory(job_file, DIRECTORY_PYTHON_PATH,
+                                                     "the directory cannot be opened", "DIRECTORY")
+                                   : status;
 }
 
 /* Opens the directory of a model, since most models have meshes beside them; the model is read in a
@@ -444,157 +455,4 @@ void job_file_want_pictures(JobFile *job_file) {
                 return;
         option = &settings->options[settings->n_options++];
         *option = (ActordOption){ .key = "render_mode", .value = "rgb_array" };
-}
-
-static int append_overrides(const JobFile *job_file, sd_bus_message *m) {
-        int r;
-
-        r = sd_bus_message_open_container(m, 'a', "(ss)");
-        if (r < 0)
-                return r;
-        for (guint i = 0; i < job_file->overrides->len; i++) {
-                const SettingOverride *o = &g_array_index(job_file->overrides, SettingOverride, i);
-
-                r = sd_bus_message_append(m, "(ss)", o->key, o->value);
-                if (r < 0)
-                        return r;
-        }
-        return sd_bus_message_close_container(m);
-}
-
-static int append_files(
-                const JobFile *job_file, int dataset_fd, const Connection *connection, sd_bus_message *m) {
-        struct {
-                const char *key;
-                int fd;
-        } files[] = {
-                { BUS_FILE_ENVIRONMENT, job_file->environment_fd },
-                { BUS_FILE_PYTHON, job_file->directories.fds[DIRECTORY_PYTHON] },
-                { BUS_FILE_MODEL, job_file->directories.fds[DIRECTORY_MODEL] },
-                { BUS_FILE_DATASET, dataset_fd },
-                { BUS_FILE_CHECKPOINT, job_file->checkpoint_fd },
-                { BUS_FILE_STDERR, job_file->with_stderr ? relay_fd(connection->relay) : -EBADF },
-        };
-        int r;
-
-        r = sd_bus_message_open_container(m, 'a', "{sh}");
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
-                if (files[i].fd < 0)
-                        continue;
-                r = sd_bus_message_append(m, "{sh}", files[i].key, files[i].fd);
-                if (r < 0)
-                        return r;
-        }
-        return sd_bus_message_close_container(m);
-}
-
-/* sd_bus_message_append() takes no array of bytes inside a variant. */
-static int append_scheduler_data(const GArray *array, sd_bus_message *m) {
-        int r;
-
-        r = sd_bus_message_open_container(m, 'e', "sv");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(m, "s", BUS_OPTION_SCHEDULER_DATA);
-        if (r < 0)
-                return r;
-        r = sd_bus_message_open_container(m, 'v', "ay");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append_array(
-                        m, 'y', array->data, array->len * g_array_get_element_size((GArray *) array));
-        if (r < 0)
-                return r;
-        r = sd_bus_message_close_container(m);
-        return r < 0 ? r : sd_bus_message_close_container(m);
-}
-
-static int append_options(const JobFile *job_file, sd_bus_message *m) {
-        int r;
-
-        r = sd_bus_message_open_container(m, 'a', "{sv}");
-        if (r < 0)
-                return r;
-        if (job_file->purpose) {
-                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PURPOSE, "s", job_file->purpose);
-                if (r < 0)
-                        return r;
-        }
-        if (job_file->n_episodes > 0) {
-                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", job_file->n_episodes);
-                if (r < 0)
-                        return r;
-        }
-        if (job_file->sheet) {
-                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PRICE_SHEET, "s", job_file->sheet);
-                if (r < 0)
-                        return r;
-        }
-        if (job_file->scheduler_data) {
-                r = append_scheduler_data(job_file->scheduler_data, m);
-                if (r < 0)
-                        return r;
-        }
-        return sd_bus_message_close_container(m);
-}
-
-static int fill(const JobFile *job_file, int dataset_fd, const Connection *connection, sd_bus_message *m) {
-        int r;
-
-        r = sd_bus_message_append(m, "ss", job_file->text, job_file->file_name);
-        if (r < 0)
-                return r;
-        r = append_overrides(job_file, m);
-        if (r < 0)
-                return r;
-        r = append_files(job_file, dataset_fd, connection, m);
-        return r < 0 ? r : append_options(job_file, m);
-}
-
-static int compose(const JobFile *job_file, int dataset_fd, const Connection *connection,
-                sd_bus_message **ret) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        int r;
-
-        r = sd_bus_message_new_method_call(connection->bus, &message, connection->destination, BUS_PATH,
-                        BUS_INTERFACE_MANAGER, "SubmitJob");
-        if (r < 0)
-                return r;
-        r = fill(job_file, dataset_fd, connection, message);
-        if (r < 0)
-                return r;
-        *ret = TAKE_PTR(message);
-        return 0;
-}
-
-ExitStatus job_file_send(
-                const JobFile *job_file, Connection *connection, uint64_t *ret_id, char **ret_path) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL, *reply = NULL;
-        _cleanup_close_ int dataset_fd = -EBADF;
-        ExitStatus status = connection->remote ? STATUS_OK : job_file_check_cpus(job_file);
-        const char *path;
-        int r;
-
-        if (status == STATUS_OK)
-                status = job_file_open_dataset(job_file, &dataset_fd);
-        if (status != STATUS_OK)
-                return status;
-        r = compose(job_file, dataset_fd, connection, &message);
-        if (r < 0) {
-                complain("%s cannot be sent to the daemon: %s", job_file->file_name, g_strerror(-r));
-                return STATUS_FAILED;
-        }
-        r = connection_send(connection, message, &reply);
-        if (r < 0)
-                return status_of_error(r);
-        r = sd_bus_message_read(reply, "to", ret_id, &path);
-        if (r < 0) {
-                complain("the daemon's answer to %s cannot be read: %s", job_file->file_name,
-                                g_strerror(-r));
-                return STATUS_FAILED;
-        }
-        *ret_path = g_strdup(path);
-        return STATUS_OK;
 }

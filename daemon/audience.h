@@ -20,7 +20,8 @@
 
 /* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they
  * see none. Options of [Environment] are the owner's alone. */
-#define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING)
+#define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING) \
+        X(Actor_PythonPath, NOTHING)
 /* clang-format on */
 
 typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;

@@ -49,6 +49,16 @@ void directories_forget(const Job *job) {
                                         directory_row(kind)->file);
 }
 
+char *directories_lost_sentence(const Job *job) {
+        assert(job);
+
+        return g_strdup_printf(
+                        "the directory of %s= was not kept while the daemon was away (systemd keeps it over "
+                        "a restart of the daemon, but not when the daemon is stopped or the machine "
+                        "restarts): submit the job again",
+                        directory_row(job_lost_directory(job))->key);
+}
+
 /* Runs in a process of its own: holds the directory until the daemon has closed it, so that the last close,
  * which may hang, happens here. */
 _Noreturn static void drop_last(int directory_fd, int sync_fd) {
@@ -79,7 +89,7 @@ static bool drop(int fd) {
 }
 
 /* If no process or pipe can be made, the directory stays open, since closing it here could hang the
- * daemon. Each later call tries again. At most the directories of the jobs that have ended wait like that. */
+ * daemon. Each later call tries again. At most the directories of ended jobs wait like that. */
 void directory_fd_drop(int fd) {
         static GArray *left;
 

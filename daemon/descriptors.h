@@ -16,5 +16,9 @@ void directories_drop(Directories *directories);
 /* Takes the directories back from the service manager, as the job has ended. */
 void directories_forget(const Job *job);
 
-/* To be called at the start, when the jobs are known: gives each job the directories that were kept for it. */
+/* Why the job cannot begin another life, as one of them was lost; g_free(). */
+char *directories_lost_sentence(const Job *job);
+
+/* To be called at the start, when the jobs are known: gives each job the directories that were kept for
+ * it. */
 void directories_take(JobContext *context);

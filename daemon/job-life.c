@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "daemon/job-checkpoint.h"
 #include "daemon/job-distribution.h"
@@ -135,14 +136,13 @@ static int add_directories(const Job *job, LaunchRequest *request) {
         if (job_lost_directory(job) != _DIRECTORY_KIND_MAX)
                 return -ENOTRECOVERABLE;
         for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
-                int fd;
+                int theirs = job->directories.fds[kind];
+                int fd = theirs < 0 ? theirs : fcntl(theirs, F_DUPFD_CLOEXEC, 3);
 
-                if (job->directories.fds[kind] < 0)
-                        continue;
-                fd = fcntl(job->directories.fds[kind], F_DUPFD_CLOEXEC, 3);
-                if (fd < 0)
+                if (fd >= 0)
+                        add_mount(request, fd, directory_row(kind)->at);
+                else if (theirs >= 0)
                         return -errno;
-                add_mount(request, fd, directory_row(kind)->at);
         }
         return 0;
 }
@@ -413,11 +413,7 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
         if (error != -ENOTRECOVERABLE)
                 return g_strdup_printf(
                                 "%s is not available: %s%s", what, g_strerror(-error), limit_advice(error));
-        return g_strdup_printf(
-                        "the directory of %s= was not kept while the daemon was away (systemd keeps it over "
-                        "a restart of the daemon, but not when the daemon is stopped or the machine "
-                        "restarts): submit the job again",
-                        directory_row(job_lost_directory(job))->key);
+        return directories_lost_sentence(job);
 }
 
 /* A job that has run waits until it can go on. A job that has not is tried a few times and then fails; in a

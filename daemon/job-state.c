@@ -27,17 +27,6 @@ const char *job_state_word(const Job *job) {
                                                                     : job_state_to_string(job->state);
 }
 
-DirectoryKind job_lost_directory(const Job *job) {
-        DirectoryKind kind = 0;
-
-        assert(job);
-
-        while (kind < _DIRECTORY_KIND_MAX &&
-                        (job->directories.fds[kind] >= 0 || !environment_directory(&job->settings, kind)))
-                kind++;
-        return kind;
-}
-
 static void count(JobContext *context, JobState state, int by) {
         if (state == JOB_QUEUED)
                 context->jobs.n_queued += by;

@@ -132,7 +132,14 @@ static inline bool job_active(const Job *job) {
 }
 /* The first of the directories that the job names which is not open any more: only its submitter can open
  * it again. _DIRECTORY_KIND_MAX: all are. */
-DirectoryKind job_lost_directory(const Job *job);
+static inline DirectoryKind job_lost_directory(const Job *job) {
+        DirectoryKind kind = 0;
+
+        while (kind < _DIRECTORY_KIND_MAX &&
+                        (job->directories.fds[kind] >= 0 || !environment_directory(&job->settings, kind)))
+                kind++;
+        return kind;
+}
 /* Whether another life of the job loses nothing: an evaluation or verification writes no checkpoint, and a
  * directory that only the submitter can open again is not given up. */
 static inline bool job_can_resume(const Job *job) {

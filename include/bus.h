@@ -23,6 +23,7 @@
  * user. */
 #define BUS_FILE_ENVIRONMENT "environment"      /* the plugin of Environment=./FILE.so */
 #define BUS_FILE_PYTHON "python"                /* the directory of Python= */
+#define BUS_FILE_PYTHON_PATH "python-path"      /* the directory of PythonPath= */
 #define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
 #define BUS_FILE_DATASET "dataset"              /* the file of Dataset= */
 #define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */

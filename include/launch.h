@@ -32,6 +32,8 @@
 #define PLUGIN_DIRECTORY "/plugin/"
 /* Where the virtual environment of Python= is mounted. */
 #define PYTHON_DIRECTORY "/python"
+/* Where the directory of PythonPath= is mounted. */
+#define PYTHON_PATH_DIRECTORY "/python-path"
 /* Where the directory of Environment=mujoco:FILE is mounted. */
 #define MODEL_DIRECTORY "/model"
 /* Where the file of Dataset= is mounted. */
@@ -92,7 +94,7 @@ typedef enum LaunchManager {
 
 /* a descriptor of a file or directory becomes a mount in each actor's root */
 typedef struct LaunchMount {
-        /* PYTHON_DIRECTORY, MODEL_DIRECTORY, DATASET_FILE, or PLUGIN_DIRECTORY and one name; nothing else */
+        /* a place of lib/directory.h, DATASET_FILE, or PLUGIN_DIRECTORY and one name; nothing else */
         char at[120];
         uint32_t read_only;     /* 1 */
         uint32_t reserved;

@@ -236,6 +236,8 @@ enum KernelClass_ {
                 "auto: the strongest level that this host allows")                                          \
         X(Actor, Python, string, python, "", 0, 0,                                                          \
                 "virtual environment of gym:ID, or with stormwater:'s engine; unset: the system's")         \
+        X(Actor, PythonPath, string, python_path, "", 0, 0,                                                 \
+                "directory of one's own Python code for gym:ID, as PYTHONPATH names it")                    \
         X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0,                                  \
                 "each: one systemd scope an actor")                                                         \
         X(Actor, Retries, u32, n_retries, "3", 0, 1000,                                                     \

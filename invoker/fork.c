@@ -59,8 +59,9 @@ int fork_load_environment(Placement *place) {
         if (place->inner)
                 return environment_load_job(settings + 1, directory, &place->env);
         if (environment_loads_packages(settings->environment))
-                return environment_load_packages(
-                                settings, directory, place_mount_fd(place, PYTHON_DIRECTORY), &place->env);
+                return environment_load_packages(settings, directory,
+                                place_mount_fd(place, PYTHON_DIRECTORY),
+                                place_mount_fd(place, PYTHON_PATH_DIRECTORY), &place->env);
         if (environment_is_mjcf(settings->environment))
                 return environment_load_mjcf(
                                 settings, directory, place_mount_fd(place, MODEL_DIRECTORY), &place->env);

@@ -21,6 +21,7 @@ enum {
 
 static const DirectoryRow rows[_DIRECTORY_KIND_MAX] = {
         [DIRECTORY_PYTHON] = { PYTHON_DIRECTORY, BUS_FILE_PYTHON, "Actor", "Python" },
+        [DIRECTORY_PYTHON_PATH] = { PYTHON_PATH_DIRECTORY, BUS_FILE_PYTHON_PATH, "Actor", "PythonPath" },
         [DIRECTORY_MODEL] = { MODEL_DIRECTORY, BUS_FILE_MODEL, "Job", "Environment" },
 };
 

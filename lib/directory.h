@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The directories of a user that are mounted into actors, and which ones may be. Code that no one trusts can read everything below
- * such a directory, so it must be one that was made for that: a virtual environment, which is recognised by
- * its content, or another folder, which cannot be recognised and so must not be a system directory or a
- * home.
+/* The directories of a user that are mounted into actors, and which ones may be. Code that no one trusts
+ * can read everything below such a directory, so it must be one that was made for that: a virtual
+ * environment, which is recognised by its content, or another folder, which cannot be recognised and so must
+ * not be a system directory or a home.
  *
  * actorctl asks, so that the user gets a message, and each program behind a trust boundary asks again
  * when the descriptor arrives. The directory may be served and changed by a stranger: the answer may take
@@ -11,7 +11,12 @@
 
 #include <errno.h>
 
-typedef enum DirectoryKind { DIRECTORY_PYTHON, DIRECTORY_MODEL, _DIRECTORY_KIND_MAX } DirectoryKind;
+typedef enum DirectoryKind {
+        DIRECTORY_PYTHON,      /* the virtual environment of Python= */
+        DIRECTORY_PYTHON_PATH, /* a user's own modules */
+        DIRECTORY_MODEL,       /* the folder of Environment=mujoco:FILE */
+        _DIRECTORY_KIND_MAX,
+} DirectoryKind;
 
 typedef struct DirectoryRow {
         const char *at;            /* where it lies in an actor's root */

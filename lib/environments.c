@@ -73,9 +73,13 @@ const char *environment_directory(const JobSettings *settings, DirectoryKind kin
         assert(settings);
         assert(kind < _DIRECTORY_KIND_MAX);
 
-        if (kind == DIRECTORY_MODEL)
+        switch (kind) {
+        case DIRECTORY_PYTHON: return settings->python[0] ? settings->python : NULL;
+        case DIRECTORY_PYTHON_PATH: return settings->python_path[0] ? settings->python_path : NULL;
+        case DIRECTORY_MODEL:
                 return environment_is_mjcf(settings->environment) ? settings->environment : NULL;
-        return settings->python[0] ? settings->python : NULL;
+        default: return NULL;
+        }
 }
 
 const EnvironmentRow *environment_find(const char *name) {

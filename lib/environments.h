@@ -27,8 +27,7 @@ const char *environment_neighbours(const char *name);
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);
 
-/* What the job says of a directory of this kind that it brings, as Python= or Environment= has it. NULL: it
- * brings none. */
+/* What Python=, PythonPath= or Environment= says of a directory of this kind; NULL: the job brings none. */
 const char *environment_directory(const JobSettings *settings, DirectoryKind kind);
 
 /* Whether it loads the packages of Python=, which a user chose, and so only inside the sandbox. */

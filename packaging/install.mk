@@ -16,6 +16,7 @@ COCKPITDIR  ?= $(SHARE)/cockpit/actord
 MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
 man_section  = $(subst .,,$(suffix $(1)))
 examples     = $(foreach f,$(wildcard examples/*.conf examples/*.xml),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
+        $(foreach f,$(wildcard examples/corridor/*.py),0644:$(f):$(EXAMPLESDIR)/corridor/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/experiments/*),0644:$(f):$(EXAMPLESDIR)/experiments/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
 
@@ -67,7 +68,7 @@ install: all
 uninstall:
 	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(DATADIR)/grafana $(EXAMPLESDIR)/env-template $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(DATADIR)/grafana $(EXAMPLESDIR)/env-template $(EXAMPLESDIR)/corridor $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
 	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:

@@ -388,6 +388,9 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
                 reader_complain(reader, "Actor", "Python", settings->python,
                                 "only Environment=" ENVIRONMENT_GYM_PREFIX
                                 "ID and stormwater:… have a use for it");
+        if (settings->python_path[0] != '\0' && !environment_is_gym(settings->environment))
+                reader_complain(reader, "Actor", "PythonPath", settings->python_path,
+                                "only Environment=" ENVIRONMENT_GYM_PREFIX "ID has a use for it");
 }
 
 /* A name as systemd.unit(5) has it. %j is the job's number and %r how it ended, so that an instance of a

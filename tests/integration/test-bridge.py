@@ -338,6 +338,111 @@ def ctypes_calls_back():
     assert r.status == 0 and "sorted by a callback" in r.err, (r.status, r.err)
 
 
+OWN = """
+import gymnasium, os, numpy as np
+from helper import REWARD
+
+
+class Own(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        for name, attempt in (("file", lambda: open(__file__, "r+")), ("new file", lambda: open(os.path.dirname(__file__) + "/new", "w")),
+                              ("removal", lambda: os.unlink(__file__)), ("other files", lambda: os.listdir("/root"))):
+            try:
+                attempt()
+                os.write(2, f"SUCCEEDED {name}\\n".encode())
+            except OSError as e:
+                os.write(2, f"refused {name}\\n".encode())
+        self.k = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.k += 1
+        return np.array([self.np_random.random()], np.float32), REWARD * action, False, self.k == 20, {}
+
+
+gymnasium.register("Own-v0", Own)
+"""
+
+
+def own_modules():
+    """A directory of modules that no package index knows, one of which is called as one of the interpreter's."""
+    folder = os.path.join(STATE, "own")
+    os.makedirs(folder, exist_ok=True)
+    for name, text in (("mine", OWN), ("helper", "REWARD = 0.5\n"), ("random", "raise ImportError('not this one')\n"),
+                       ("needy", "import package_that_is_not\n")):
+        with open(f"{folder}/{name}.py", "w") as f:
+            f.write(text)
+    return folder
+
+
+@story("modules of one's own need no package: PythonPath= is a directory that actors read and cannot write, in every sandbox")
+def own():
+    folder = own_modules()
+    before = sorted(os.listdir(folder))
+    policies = []
+    for level in "auto", "userns", "process":
+        try:
+            r = run(job("gym:mine:Own-v0", 1536), "Actor.PythonPath=" + folder, "Actor.Sandbox=" + level)
+        except AssertionError as e:
+            if level != "userns" or "sandbox" not in str(e):
+                raise
+            continue  # this host has no user namespaces
+        for what in "file", "new file", "removal":
+            assert f"refused {what}\n" in r.err and f"SUCCEEDED {what}\n" not in r.err, (level, r.err)
+        policies.append(r.policy_sha256)
+    assert len(policies) >= 2 and len(set(policies)) == 1, policies
+    equal(sorted(os.listdir(folder)), before, "files in the directory")
+    r = ctl("env", "rollout", "gym:mine:Own-v0", "--steps=5", "--set", "Actor.Python=" + venv(), "--set", "Actor.PythonPath=" + folder)
+    assert r.status == 0, r.err
+    r = run(os.path.join(EXAMPLES, "corridor.conf"), "Actor.Python=" + venv(), "Job.StopSteps=2048")
+    equal(r.state, "finished", r.err)
+
+
+@story("a directory of PythonPath= that is not to be read by actors, or not there, and a module that is nowhere are refused in words")
+def own_refused():
+    folder = own_modules()
+    for place, words in (("/", "belongs to the"), ("/etc", "belongs to the"), ("/proc", "belongs to the"), ("/root", "a home directory"),
+                         (STATE + "/none", "cannot be opened: No such file"), (folder + "/mine.py", "Not a directory")):
+        text = refused("gym:mine:Own-v0", "Actor.PythonPath=" + place)
+        assert f"[Actor] PythonPath={place}: " in text or f"Actor.PythonPath={place}: " in text, text
+        assert words in text or (place == "/root" and "Permission denied" in text), text
+    for name, module in (("gym:nowhere:X-v0", "nowhere"), ("gym:needy:X-v0", "package_that_is_not")):
+        text = refused(name, "Actor.PythonPath=" + folder)
+        assert f"no module {module} in PythonPath={folder} or in the virtual environment Python={venv()}: " in text, text
+        assert "PythonPath=DIR" in text and "pip install " + module not in text and "Traceback" not in text, text
+    r = run("cartpole", "Actor.PythonPath=" + folder, ok=False)
+    assert r.status == 2 and "PythonPath=" in r.err and "only Environment=gym:ID has a use for it" in r.err, r.err
+
+
+@story("both directories of a job in Python are kept over restarts of its daemon, each under its name, or the job says which one is lost")
+def own_kept():
+    from bus import Bus
+    folder = own_modules()
+    sets = ["--set", "Actor.PythonPath=" + folder]
+    want = run(job("gym:mine:Own-v0", 1536), *sets[1:]).policy_sha256
+    for kept in True, False:
+        with Bus("MaxJobs=1\n", kept=kept) as bus:
+            first = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")])
+            number = int(bus.ctl("submit", job("gym:mine:Own-v0", 1536), *sets).out)
+            if kept:
+                names = sorted(f"job-{number}-{what}" for what in ("python", "python-path"))
+                wait_for("the directories are given away", lambda: sorted(bus.keeper.read()) == names)
+            bus.stop()
+            bus.start()
+            bus.ctl("stop", first)
+            if not kept:
+                equal(bus.ended(number), "failed", "result")
+                assert "directory of Python= was not kept" in bus.get(number, "Fault"), bus.get(number, "Fault")
+                continue
+            equal(bus.ended(number), "finished", bus.get(number, "Fault"))
+            equal(bus.get(number, "PolicySHA256"), want, "policy")
+            wait_for("nothing is kept", lambda: bus.keeper.read() == [])
+
+
 @story("an exception fails the job with its reason and with a traceback that is bounded and printable")
 def exception():
     r = run(job("gym:actord_awkward:Failing-v0"), "Actor.Retries=1", ok=False)
@@ -368,7 +473,7 @@ def missing():
     assert "no module package_that_is_not" in text and venv() in text, text
     # A word that anyone may have taken in the index is no advice.
     text = refused("gym:nowhere:X-v0")
-    assert "no module nowhere" in text and "install nowhere" not in text and f"{venv()}/bin/pip install FOLDER" in text, text
+    assert "no module nowhere" in text and "install nowhere" not in text and "write [Actor] PythonPath=DIR with the directory" in text, text
     # Found out when it is imported, made, wrapped or shown; pip's name for it may be another one.
     install = f"install it by {venv()}/bin/pip install "
     assert "no package Box2D: " + install + "'gymnasium[box2d]'" in refused("gym:LunarLander-v3")

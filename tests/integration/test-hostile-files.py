@@ -7,6 +7,7 @@ from hostile_fs import HostileFs
 from wire import Refused, Wire
 
 PYTHON = [("Job.Environment", "gym:CartPole-v1"), ("Actor.Python", "/opt/venv")]
+OWN = [("Job.Environment", "gym:CartPole-v1"), ("Actor.PythonPath", "/opt/code")]
 PLUGIN = [("Job.Environment", "./mine.so")]
 
 
@@ -67,7 +68,8 @@ def answers(bus):
 def silent():
     with Bus() as bus, HostileFs() as fs:
         caller = Caller(bus)
-        for overrides, files in (PLUGIN, [("environment", fs.file)]), (PYTHON, [("python", fs.directory)]), (PYTHON, [("python", fs.file)]):
+        for overrides, files in ((PLUGIN, [("environment", fs.file)]), (PYTHON, [("python", fs.directory)]), (PYTHON, [("python", fs.file)]),
+                                 (OWN, [("python-path", fs.directory)])):
             message = caller.submission(overrides, files)
             fs.hold()
             caller.send(message)

@@ -134,9 +134,9 @@ def restarted():
             first = bus.submit(overrides=ENDLESS)
             job = int(bus.ctl("submit", model, *few).out)
             if kept:
-                wait_for("the directory is given away", lambda: bus.keeper.read() == [f"job-{job}-directory"])
+                wait_for("the directory is given away", lambda: bus.keeper.read() == [f"job-{job}-model"])
                 stranger = os.open("/", os.O_RDONLY)
-                bus.keeper.kept.append((f"job-{first}-directory", stranger))
+                bus.keeper.kept.append((f"job-{first}-model", stranger))
             # Twice: the second daemon has it from the first one's hands alone.
             for how in signal.SIGTERM, signal.SIGKILL:
                 bus.stop(how)

@@ -20,17 +20,18 @@ class Refusal(Exception):
 # own, or a word that a stranger chose: anyone may upload a package of that name, so no message says to install it from there.
 DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless", "gymnasium": "gymnasium",
                  "mujoco": "mujoco", "numpy": "numpy", "pygame": "pygame", "scipy": "scipy", "moviepy": "moviepy", "imageio": "imageio"}
-venv = ""  # Python= of the job
+venv = modules = ""  # Python= and PythonPath= of the job
 
 
 def missing(name):
     """A package that is not there, told by its name and by where it was looked for."""
     wanted = DISTRIBUTIONS.get(name)
     if not wanted:
-        place = f"Python={venv}: this virtual environment" if venv else "the system's python3"
-        put = f"{venv}/bin/pip install FOLDER" if venv else "a virtual environment ([Actor] Python=) and its pip install FOLDER"
-        return Refusal(f"{place} has no module {name}: if it is yours, install it from its folder by {put}, and not with -e, since what lies elsewhere "
-                       f"is not seen; if it is not, ask its authors how it is called before you take it from a package index")
+        places = [f"PythonPath={modules}"] if modules else []
+        places += [f"the virtual environment Python={venv}" if venv else "the system's python3"]
+        other = f"install it into {venv} as its authors say" if venv else "write [Actor] Python=DIR with a virtual environment that has it"
+        return Refusal(f"there is no module {name} in {' or in '.join(places)}: if it is yours, write [Actor] PythonPath=DIR with the directory that it "
+                       f"lies in; if it is not, {other}; what `pip install -e` leaves elsewhere is not seen")
     if not venv:
         return Refusal(f"the system's python3 has no package {name}: install it, or name by [Actor] Python= a virtual environment "
                        f"that has it (pip install {wanted})")
@@ -125,11 +126,18 @@ def mend_pygame(pygame):
             home.Clock = Clock
 
 
-def prepare(python, root):
-    """The packages of the virtual environment `python`, which lies at `root`; of the system where both are empty."""
+def prepare(python, root, path, path_root):
+    """The packages of the virtual environment `python`, which lies at `root`, or of the system where both are empty; the user's own modules of `path`,
+    which lies at `path_root`, stand before them and behind the interpreter's, so that a file of theirs called random.py does no harm."""
     import site
-    global venv, np, gym
-    venv = python
+    global venv, modules, np, gym
+    venv, modules = python, path
+    if path:
+        try:
+            os.listdir(path_root)
+        except OSError as e:
+            raise Refusal(f"PythonPath={path}: the job cannot read this directory: {e.strerror}; it must be readable for all users")
+        sys.path.append(path_root)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     system = not root
     if root:

@@ -51,8 +51,9 @@ typedef struct GymSnapshot {
 
 static const JobSettings *settings;
 static const char *name; /* behind the prefix: [MODULE:]ID */
-/* the virtual environment's descriptor, for actors without a root; -1: the system's Python */
-static int venv_fd;
+/* The descriptors of the virtual environment and of the directory of PythonPath=, for actors without a root;
+ * below 0: the system's Python, and no such directory. */
+static int venv_fd, path_fd;
 static struct {
         GymSpace observation, action;
         uint64_t snapshot_bytes; /* 0: sticky */
@@ -61,16 +62,24 @@ static struct {
         PyObject *seed_globals, *seed_name;
 } task;
 
-/* The virtual environment is reached through its descriptor if that is open, else where it is mounted. */
-static int start(void) {
-        char root[64] = "";
+#define PLACE_MAX 64u
 
-        if (venv_fd >= 0) {
-                (void) snprintf(root, sizeof(root), "/proc/self/fd/%d", venv_fd);
-                if (access(root, F_OK) < 0)
-                        (void) snprintf(root, sizeof(root), "%s", PYTHON_DIRECTORY);
-        }
-        return python_start(settings->python, root);
+/* A directory is reached through its descriptor if that is open, else where it is mounted. "": there is
+ * none. */
+static const char *place_of(int fd, const char *mounted, char ret[PLACE_MAX]) {
+        (void) snprintf(ret, PLACE_MAX, "/proc/self/fd/%d", fd);
+        if (fd < 0)
+                ret[0] = '\0';
+        else if (access(ret, F_OK) < 0)
+                (void) snprintf(ret, PLACE_MAX, "%s", mounted);
+        return ret;
+}
+
+static int start(void) {
+        char root[PLACE_MAX], path[PLACE_MAX];
+
+        return python_start(settings->python, place_of(venv_fd, PYTHON_DIRECTORY, root),
+                        settings->python_path, place_of(path_fd, PYTHON_PATH_DIRECTORY, path));
 }
 
 /* The environment is not needed any more, so errors are ignored. */
@@ -526,15 +535,16 @@ static const ActordEnv gym_env = {
 };
 
 __attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
-                const JobSettings *job_settings, int python_fd);
+                const JobSettings *job_settings, int python_fd, int python_path_fd);
 
 /* The module's only exported function. It is called outside of the sandbox, so it starts nothing. */
-const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd) {
+const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd, int python_path_fd) {
         if (python_expose() < 0)
                 return NULL;
         python_prepare_callbacks();
         settings = job_settings;
         name = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
         venv_fd = python_fd;
+        path_fd = python_path_fd;
         return &gym_env;
 }

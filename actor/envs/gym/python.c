@@ -119,7 +119,7 @@ static int load_bridge(void) {
         return 0;
 }
 
-int python_start(const char *python, const char *root) {
+int python_start(const char *python, const char *root, const char *path, const char *path_root) {
         _cleanup_(python_unrefp) PyObject *done = NULL;
         int r;
 
@@ -132,7 +132,7 @@ int python_start(const char *python, const char *root) {
         if (r < 0)
                 return r;
 
-        done = python_call("prepare", "(ss)", python, root);
+        done = python_call("prepare", "(ssss)", python, root, path, path_root);
         return done ? 0 : -ENOEXEC;
 }
 

@@ -23,8 +23,9 @@ int python_expose(void);
 void python_prepare_callbacks(void);
 
 /* Starts it with the packages of a virtual environment: `python` is its name in the job, `root` its
- * directory here; both empty: the system's packages. 0 also if it runs already; -ENOEXEC after a message. */
-int python_start(const char *python, const char *root);
+ * directory here; both empty: the system's packages. `path` and `path_root` are the same of the directory
+ * of PythonPath=; both empty: there is none. 0 also if it runs already; -ENOEXEC after a message. */
+int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
 /* A function of bridge.py. NULL: there is none. Borrowed. */
 PyObject *python_helper(const char *name);

@@ -36,10 +36,13 @@ static void test_settings(void) {
         memset(settings->present, 0xff, sizeof(settings->present));
         strcpy(settings->environment, "mujoco:/home/a/b.xml");
         strcpy(settings->python, "/home/a/venv");
+        strcpy(settings->python_path, "/home/a/code");
         settings->seed = 7;
         audience_print(settings, SETTING_Job_Environment, seen);
         g_assert_cmpstr(seen, ==, "mujoco:b.xml");
         audience_print(settings, SETTING_Actor_Python, seen);
+        g_assert_cmpstr(seen, ==, "");
+        audience_print(settings, SETTING_Actor_PythonPath, seen);
         g_assert_cmpstr(seen, ==, "");
         audience_print(settings, SETTING_Job_Seed, seen);
         g_assert_cmpstr(seen, ==, "7");

@@ -89,6 +89,7 @@ static void test_systems(void) {
                 }
                 assert_refused(cases[i].path, DIRECTORY_PYTHON, cases[i].words);
                 assert_refused(cases[i].path, DIRECTORY_MODEL, cases[i].words);
+                assert_refused(cases[i].path, DIRECTORY_PYTHON_PATH, cases[i].words);
         }
 }
 
