@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include "include/actord/env.h"
 
 #define LAYERS_MAX 48u
 #define EDITED_MAX 36u                  /* inputs of an edited network */
@@ -29,7 +30,7 @@ typedef enum LayerActivation {
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
 /* how an output row becomes an action */
 typedef enum ActKind {
-        ACT_CATEGORICAL,
+        ACT_CATEGORICAL,                        /* one choice, or several that do not depend on each other */
         ACT_GAUSSIAN,
         ACT_EPSILON_GREEDY,
         ACT_DETERMINISTIC,                      /* the output, scaled to the bounds, and noise */
@@ -76,8 +77,11 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: or MO
 
 typedef struct Network {
         uint32_t n_layers, act;
-        /* numbers in an observation; choices, or dimensions of a continuous action */
+        /* numbers in an observation; choices, those of all numbers of an action together, or dimensions of a
+         * continuous action */
         uint32_t n_observation, n_action;
+        /* numbers of an action that are choices, and how many each of them has; 0: they are of a BOX */
+        uint32_t n_choices, choices[ACTORD_CHOICES_MAX];
         /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
         uint32_t pixels;
         uint32_t passes;                        /* of the network, for one action out of noise; else 0 */

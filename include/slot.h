@@ -19,7 +19,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 8u
+#define SLOT_ABI 9u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -42,7 +42,7 @@ typedef struct SegmentLayout {
         uint64_t frame_bytes;
         /* K; 1: observations are not stacks, and a frame is a whole observation */
         uint64_t frames;
-        uint64_t actions_at, action_bytes;      /* [T][E]: i32 [1], or float [n] as sampled (unclipped) */
+        uint64_t actions_at, action_bytes;      /* [T][E]: i32 [n], or float [n] as sampled (unclipped) */
         uint64_t rewards_at;                    /* double [T][E] */
         uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */

@@ -85,6 +85,7 @@ static int field_at_fault(int error) {
         case -EMULTIHOP: return SPEC_FIELD_PAIRED_AGENTS;
         case -ECHRNG: return SPEC_FIELD_COMPANY;
         case -ENOTUNIQ: return SPEC_FIELD_COMING;
+        case -EDOTDOT: return SPEC_FIELD_SEVERAL;
         case -EUSERS: return SPEC_FIELD_SLOTS;
         case -EPROTOTYPE: return SPEC_FIELD_CONTINUOUS;
         case -ERANGE: return SPEC_FIELD_BOUNDED;

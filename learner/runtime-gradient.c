@@ -9,6 +9,7 @@
 
 #include "learner/runtime-internal.h"
 #include "learner/algorithm/values.h"
+#include "learner/kernel/choices.h"
 #include "lib/forward.h"
 #include "lib/network.h"
 
@@ -80,7 +81,9 @@ void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
                 size_t row = gathered_row(g, i);
 
                 if (!act_is_continuous(b->act))
-                        bench->choices[i] = b->choices[row];
+                        for (uint32_t k = 0; k < b->n_choices; k++)
+                                bench->choices[(size_t) k * g->stride + i] =
+                                                b->choices[row * b->n_choices + k];
                 else
                         for (uint32_t k = 0; k < b->n_action; k++)
                                 bench->actions[(size_t) k * g->stride + i] =
@@ -88,7 +91,8 @@ void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         }
 
         for (uint32_t i = g->n; i < g->stride; i++) {
-                bench->choices[i] = 0;
+                for (uint32_t k = 0; k < b->n_choices; k++)
+                        bench->choices[(size_t) k * g->stride + i] = 0;
                 for (uint32_t k = 0; k < b->n_action; k++)
                         bench->actions[(size_t) k * g->stride + i] = 0.0f;
         }
@@ -131,8 +135,8 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         pass_forward(pass, parameters);
         switch ((ActKind) rt->network->act) {
         case ACT_CATEGORICAL:
-                kernel_categorical(pass->output[rt->layer_action], bench->choices, rt->network->n_action,
-                                pass->stride, log_probability, entropy);
+                choices_forward(rt->network, pass->output[rt->layer_action], bench->choices, pass->stride,
+                                bench->entropies, log_probability, entropy);
                 break;
         case ACT_GAUSSIAN:
                 kernel_gaussian(pass->output[rt->layer_action], pass->output[rt->layer_log_sd],
@@ -160,9 +164,9 @@ static void bench_backward(
 
         switch ((ActKind) rt->network->act) {
         case ACT_CATEGORICAL:
-                kernel_categorical_backward(pass->output[rt->layer_action], bench->choices,
-                                bench->terms[TERM_ENTROPY], d_log_probability, d_entropy,
-                                rt->network->n_action, pass->stride, pass->d_output[rt->layer_action]);
+                choices_backward(rt->network, pass->output[rt->layer_action], bench->choices, pass->stride,
+                                rt->network->n_choices > 1 ? bench->entropies : bench->terms[TERM_ENTROPY],
+                                d_log_probability, d_entropy, pass->d_output[rt->layer_action]);
                 break;
         case ACT_GAUSSIAN:
                 kernel_gaussian_backward(pass->output[rt->layer_action], pass->output[rt->layer_log_sd],

@@ -36,8 +36,9 @@ typedef struct Bench {
         /* of the network; its layers have those that are not computed from them */
         float terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
-        float *nodes, *d_nodes; /* [tape_columns][SHARD_ROWS_MAX] */
-        int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float *nodes, *d_nodes;        /* [tape_columns][SHARD_ROWS_MAX] */
+        int32_t *choices;              /* [n_choices, at least 1][SHARD_ROWS_MAX] */
+        float *entropies;              /* the same, of each number of an action that is several choices */
         float *actions;                /* [n_action][SHARD_ROWS_MAX] */
         float *normal;                 /* [those of INPUT_NORMAL][SHARD_ROWS_MAX] */
         float *moments;                /* the same of INPUT_MOMENTS; NULL: the policy acts in one pass */

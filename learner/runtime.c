@@ -56,6 +56,8 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
 static void bench_done(Bench *bench) {
         for (unsigned k = 0; k < TAPE_PASSES_MAX; k++)
                 pass_free(bench->passes[k]);
+        free(bench->choices);
+        free(bench->entropies);
         free(bench->actions);
         free(bench->nodes);
         free(bench->d_nodes);
@@ -107,11 +109,16 @@ static int bench_init_passes(Bench *bench, const Runtime *rt) {
 }
 
 static int bench_init(Bench *bench, const Runtime *rt) {
+        size_t n_choices = rt->network->n_choices > 0 ? rt->network->n_choices : 1;
+
         bench->actions = columns_new(rt->network->n_action);
+        bench->choices = aligned_alloc(64, n_choices * SHARD_ROWS_MAX * sizeof(int32_t));
+        bench->entropies = columns_new(n_choices);
         bench->normal = columns_new(rt->shape.n_inputs[INPUT_NORMAL]);
         bench->nodes = columns_new(rt->tape_columns);
         bench->d_nodes = columns_new(rt->tape_columns);
-        if (!bench->actions || !bench->normal || !bench->nodes || !bench->d_nodes)
+        if (!bench->actions || !bench->choices || !bench->entropies || !bench->normal || !bench->nodes ||
+                        !bench->d_nodes)
                 return -ENOMEM;
         if (rt->network->passes > 0) {
                 bench->moments = columns_new(rt->shape.n_inputs[INPUT_MOMENTS]);

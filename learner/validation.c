@@ -186,7 +186,8 @@ static Fault actions_take(Validation *validation, uint32_t actor, void *segment,
         memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
                         b->step_rows * sizeof(float));
         if (!act_is_continuous(b->act))
-                memcpy(b->choices + block, segment_action(segment, l, 0), b->step_rows * sizeof(int32_t));
+                memcpy(b->choices + block * b->n_choices, segment_action(segment, l, 0),
+                                (size_t) b->step_rows * b->n_choices * sizeof(int32_t));
         else
                 memcpy(b->actions + block * b->n_action, segment_action(segment, l, 0),
                                 (size_t) b->step_rows * b->n_action * sizeof(float));
@@ -195,8 +196,7 @@ static Fault actions_take(Validation *validation, uint32_t actor, void *segment,
                 bool good = isfinite(b->behaviour_log_probability[block + row]);
 
                 if (!act_is_continuous(b->act))
-                        good = good && b->choices[block + row] >= 0 &&
-                               (uint32_t) b->choices[block + row] < b->n_action;
+                        good = good && batch_choices_possible(b, block + row);
                 else
                         good = good && floats_within(b->actions + (block + row) * b->n_action, b->n_action,
                                                        low, high);

@@ -98,6 +98,34 @@ static int32_t logits_sample(const float *logits, uint32_t n, ActordRandom *rand
         return (int32_t) n - 1;
 }
 
+/* Each number of the action by its own logits, in order. */
+static void categorical_sample(const Network *network, const float *logits, bool deterministic,
+                ActordRandom *random, int32_t *ret_action) {
+        for (uint32_t k = 0; k < network->n_choices; k++) {
+                uint32_t n = network->choices[k];
+
+                ret_action[k] = deterministic ? logits_greatest(logits, n)
+                                              : logits_sample(logits, n, random);
+                logits += n;
+        }
+}
+
+static double categorical_log_probability(
+                const Network *network, const float *logits, const int32_t *action) {
+        double sum = 0;
+
+        for (uint32_t k = 0; k < network->n_choices; k++) {
+                uint32_t n = network->choices[k];
+                float greatest = logits[logits_greatest(logits, n)];
+
+                if (action[k] < 0 || (uint32_t) action[k] >= n)
+                        return -INFINITY;
+                sum += (double) logits[action[k]] - greatest - logits_log_sum(logits, n, greatest);
+                logits += n;
+        }
+        return sum;
+}
+
 /* Epsilon-greedy as probabilities: a random choice may be the greedy one. */
 static double greedy_probability(const float *values, uint32_t n, int32_t choice) {
         double epsilon = values[n];
@@ -238,13 +266,9 @@ void action_sample(const Network *network, const float *parameters, bool determi
         assert(deterministic || random);
 
         switch ((ActKind) network->act) {
-        case ACT_CATEGORICAL: {
-                int32_t choice = deterministic ? logits_greatest(parameters, n)
-                                               : logits_sample(parameters, n, random);
-
-                memcpy(ret_action, &choice, sizeof(choice));
+        case ACT_CATEGORICAL:
+                categorical_sample(network, parameters, deterministic, random, ret_action);
                 break;
-        }
         case ACT_GAUSSIAN: gaussian_sample(parameters, n, deterministic, random, ret_action); break;
         case ACT_EPSILON_GREEDY: {
                 int32_t choice = deterministic ? logits_greatest(parameters, n)
@@ -276,15 +300,7 @@ float action_log_probability(const Network *network, const float *parameters, co
         uint32_t n = network->n_action;
 
         switch ((ActKind) network->act) {
-        case ACT_CATEGORICAL: {
-                float greatest = parameters[logits_greatest(parameters, n)];
-                int32_t choice = choice_of(action);
-
-                if (choice < 0 || (uint32_t) choice >= n)
-                        return -INFINITY;
-                return (float) ((double) parameters[choice] - greatest -
-                                logits_log_sum(parameters, n, greatest));
-        }
+        case ACT_CATEGORICAL: return (float) categorical_log_probability(network, parameters, action);
         case ACT_GAUSSIAN: return (float) gaussian_log_probability(parameters, n, action);
         case ACT_EPSILON_GREEDY: {
                 int32_t choice = choice_of(action);

@@ -12,11 +12,6 @@
 #include "lib/algorithm-traits.h"
 #include "lib/slot.h"
 
-/* Numbers that an action adds. */
-static uint64_t action_numbers(const ActordSpace *action) {
-        return action->kind == ACTORD_DISCRETE ? action->n_choices : space_numbers(action);
-}
-
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret) {
         const ActordSpace *own = &spec->observation, *action = &spec->action;
         ActordEnvSpec joined = *spec;
@@ -32,7 +27,7 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         }
         if (own->kind != ACTORD_BOX || own->element != ACTORD_F32 || spec->stack > 0)
                 return -ECHRNG;
-        n = 2 * space_numbers(own) + action_numbers(action);
+        n = 2 * space_numbers(own) + spec_action_numbers(spec);
         if (company == COMPANY_ALL)
                 n = spec->n_shared > 0 ? space_numbers(own) + spec->n_shared
                                        : spec->n_agents * space_numbers(own);
@@ -57,6 +52,15 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         return 0;
 }
 
+/* 1 if an agent took choice k, those of all numbers of an action counted on; else 0. */
+static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k) {
+        uint64_t number = 0;
+
+        while (k >= spec_choices(spec, number))
+                k -= spec_choices(spec, number++);
+        return action[number] >= 0 && (uint64_t) action[number] == k ? 1 : 0;
+}
+
 /* Number k of the observation and the action of an agent. */
 static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         const ActordSpace *action = &page->spec.action;
@@ -66,8 +70,8 @@ static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, ui
         if (!in->actions)
                 return 0;
         k -= page->n_own;
-        if (action->kind == ACTORD_DISCRETE)
-                return (uint64_t) ((const int32_t *) in->actions)[a] == k ? 1 : 0;
+        if (action->kind != ACTORD_BOX)
+                return took(&page->spec, (const int32_t *) in->actions + a * space_numbers(action), k);
         return ((const float *) in->actions)[a * space_numbers(action) + k];
 }
 

@@ -100,6 +100,20 @@ static bool bounds_possible(const Network *network) {
                isfinite(network->action_noise) && network->action_noise >= 0;
 }
 
+/* Whether each number of an action has some of the outputs, and all outputs are of one. */
+static bool choices_possible(const Network *network) {
+        uint64_t n = 0;
+
+        if (network->n_choices < 1 || network->n_choices > ACTORD_CHOICES_MAX)
+                return false;
+        for (uint32_t k = 0; k < network->n_choices; k++) {
+                if (network->choices[k] < 1)
+                        return false;
+                n += network->choices[k];
+        }
+        return n == network->n_action;
+}
+
 static bool network_possible(const Network *network) {
         const Layer *action, *value, *log_std;
 
@@ -119,7 +133,7 @@ static bool network_possible(const Network *network) {
         if (network->passes > 0 && !act_passes(network->act))
                 return false;
         switch ((ActKind) network->act) {
-        case ACT_CATEGORICAL: return !value || value->kind == LAYER_DENSE;
+        case ACT_CATEGORICAL: return (!value || value->kind == LAYER_DENSE) && choices_possible(network);
         case ACT_GAUSSIAN:
                 return (!value || value->kind == LAYER_DENSE) && log_std && log_std->kind == LAYER_PARAMETER;
         case ACT_EPSILON_GREEDY: return !value;

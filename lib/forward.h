@@ -32,7 +32,8 @@ static inline size_t forward_parameters(const Network *network) {
         return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
 }
 
-/* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
+/* One raw observation -> the parameters of the action: logits, of all
+ * numbers of choices in order; or means, then log standard deviations; or
  * the values of the choices, then the chance of a random one; or of ACT_DETERMINISTIC shares of the bounds,
  * then that chance; or of ACT_SQUASHED means, then shares of the log standard deviations' bounds, then that
  * chance; or of passes shares of the bounds, then that chance. value may be NULL: then layers that only the
@@ -73,9 +74,9 @@ static inline double action_reach(const Network *network) {
         return 0.5 * network->action_high - 0.5 * network->action_low;
 }
 
-/* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped by
- * ACT_GAUSSIAN and within the bounds by the others. A deterministic policy has no log-probability: 0.
- * exp(), log() and tanh() are those of lib/doubles.h. */
+/* Samples an action (or, deterministic, takes the mode). Choices: int32_t[n_choices]; BOX: float[n],
+ * unclipped by ACT_GAUSSIAN and within the bounds by the others. A deterministic policy has no
+ * log-probability: 0. exp(), log() and tanh() are those of lib/doubles.h. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);

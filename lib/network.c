@@ -220,16 +220,18 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
         switch ((ActordSpaceKind) spec->action.kind) {
         case ACTORD_DISCRETE:
-                ret->act = ACT_CATEGORICAL;
-                n_action = spec->action.n_choices;
-                break;
-        case ACTORD_BOX:
-                ret->act = ACT_GAUSSIAN;
-                n_action = space_numbers(&spec->action);
-                break;
         case ACTORD_MULTI_DISCRETE:
+                if (space_numbers(&spec->action) > ACTORD_CHOICES_MAX)
+                        return -EINVAL;
+                ret->act = ACT_CATEGORICAL;
+                ret->n_choices = (uint32_t) space_numbers(&spec->action);
+                for (uint32_t k = 0; k < ret->n_choices; k++)
+                        ret->choices[k] = spec_choices(spec, k);
+                break;
+        case ACTORD_BOX: ret->act = ACT_GAUSSIAN; break;
         default: return -EINVAL;
         }
+        n_action = spec_action_numbers(spec);
 
         if (n_observation < 1 || n_action < 1)
                 return -EINVAL;
@@ -261,6 +263,8 @@ static int network_derive_values(const JobSettings *settings, const ActordSpace 
 
         if (network->act != ACT_CATEGORICAL)
                 return -EOPNOTSUPP;
+        if (network->n_choices > 1)
+                return -EDOTDOT;
 
         network->act = ACT_EPSILON_GREEDY;
         trunk = network_append_trunk(network, settings, space, "network");
@@ -279,6 +283,9 @@ static int network_derive_actor_critic(
         uint32_t n_read = network->n_observation;
         int trunk, number = -1;
 
+        /* A replay store has one number for a choice. */
+        if (network->n_choices > 1 && algorithm_row(settings->algorithm)->store == STORE_REPLAY)
+                return -EDOTDOT;
         if (!settings->shared_network)
                 number = (int) dense_number(settings, settings_hidden_layers(settings));
 
@@ -315,7 +322,7 @@ bool action_bounds_possible(double low, double high) {
 /* What the space of actions gives a policy that scales its output to the bounds. */
 static int network_take_bounds(const JobSettings *settings, const ActordSpace *space, Network *network) {
         if (network->act != ACT_GAUSSIAN)
-                return -EPROTOTYPE;
+                return network->n_choices > 1 ? -EDOTDOT : -EPROTOTYPE;
         if (!action_bounds_possible(space->low, space->high))
                 return -ERANGE;
 

@@ -8,7 +8,8 @@
 #include "lib/algorithm-traits.h"
 
 /* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
- * -EPROTOTYPE: it needs continuous ones; -ERANGE: they need bounds;
+ * -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it learns no action of several choices;
+ * -ERANGE: they need bounds;
  * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
@@ -28,7 +29,7 @@ static inline uint64_t network_observation_bytes(const Network *network) {
         return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));
 }
 
-/* Whether actions are numbers of a BOX, float [n_action]; else one choice. */
+/* Whether actions are numbers of a BOX, float [n_action]; else choices, int32_t [n_choices]. */
 static inline bool act_is_continuous(uint32_t act) {
         return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED || act_passes(act);
 }

@@ -158,6 +158,7 @@ static bool shape_possible(const ActordSpace *space) {
 /* `first`: the space's first number in SpecField; the others follow in the same order. 0, or the field. */
 static int space_check(const ActordSpace *space, int first, bool action) {
         bool box = space->kind == ACTORD_BOX;
+        bool listed = action && space->kind == ACTORD_MULTI_DISCRETE; /* each number's choices are */
 
         if (space->kind < ACTORD_DISCRETE || space->kind > ACTORD_BOX)
                 return first;
@@ -167,7 +168,7 @@ static int space_check(const ActordSpace *space, int first, bool action) {
                 return first + 1;
         if (!shape_possible(space))
                 return first + 2;
-        if (!box && (space->n_choices < 1 || space->n_choices > SPACE_CHOICES_MAX))
+        if (!box && ((space->n_choices < 1 && !listed) || space->n_choices > SPACE_CHOICES_MAX))
                 return first + 3;
         if (box && !bounds_possible(space->low, space->high))
                 return first + 4;
@@ -176,6 +177,20 @@ static int space_check(const ActordSpace *space, int first, bool action) {
 
 static_assert(SPEC_FIELD_OBSERVATION_BOUNDS == SPEC_FIELD_OBSERVATION_KIND + 4, "order of space_check()");
 static_assert(SPEC_FIELD_ACTION_BOUNDS == SPEC_FIELD_ACTION_KIND + 4, "order of space_check()");
+
+/* Whether each number of an action has choices, of a space that has been checked. */
+static bool action_sizes_possible(const ActordEnvSpec *spec) {
+        uint64_t n = space_numbers(&spec->action);
+
+        if (spec->action.kind != ACTORD_MULTI_DISCRETE)
+                return true;
+        if (n > ACTORD_CHOICES_MAX)
+                return false;
+        for (uint64_t k = 0; k < n; k++)
+                if (spec_choices(spec, k) < 1 || spec_choices(spec, k) > SPACE_CHOICES_MAX)
+                        return false;
+        return true;
+}
 
 static bool stack_possible(const ActordEnvSpec *spec) {
         const ActordSpace *space = &spec->observation;
@@ -225,6 +240,8 @@ static int spec_first_impossible(const ActordEnvSpec *spec) {
         field = space_check(&spec->action, SPEC_FIELD_ACTION_KIND, true);
         if (field != 0)
                 return field;
+        if (!action_sizes_possible(spec))
+                return SPEC_FIELD_ACTION_SIZES;
         if (spec->horizon_steps > HORIZON_STEPS_MAX)
                 return SPEC_FIELD_HORIZON;
         if (spec->n_agents < 1 || spec->n_agents > ACTORD_AGENTS_MAX)

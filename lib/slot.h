@@ -70,7 +70,11 @@
         X(ACTIVE, "flags: agents come and go (ACTORD_ENV_COME_AND_GO), and there is no function active()")  \
         X(SHARED, "n_shared: more than 16,777,216 numbers, or no function shared()")                        \
         X(COMING, "flags: agents come and go, and what Algorithm= keeps of earlier rounds has no room for " \
-                  "that; ppo, a2c, impala, simppo or mappo would work")
+                  "that; ppo, a2c, impala, simppo or mappo would work")                                     \
+        X(SEVERAL, "action.kind: an action is several choices (MULTI_DISCRETE), and Algorithm= learns "     \
+                   "one, or numbers; ppo, a2c, impala, impact or rebel would work")                         \
+        X(ACTION_SIZES, "action_choices: none or too many of a number of a MULTI_DISCRETE action, which "   \
+                        "has at most 64")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -132,6 +136,24 @@ static inline uint64_t space_numbers(const ActordSpace *space) {
         return n;
 }
 
+/* How many choices number k of an action has. Of a space that is no BOX. */
+static inline uint32_t spec_choices(const ActordEnvSpec *spec, uint64_t k) {
+        assert(spec->action.n_choices > 0 || k < ACTORD_CHOICES_MAX);
+
+        return spec->action.n_choices > 0 ? spec->action.n_choices : spec->action_choices[k];
+}
+
+/* Numbers of an action as a network has them: one for each choice of each number, or those of a BOX. */
+static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
+        uint64_t n = space_numbers(&spec->action), sum = 0;
+
+        if (spec->action.kind == ACTORD_BOX)
+                return n;
+        for (uint64_t k = 0; k < n; k++)
+                sum += spec_choices(spec, k);
+        return sum;
+}
+
 /* pairs: environments take each other's state (lib/pair.h). 0; -E2BIG: the segment would pass
  * SEGMENT_BYTES_MAX; -EUSERS: envs is no multiple of the environment's agents; -EINVAL. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
@@ -145,7 +167,7 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
  * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
  * kept from round to round does not fit the learner's MemoryMax=; -ESPIPE: the algorithm needs snapshots;
  * -ENOSTR: and can have no stacks of frames; -EMULTIHOP: and no agents beside one;
- * -ECHRNG: it needs observations of which there are means. */
+ * -ECHRNG: it needs observations of which there are means; -EDOTDOT: and learns no several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
 /* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, the

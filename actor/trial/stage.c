@@ -179,6 +179,11 @@ bool stage_ended(const Stage *stage) {
                (horizon > 0 && stage->elapsed_steps >= horizon);
 }
 
+/* Of number i of the actions of all agents. */
+static uint32_t choices_of(const Stage *stage, uint64_t i) {
+        return spec_choices(stage->spec, i % space_numbers(&stage->spec->action));
+}
+
 void stage_act_random(Stage *stage, uint64_t t) {
         const ActordSpace *space = &stage->spec->action;
         ActordRandom random;
@@ -187,7 +192,8 @@ void stage_act_random(Stage *stage, uint64_t t) {
                         (uint32_t) (t & RANDOM_STEP_MAX));
         for (uint64_t i = 0; i < stage->n_action; i++) {
                 if (space->kind != ACTORD_BOX)
-                        ((int32_t *) stage->action)[i] = (int32_t) random_below(&random, space->n_choices);
+                        ((int32_t *) stage->action)[i] =
+                                        (int32_t) random_below(&random, choices_of(stage, i));
                 else if (isfinite(space->low) && isfinite(space->high))
                         ((float *) stage->action)[i] = fminf(
                                         (float) actord_random_uniform(&random, space->low, space->high),
@@ -215,7 +221,7 @@ int stage_act(Stage *stage, const double *numbers) {
                 double x = numbers[i];
 
                 if (space->kind != ACTORD_BOX) {
-                        if (!(x >= 0 && x < space->n_choices) || x != floor(x))
+                        if (!(x >= 0 && x < choices_of(stage, i)) || x != floor(x))
                                 return -EINVAL;
                         ((int32_t *) stage->action)[i] = (int32_t) x;
                 } else {

@@ -71,6 +71,16 @@ static bool is_exported(const Model *model, uint32_t i) {
         return layer->kind == LAYER_PARAMETER || ((model->acts >> i & 1) && layer->output != OUTPUT_LOG_STD);
 }
 
+static void append_choices(GByteArray *file, const Network *network) {
+        append(file,
+                        "/* An action is several choices at once, each with so many of the outputs. */\n"
+                        "#define POLICY_CHOICES %u\nstatic const unsigned policy_choices[%u] = {",
+                        network->n_choices, network->n_choices);
+        for (uint32_t k = 0; k < network->n_choices; k++)
+                append(file, "%s%u", k > 0 ? ", " : " ", network->choices[k]);
+        append(file, " };\n\n");
+}
+
 static void append_head(GByteArray *file, const Model *model) {
         g_autofree char *environment = comment_of(model->settings.environment),
                         *sha256 = comment_of(model->sha256), *round = comment_of(model->round);
@@ -84,6 +94,8 @@ static void append_head(GByteArray *file, const Model *model) {
                         network->n_observation);
         append(file, "#define POLICY_ACTIONS %u /* numbers in an output: %s */\n\n", network->n_action,
                         model_output_name(model));
+        if (network->n_choices > 1)
+                append_choices(file, network);
         if (model->normalised) {
                 append_array(file, "policy_mean", model->mean, network->n_observation);
                 append_array(file, "policy_inverse_sd", model->inverse_sd, network->n_observation);

@@ -70,6 +70,14 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
         return STATUS_OK;
 }
 
+static char *choices_text(const Network *network) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t k = 0; network->n_choices > 1 && k < network->n_choices; k++)
+                g_string_append_printf(text, "%s%u", k > 0 ? " " : "", network->choices[k]);
+        return g_string_free(text, text->len == 0);
+}
+
 ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret) {
         g_autoptr(Model) model = g_new0(Model, 1);
         const Safetensors *file = checkpoint->checkpoint.file;
@@ -88,6 +96,7 @@ ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint,
         job_file_done(&job_file);
         if (status != STATUS_OK)
                 return status;
+        model->choices = choices_text(&model->network);
         model->sha256 = safetensors_metadata(file, METADATA_POLICY_SHA256) ?: "";
         model->round = safetensors_metadata(file, METADATA_ROUND) ?: "";
         *ret = g_steal_pointer(&model);
@@ -100,6 +109,7 @@ Model *model_free(Model *model) {
         g_free(model->mean);
         g_free(model->inverse_sd);
         g_free(model->parameters);
+        g_free(model->choices);
         g_free(model);
         return NULL;
 }

@@ -17,6 +17,7 @@ typedef struct Model {
         float *mean, *inverse_sd; /* [n_observation] */
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;
+        char *choices; /* "2 3 5", of an action of several choices; else NULL */
 } Model;
 
 /* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,

@@ -341,5 +341,7 @@ GByteArray *model_to_onnx(const Model *model) {
         add_property(message, "environment", model->settings.environment);
         add_property(message, "policy_sha256", model->sha256);
         add_property(message, "round", model->round);
+        if (model->choices)
+                add_property(message, METADATA_CHOICES, model->choices);
         return message;
 }

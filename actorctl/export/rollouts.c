@@ -174,8 +174,19 @@ static const char *element_word(const ActordSpace *space) {
         g_assert_not_reached();
 }
 
+/* Those of an action may differ. */
+static void append_choices(GString *text, const ActordEnvSpec *spec, const ActordSpace *space) {
+        if (space != &spec->action) {
+                append_bound(text, space, 0, space->n_choices);
+                return;
+        }
+        for (uint32_t k = 0; k < space->shape[0]; k++)
+                g_string_append_printf(text, "%s%u", k > 0 ? ", " : "[", spec_choices(spec, k));
+        g_string_append_c(text, ']');
+}
+
 /* As minari.serialization writes a space: JSON, in a string of the metadata. */
-static char *space_text(const ActordSpace *space) {
+static char *space_text(const ActordEnvSpec *spec, const ActordSpace *space) {
         GString *text = g_string_new(NULL);
 
         if (space->kind == ACTORD_DISCRETE) {
@@ -186,7 +197,7 @@ static char *space_text(const ActordSpace *space) {
         }
         if (space->kind == ACTORD_MULTI_DISCRETE) {
                 g_string_append(text, "{\"type\": \"MultiDiscrete\", \"dtype\": \"int64\", \"nvec\": ");
-                append_bound(text, space, 0, space->n_choices);
+                append_choices(text, spec, space);
                 g_string_append(text, ", \"start\": ");
                 append_bound(text, space, 0, 0);
                 g_string_append_c(text, '}');
@@ -214,8 +225,8 @@ static char *dataset_id(const char *environment) {
 }
 
 static char *metadata_text(const Rollouts *r, const JobSettings *settings, uint64_t n_bytes) {
-        g_autofree char *observation = space_text(&r->spec.observation),
-                        *action = space_text(&r->spec.action);
+        g_autofree char *observation = space_text(&r->spec, &r->spec.observation),
+                        *action = space_text(&r->spec, &r->spec.action);
         g_autofree char *id = dataset_id(settings->environment);
         char bytes[G_ASCII_DTOSTR_BUF_SIZE];
         JsonObject *object = json_object_new();

@@ -11,6 +11,7 @@
 #include "actorctl/trial.h"
 #include "include/actord/env.h"
 #include "lib/environments.h"
+#include "lib/slot.h"
 
 static const char *module_name(const EnvironmentRow *row) {
         return row->module[0] ? row->module : "built in";
@@ -36,24 +37,51 @@ static char *space_shape(const ActordSpace *space) {
         return g_string_free(text, FALSE);
 }
 
-/* For a column: "4", "84x84x4", and "of 2" for choices. */
-static char *space_short(const ActordSpace *space) {
+/* How many choices each number of an action has, where they are not all alike. */
+static char *choices_text(const ActordEnvSpec *spec, const char *between) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t k = 0; k < space_numbers(&spec->action); k++)
+                g_string_append_printf(text, "%s%u", k > 0 ? between : "", spec_choices(spec, k));
+        return g_string_free(text, FALSE);
+}
+
+static JsonNode *choices_json(const ActordEnvSpec *spec) {
+        JsonNode *node = json_node_new(JSON_NODE_ARRAY);
+        JsonArray *array = json_array_new();
+
+        for (uint32_t k = 0; k < space_numbers(&spec->action); k++)
+                json_array_add_int_element(array, spec_choices(spec, k));
+        json_node_take_array(node, array);
+        return node;
+}
+
+/* For a column: "4", "84x84x4", "of 2" for a choice, "3 of 4" and "3 of 2/3/5" for several. */
+static char *space_short(const ActordEnvSpec *spec, const ActordSpace *space) {
+        g_autofree char *sizes = space->n_choices == 0 && space->kind == ACTORD_MULTI_DISCRETE
+                                                 ? choices_text(spec, "/")
+                                                 : g_strdup_printf("%u", space->n_choices);
         g_autofree char *shape = space_shape(space);
 
         switch (space->kind) {
         case ACTORD_DISCRETE: return g_strdup_printf("of %u", space->n_choices);
-        case ACTORD_MULTI_DISCRETE: return g_strdup_printf("%s of %u", shape, space->n_choices);
+        case ACTORD_MULTI_DISCRETE: return g_strdup_printf("%s of %s", shape, sizes);
         default: return g_steal_pointer(&shape);
         }
 }
 
-static char *space_words(const ActordSpace *space) {
+static char *space_words(const ActordEnvSpec *spec, const ActordSpace *space) {
         g_autofree char *shape = space_shape(space), *range = NULL;
 
         if (space->kind == ACTORD_DISCRETE)
                 return g_strdup_printf("one of %u choices", space->n_choices);
-        if (space->kind == ACTORD_MULTI_DISCRETE)
-                return g_strdup_printf("%s choices, each of %u", shape, space->n_choices);
+        if (space->kind == ACTORD_MULTI_DISCRETE && space->n_choices > 0)
+                return g_strdup_printf("%s choices at once, each of %u", shape, space->n_choices);
+        if (space->kind == ACTORD_MULTI_DISCRETE) {
+                g_autofree char *sizes = choices_text(spec, ", ");
+
+                return g_strdup_printf("%s choices at once, of %s", shape, sizes);
+        }
         if (isinf(space->low) && isinf(space->high))
                 range = g_strdup(", unbounded");
         else
@@ -62,7 +90,7 @@ static char *space_words(const ActordSpace *space) {
                         element_name(space->element), range);
 }
 
-static JsonNode *space_json(const ActordSpace *space) {
+static JsonNode *space_json(const ActordEnvSpec *spec, const ActordSpace *space) {
         static const char *const kinds[] = {
                 [ACTORD_DISCRETE] = "discrete",
                 [ACTORD_MULTI_DISCRETE] = "multi-discrete",
@@ -80,7 +108,9 @@ static JsonNode *space_json(const ActordSpace *space) {
         if (space->kind == ACTORD_BOX) {
                 json_object_set_member(object, "low", json_real(space->low));
                 json_object_set_member(object, "high", json_real(space->high));
-        } else
+        } else if (space->kind == ACTORD_MULTI_DISCRETE && space == &spec->action)
+                json_object_set_member(object, "choices", choices_json(spec));
+        else
                 json_object_set_int_member(object, "choices", space->n_choices);
         json_node_take_object(node, object);
         return node;
@@ -104,8 +134,9 @@ static char *option_keys(const EnvironmentRow *row) {
 }
 
 static void list_row(Table *table, const EnvironmentRow *row, const TrialSpec *said) {
-        g_autofree char *observation = said ? space_short(&said->spec.observation) : g_strdup("-");
-        g_autofree char *action = said ? space_short(&said->spec.action) : g_strdup("-");
+        g_autofree char *observation =
+                        said ? space_short(&said->spec, &said->spec.observation) : g_strdup("-");
+        g_autofree char *action = said ? space_short(&said->spec, &said->spec.action) : g_strdup("-");
         g_autofree char *keys = option_keys(row);
 
         table_string(table, row->name);
@@ -247,9 +278,9 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_set_string_member(object, "environment", spec->name);
         json_object_set_string_member(object, "module", row ? module_name(row) : "plugin");
         json_object_set_member(object, "description", json_word(row ? row->description : ""));
-        json_object_set_member(object, "observation", space_json(&spec->observation));
+        json_object_set_member(object, "observation", space_json(spec, &spec->observation));
         json_object_set_int_member(object, "frames", MAX(spec->stack, 1));
-        json_object_set_member(object, "action", space_json(&spec->action));
+        json_object_set_member(object, "action", space_json(spec, &spec->action));
         json_object_set_int_member(object, "agents", spec->n_agents);
         json_object_set_member(object, "horizon_steps",
                         json_real(spec->horizon_steps > 0 ? spec->horizon_steps : NAN));
@@ -287,7 +318,8 @@ static void print_options(const EnvironmentRow *row) {
 
 static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         const ActordEnvSpec *spec = &said->spec;
-        g_autofree char *observation = space_words(&spec->observation), *action = space_words(&spec->action);
+        g_autofree char *observation = space_words(spec, &spec->observation);
+        g_autofree char *action = space_words(spec, &spec->action);
         g_auto(GStrv) engines = engines_of(row);
         g_autofree char *state = state_words(said), *list = g_strjoinv(", ", engines);
         g_autoptr(GString) metrics = g_string_new(NULL);

@@ -29,8 +29,8 @@
 extern "C" {
 #endif
 
-/* 2 added agents, who of them is there, what a shared critic reads, and metrics; plugins that were compiled
- * for 1 still load. */
+/* 2 added agents, who of them is there, what a shared critic reads, metrics, and actions of several choices
+ * that differ in size; plugins that were compiled for 1 still load. */
 #define ACTORD_ENV_ABI 2u
 #define ACTORD_ENV_ABI_OLDEST 1u
 
@@ -41,6 +41,7 @@ typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 }
 #define ACTORD_AGENTS_MAX 64u
 #define ACTORD_METRICS_MAX 8u
 #define ACTORD_METRIC_BYTES 24u         /* of a name, with its final 0 */
+#define ACTORD_CHOICES_MAX 64u          /* numbers of a MULTI_DISCRETE action */
 
 enum {
         /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
@@ -49,9 +50,11 @@ enum {
         ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are there */
 };
 
-/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices).
- * BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds are allowed). A
- * policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete action as I32. */
+/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); of
+ * an action with n_choices 0, number k in [0, action_choices[k]) of the spec. A policy takes all of these
+ * choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds are
+ * allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete action
+ * as I32. */
 typedef struct ActordSpace {
         uint32_t kind, element;
         uint32_t n_dims, n_choices;
@@ -80,6 +83,8 @@ typedef struct ActordEnvSpec {
          * observations of all agents. */
         uint32_t n_shared;
         char metrics[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
+        /* ABI 2. Of a MULTI_DISCRETE action with n_choices 0: how many choices each of its numbers has. */
+        uint32_t action_choices[ACTORD_CHOICES_MAX];
 } ActordEnvSpec;
 
 /* a row of the job file's [Environment] */
@@ -190,7 +195,7 @@ typedef struct ActordEnv {
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
-static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8 + 8 + 8 * 24, "ABI");
+static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8 + 8 + 8 * 24 + 64 * 4, "ABI");
 static_assert(sizeof(ActordOption) == 256, "ABI");
 static_assert(sizeof(ActordStep) == 16, "ABI");
 static_assert(sizeof(ActordStatePart) == 32, "ABI");

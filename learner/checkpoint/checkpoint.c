@@ -210,7 +210,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
         if (buffer->columns.actions)
                 tensor_add(list, "buffer.actions", "F32", buffer->columns.actions, n * l->batch->n_action);
         else
-                tensor_add(list, "buffer.choices", "I32", buffer->columns.choices, n);
+                tensor_add(list, "buffer.choices", "I32", buffer->columns.choices, n * l->batch->n_choices);
 }
 
 static void list_store_bytes(TensorList *list, Learner *l) {

@@ -7,11 +7,9 @@
 #include "learner/curvature/hessian.h"
 #include "lib/doubles.h"
 
-static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
-        uint32_t n = h->network->n_action;
-        double *y = shard_columns(h->layers[h->layer_action].y, n, shard);
-        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
-
+/* Adds those of one number of an action: its logits become log-probabilities. */
+static void choice_terms(
+                double *y, uint32_t n, const int32_t *choices, double ret[_TERM_MAX][HESSIAN_ROWS]) {
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
                 double top = y[r], sum = 0.0, entropy = 0.0;
 
@@ -26,8 +24,22 @@ static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM
                         *l -= top;
                         entropy -= double_exp(*l) * *l;
                 }
-                ret[TERM_LOG_PROBABILITY][r] = y[(uint32_t) choices[r] * HESSIAN_ROWS + r];
-                ret[TERM_ENTROPY][r] = entropy;
+                ret[TERM_LOG_PROBABILITY][r] += y[(uint32_t) choices[r] * HESSIAN_ROWS + r];
+                ret[TERM_ENTROPY][r] += entropy;
+        }
+}
+
+static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
+        const Network *network = h->network;
+        double *y = shard_columns(h->layers[h->layer_action].y, network->n_action, shard);
+        const int32_t *choices = shard_choices(h, shard);
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++)
+                ret[TERM_LOG_PROBABILITY][r] = ret[TERM_ENTROPY][r] = 0.0;
+        for (uint32_t k = 0; k < network->n_choices; k++) {
+                choice_terms(y, network->choices[k], choices, ret);
+                y += (size_t) network->choices[k] * HESSIAN_ROWS;
+                choices += HESSIAN_ROWS;
         }
 }
 
@@ -69,13 +81,8 @@ void head_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_
 }
 
 /* l_p = chosen - p and H_p = -p (log p + H), for the logit of choice a. */
-static void categorical_gradient(const Hessian *h, uint32_t shard) {
-        uint32_t n = h->network->n_action;
-        const double *y = shard_columns(h->layers[h->layer_action].y, n, shard);
-        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
-        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
-        double *d = shard_columns(h->layers[h->layer_action].d, n, shard);
-
+static void choice_gradient(
+                const double *y, uint32_t n, const int32_t *choices, const LossJet *jets, double *d) {
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
                 const double *jet = jets[r].d;
                 double entropy = 0.0;
@@ -88,6 +95,22 @@ static void categorical_gradient(const Hessian *h, uint32_t shard) {
                         d[i] = jet[TERM_LOG_PROBABILITY] * (chosen - p) -
                                jet[TERM_ENTROPY] * p * (y[i] + entropy);
                 }
+        }
+}
+
+static void categorical_gradient(const Hessian *h, uint32_t shard) {
+        const Network *network = h->network;
+        const double *y = shard_columns(h->layers[h->layer_action].y, network->n_action, shard);
+        const int32_t *choices = shard_choices(h, shard);
+        double *d = shard_columns(h->layers[h->layer_action].d, network->n_action, shard);
+
+        for (uint32_t k = 0; k < network->n_choices; k++) {
+                size_t n = (size_t) network->choices[k] * HESSIAN_ROWS;
+
+                choice_gradient(y, network->choices[k], choices, h->jets + (size_t) shard * HESSIAN_ROWS, d);
+                y += n;
+                d += n;
+                choices += HESSIAN_ROWS;
         }
 }
 
@@ -135,39 +158,63 @@ static void jet_along(const LossJet *jet, const double along[_TERM_MAX], double 
         }
 }
 
-/* p' = p (x' - sum p x'), (log p)' = p' / p, H' = -sum p' (log p + H) */
+/* One row of one number of an action. p' = p (x' - sum p x'), (log p)' = p' / p, H' = -sum p' (log p + H) */
+typedef struct Along {
+        double entropy, mean; /* H, sum p x' */
+        double d_entropy;     /* H' */
+} Along;
+
+static Along choice_along(const double *y, const double *along, uint32_t n, uint32_t r) {
+        Along ret = {};
+
+        for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
+                ret.entropy -= double_exp(y[i]) * y[i];
+                ret.mean += double_exp(y[i]) * along[i];
+        }
+        for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
+                ret.d_entropy -= double_exp(y[i]) * (along[i] - ret.mean) * (y[i] + ret.entropy);
+        return ret;
+}
+
+/* The terms of a row are sums over all numbers of its action, and so are what the loss makes of them. */
 static void categorical_along(const Hessian *h, uint32_t shard, const double *y, double *const *along_y,
                 double *const *ret) {
-        uint32_t n = h->network->n_action;
-        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
+        const Network *network = h->network;
+        const int32_t *choices = shard_choices(h, shard);
         const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
         const double *along = along_y[h->layer_action], *value = along_y[h->layer_value];
         double *d = ret[h->layer_action], *d_value = ret[h->layer_value];
 
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                double terms[_TERM_MAX] = { [TERM_VALUE] = value[r] }, jets_along[_TERM_MAX];
                 const double *jet = jets[r].d;
-                double entropy = 0.0, mean = 0.0, terms[_TERM_MAX] = {}, jets_along[_TERM_MAX];
+                Along of[ACTORD_CHOICES_MAX];
+                size_t at = 0;
 
-                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
-                        entropy -= double_exp(y[i]) * y[i];
-                        mean += double_exp(y[i]) * along[i];
+                for (uint32_t k = 0; k < network->n_choices; k++) {
+                        size_t chosen = (size_t) choices[k * HESSIAN_ROWS + r] * HESSIAN_ROWS + r;
+
+                        of[k] = choice_along(y + at, along + at, network->choices[k], r);
+                        terms[TERM_ENTROPY] += of[k].d_entropy;
+                        terms[TERM_LOG_PROBABILITY] += along[at + chosen] - of[k].mean;
+                        at += (size_t) network->choices[k] * HESSIAN_ROWS;
                 }
-                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
-                        terms[TERM_ENTROPY] -= double_exp(y[i]) * (along[i] - mean) * (y[i] + entropy);
-                terms[TERM_LOG_PROBABILITY] = along[(uint32_t) choices[r] * HESSIAN_ROWS + r] - mean;
-                terms[TERM_VALUE] = value[r];
                 jet_along(&jets[r], terms, jets_along);
 
-                for (uint32_t a = 0, i = r; a < n; a++, i += HESSIAN_ROWS) {
-                        double p = double_exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
-                        double log_along = along[i] - mean, p_along = p * log_along;
+                at = r;
+                for (uint32_t k = 0; k < network->n_choices; k++)
+                        for (uint32_t a = 0; a < network->choices[k]; a++, at += HESSIAN_ROWS) {
+                                double chosen = choices[k * HESSIAN_ROWS + r] == (int32_t) a ? 1.0 : 0.0;
+                                double p = double_exp(y[at]), entropy = y[at] + of[k].entropy;
+                                double log_along = along[at] - of[k].mean, p_along = p * log_along;
 
-                        d[i] = jets_along[TERM_LOG_PROBABILITY] * (chosen - p) -
-                               jet[TERM_LOG_PROBABILITY] * p_along -
-                               jets_along[TERM_ENTROPY] * p * (y[i] + entropy) -
-                               jet[TERM_ENTROPY] * (p_along * (y[i] + entropy) +
-                                                                   p * (log_along + terms[TERM_ENTROPY]));
-                }
+                                d[at] = jets_along[TERM_LOG_PROBABILITY] * (chosen - p) -
+                                        jet[TERM_LOG_PROBABILITY] * p_along -
+                                        jets_along[TERM_ENTROPY] * p * entropy -
+                                        jet[TERM_ENTROPY] *
+                                                        (p_along * entropy +
+                                                                        p * (log_along + of[k].d_entropy));
+                        }
                 d_value[r] = jets_along[TERM_VALUE];
         }
 }

@@ -93,7 +93,7 @@ int hessian_new(const Network *network, Threads *threads, uint32_t rows_max, Hes
         n_lanes = n_shards < HESSIAN_LANES_MAX ? n_shards : HESSIAN_LANES_MAX;
         n = hessian_layout(h, n_shards, n_lanes) * sizeof(double);
         h->memory = aligned_alloc(64, n);
-        h->choices = calloc((size_t) n_shards * ROWS, sizeof(int32_t));
+        h->choices = calloc((size_t) n_shards * ROWS, sizeof(int32_t) * hessian_choices(network));
         h->jets = calloc((size_t) n_shards * ROWS, sizeof(LossJet));
         if (!h->memory || !h->choices || !h->jets)
                 return -ENOMEM;
@@ -136,7 +136,7 @@ static void shard_gather(Hessian *h, uint32_t shard) {
         const Batch *b = h->batch;
         double *input = shard_columns(h->input, b->n_observation, shard);
         double *actions = shard_columns(h->actions, b->n_action, shard);
-        int32_t *choices = h->choices + (size_t) shard * ROWS;
+        int32_t *choices = shard_choices(h, shard);
 
         for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t i = shard * ROWS + r;
@@ -146,7 +146,10 @@ static void shard_gather(Hessian *h, uint32_t shard) {
                 for (uint32_t k = 0; k < b->n_observation; k++)
                         input[k * ROWS + r] =
                                         there ? (double) b->observations[row * b->n_observation + k] : 0.0;
-                choices[r] = there && b->act == ACT_CATEGORICAL ? b->choices[row] : 0;
+                for (uint32_t k = 0; k < b->n_choices; k++)
+                        choices[k * ROWS + r] = there && b->act == ACT_CATEGORICAL
+                                                                ? b->choices[row * b->n_choices + k]
+                                                                : 0;
                 for (uint32_t k = 0; k < b->n_action; k++)
                         actions[k * ROWS + r] = there && b->act == ACT_GAUSSIAN
                                                                 ? (double) b->actions[row * b->n_action + k]

@@ -42,7 +42,7 @@ typedef struct Hessian {
         size_t n_wanted;         /* parameters up to the last of them */
         double *parameters;      /* [n] */
         double *input, *actions; /* [shards][n_observation], [n_action], [HESSIAN_ROWS] */
-        int32_t *choices;        /* [shards][HESSIAN_ROWS] */
+        int32_t *choices;        /* [shards][n_choices, at least 1][HESSIAN_ROWS] */
         LossJet *jets;           /* the same: weighted, 0 for rows that fill a shard up */
         HessianLayer layers[LAYERS_MAX];
 
@@ -87,7 +87,16 @@ void head_gradient(const Hessian *hessian, uint32_t shard);
  * both. */
 void head_along(const Hessian *hessian, uint32_t shard, double *const *along_y, double *const *ret_along_d);
 
+/* Choices in an action: a number of memory, also where there are none. */
+static inline uint32_t hessian_choices(const Network *network) {
+        return network->n_choices > 0 ? network->n_choices : 1;
+}
+
 /* The numbers of one shard. */
+static inline int32_t *shard_choices(const Hessian *h, uint32_t shard) {
+        return h->choices + (size_t) shard * hessian_choices(h->network) * HESSIAN_ROWS;
+}
+
 static inline double *shard_columns(double *all, uint32_t n, uint32_t shard) {
         return all + (size_t) shard * n * HESSIAN_ROWS;
 }

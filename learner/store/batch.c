@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
@@ -51,7 +52,7 @@ static int batch_allocate(Batch *b) {
                 b->pixels = calloc(batch_block_numbers(b, b->n_blocks), sizeof(uint8_t));
         else
                 b->observations = calloc(n, sizeof(float) * b->n_observation);
-        b->choices = calloc(n_choices, sizeof(int32_t));
+        b->choices = calloc(n_choices, sizeof(int32_t) * b->n_choices);
         b->actions = calloc(n_actions, sizeof(float) * b->n_action);
         b->rewards = calloc(n, sizeof(double));
         b->scaled = calloc(n, sizeof(float));
@@ -107,6 +108,10 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         b->n_observation = shape->n_observation;
         b->n_action = shape->n_action;
         b->act = shape->act;
+        b->n_choices = shape->n_choices > 0 ? shape->n_choices : 1;
+        memcpy(b->limits, shape->limits, sizeof(b->limits));
+        if (shape->n_choices == 0)
+                b->limits[0] = shape->n_action;
         b->images = shape->images;
         b->n_metrics = shape->n_metrics;
         b->come_and_go = shape->come_and_go;
@@ -131,29 +136,31 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
 int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         const SegmentLayout *l = &page->segment;
 
+        Batch shape;
+
         assert(settings);
         assert(page);
         assert(ret);
 
         if (l->finals_max > UINT32_MAX)
                 return -EFBIG;
-        return batch_new_shape(
-                        &(Batch){
-                                        .n_actors_max = settings_actors_max(settings),
-                                        .n_blocks = distribution_rollouts(distribution_of(settings),
-                                                        settings_actors_max(settings)),
-                                        .envs = l->envs,
-                                        .steps = l->steps,
-                                        .n_observation = page->network.n_observation,
-                                        .n_action = page->network.n_action,
-                                        .act = page->network.act,
-                                        .images = page->network.pixels,
-                                        .n_metrics = (uint32_t) l->n_metrics,
-                                        .come_and_go = l->active_at > 0,
-                                        .frames = page->network.pixels ? (uint32_t) l->frames : 1,
-                                        .finals_max = (uint32_t) l->finals_max,
-                        },
-                        ret);
+        shape = (Batch){
+                .n_actors_max = settings_actors_max(settings),
+                .n_blocks = distribution_rollouts(distribution_of(settings), settings_actors_max(settings)),
+                .envs = l->envs,
+                .steps = l->steps,
+                .n_observation = page->network.n_observation,
+                .n_action = page->network.n_action,
+                .act = page->network.act,
+                .images = page->network.pixels,
+                .n_metrics = (uint32_t) l->n_metrics,
+                .come_and_go = l->active_at > 0,
+                .frames = page->network.pixels ? (uint32_t) l->frames : 1,
+                .n_choices = page->network.n_choices,
+                .finals_max = (uint32_t) l->finals_max,
+        };
+        memcpy(shape.limits, page->network.choices, sizeof(shape.limits));
+        return batch_new_shape(&shape, ret);
 }
 
 /* The row of the step that last observation `final` followed: the k-th last observation belongs to the

@@ -18,7 +18,9 @@ typedef struct Batch {
         uint32_t n_actors_max, envs, steps; /* n_actors_max: of the job */
         uint32_t n_blocks;                  /* rollouts that a round has at most */
         uint32_t n_observation, n_action;
-        uint32_t act;        /* ActKind: `choices` or `actions` is there */
+        uint32_t act; /* ActKind: `choices` or `actions` is there */
+        /* choices in an action, and how many there are of each; n_choices 0, of a shape: one, of n_action */
+        uint32_t n_choices, limits[ACTORD_CHOICES_MAX];
         uint32_t step_rows;  /* steps * envs */
         uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
         uint32_t block_rows; /* of one rollout */
@@ -34,7 +36,7 @@ typedef struct Batch {
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
         uint8_t *pixels;     /* [n_blocks][block_frames][n_observation / K]: raw, a quarter of the memory */
-        int32_t *choices;    /* [n_rows] */
+        int32_t *choices;    /* [n_rows][n_choices] */
         float *actions;      /* [n_rows][n_action] */
         double *rewards;     /* raw */
         float *scaled;       /* rewards as learned from */
@@ -85,6 +87,16 @@ static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_blocks) 
 /* Whether something is learned from this row. */
 static inline bool batch_active(const Batch *batch, size_t row) {
         return !batch->active || batch->active[row];
+}
+
+/* Whether a row's choices are some that there are. */
+static inline bool batch_choices_possible(const Batch *batch, size_t row) {
+        const int32_t *choices = batch->choices + row * batch->n_choices;
+
+        for (uint32_t k = 0; k < batch->n_choices; k++)
+                if (choices[k] < 0 || (uint32_t) choices[k] >= batch->limits[k])
+                        return false;
+        return true;
 }
 
 /* The K frames of a row's image, the oldest first. */

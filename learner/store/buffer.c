@@ -48,7 +48,7 @@ static int buffer_allocate(Buffer *buffer, const Batch *live) {
         if (act_is_continuous(live->act))
                 c->actions = calloc(n, sizeof(float) * live->n_action);
         else
-                c->choices = calloc(n, sizeof(int32_t));
+                c->choices = calloc(n, sizeof(int32_t) * live->n_choices);
 
         return buffer->n_actors && buffer->n_finals && (c->observations || c->pixels) && c->scaled &&
                                                c->ends && c->behaviour_log_probability &&
@@ -81,7 +81,7 @@ int buffer_new(uint32_t n, const Batch *live, Buffer **ret) {
                 *view = *live;
                 view->observations = c->observations ? c->observations + number : NULL;
                 view->pixels = c->pixels ? c->pixels + number : NULL;
-                view->choices = c->choices ? c->choices + first : NULL;
+                view->choices = c->choices ? c->choices + first * live->n_choices : NULL;
                 view->actions = c->actions ? c->actions + first * live->n_action : NULL;
                 view->scaled = c->scaled + first;
                 view->ends = c->ends + first;
@@ -111,7 +111,7 @@ void buffer_push(Buffer *buffer, const Batch *live, uint32_t n_actors) {
         if (view->actions)
                 memcpy(view->actions, live->actions, n * live->n_action * sizeof(float));
         else
-                memcpy(view->choices, live->choices, n * sizeof(int32_t));
+                memcpy(view->choices, live->choices, n * live->n_choices * sizeof(int32_t));
 }
 
 uint32_t buffer_count(const Buffer *buffer) {
@@ -138,7 +138,7 @@ static bool block_possible(const Batch *b, uint32_t actor) {
                 if (b->ends[row] > END_TRUNCATED)
                         return false;
                 n_truncated += b->ends[row] == END_TRUNCATED;
-                if (b->choices && (b->choices[row] < 0 || (uint32_t) b->choices[row] >= b->n_action))
+                if (b->choices && !batch_choices_possible(b, row))
                         return false;
         }
         return n_truncated == b->n_finals[actor] && n_truncated <= b->finals_max &&

@@ -30,6 +30,9 @@
 /* Of an exported policy, what it reads: "numbers"; "bytes", each divided by 255; "choice", a 1 among
  * zeros. */
 #define METADATA_OBSERVATION "observation"
+/* And, where an action is several choices, how many each number of it has: "2 3 5". The outputs are those of
+ * the first number, then those of the second, and so on. */
+#define METADATA_CHOICES "choices"
 
 /* The two kinds of files: a checkpoint, and a file of parameters alone, with which any job may begin. The
  * number of the format follows. */

@@ -20,7 +20,8 @@ class Policy:
     exported as tensors or ONNX.
 
     tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: what it reads, "numbers"
-    or "choice", a whole number; a file of an older actord does not say, and is taken to read numbers."""
+    or "choice", a whole number; a file of an older actord does not say, and is taken to read numbers. choices: where an action is several choices at
+    once, how many each of them has, as [2, 3, 5]; else empty."""
 
     def __init__(self, path: str | os.PathLike[str]):
         try:
@@ -46,6 +47,7 @@ class Policy:
         missing += [name for name in settings if name not in self.settings]
         if missing:
             raise ValueError(f"{path}: it has no {missing[0]}; export the policy again")
+        self.choices: list[int] = [int(n) for n in self.settings.get("choices", "").split()]
         self.n_inputs: int = self.tensors[self._layers[0] + ".weight"].shape[1]
 
     @classmethod
@@ -87,6 +89,10 @@ class Policy:
         return x
 
     def act(self, observations: numpy.ndarray) -> numpy.ndarray:
-        """What `actorctl eval` does by default: the most likely action, or the mean, which the caller clips to the action's bounds."""
+        """What `actorctl eval` does by default: the most likely action, of several choices at once one number each; or the mean, which the caller clips to
+        the action's bounds."""
         outputs = self(observations)
+        if self.choices:
+            ends = numpy.cumsum(self.choices)[:-1]
+            return numpy.stack([numpy.argmax(part, axis=-1) for part in numpy.split(outputs, ends, axis=-1)], axis=-1)
         return numpy.argmax(outputs, axis=-1) if self.is_discrete else outputs

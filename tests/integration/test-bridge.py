@@ -154,14 +154,28 @@ class Unpaid(Counter):
 
 
 class Strange(Counter):
-    action_space = gymnasium.spaces.MultiDiscrete([2, 3])
+    action_space = gymnasium.spaces.MultiBinary(3)
+
+
+class Dials(Counter):
+    """Several choices at once that begin at other numbers than 0; an action is kept. The second dial pays where the first one stood a step before."""
+    action_space = gymnasium.spaces.MultiDiscrete([[2], [3]], start=[[1], [-1]])
+
+    def reset(self, seed=None, options=None):
+        self.before = np.array([[1], [0]])
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        kept, self.before, self.k = self.before, action, self.k + 1
+        return self.picture(), float(action[1, 0] == kept[0, 0] - 1) + action[0, 0] / 4, False, self.k >= 40, {}
 
 
 class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dying, Older, Unpaid):
+for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dials, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -194,6 +208,8 @@ for line in sys.stdin:
     action = row["action"]
     if isinstance(actions, gymnasium.spaces.Discrete):
         action = int(actions.start) + int(np.ravel(action)[0])
+    elif isinstance(actions, gymnasium.spaces.MultiDiscrete):
+        action = np.array(action, actions.dtype).reshape(actions.shape) + actions.start
     else:
         action = np.clip(np.array(action, np.float32).astype(actions.dtype).reshape(actions.shape), actions.low, actions.high)
     observation, reward, terminated, truncated, _ = env.step(action)
@@ -253,7 +269,7 @@ def refused(environment, *sets, python=None):
 @story("10,000 steps are those of the same environment in plain Python, bit for bit")
 def equal_to_python():
     for name, draws in (("CartPole-v1", ""), ("Pendulum-v1", ""), ("FrozenLake-v1", ""), ("actord_awkward:Counter-v0", "draws"),
-                        ("actord_awkward:Transposed-v0", ""), ("HalfCheetah-v5", "")):
+                        ("actord_awkward:Transposed-v0", ""), ("actord_awkward:Dials-v0", "draws"), ("HalfCheetah-v5", "")):
         r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
         equal(r.status, 0, f"{r.err}: status")
         # MuJoCo writes a log where it runs
@@ -497,7 +513,7 @@ def missing():
     os.rename(glob.glob(empty + "/lib/python3*")[0], empty + "/lib/python3.1")
     text = refused("gym:CartPole-v1", python=empty)
     assert "is of python3.1, and this actord has python3." in text, text
-    assert "MultiDiscrete([2 3]), and there must be a Box or a Discrete" in refused("gym:actord_awkward:Strange-v0")
+    assert "MultiBinary(3), and there must be a Box, a Discrete or a MultiDiscrete" in refused("gym:actord_awkward:Strange-v0")
     assert "which holds no number" in refused("gym:actord_awkward:Hollow-v0")
     assert "step() returned no (observation, reward, terminated" in refused("gym:actord_awkward:Older-v0")
     assert "the reward None, which is no number" in refused("gym:actord_awkward:Unpaid-v0")

@@ -51,15 +51,19 @@ static inline void reference_forward(const Network *network, const double *param
 static inline double reference_log_probability(const Network *network, const Batch *b, size_t row,
                 double *outputs[LAYERS_MAX], double *ret_entropy) {
         const double *y = outputs[network_find(network, OUTPUT_ACTION)];
-        double log_probability = 0, entropy = 0, sum = 0;
+        double log_probability = 0, entropy = 0;
 
-        if (network->act == ACT_CATEGORICAL) {
-                for (uint32_t a = 0; a < network->n_action; a++)
-                        sum += exp(y[a]);
-                for (uint32_t a = 0; a < network->n_action; a++)
-                        entropy -= exp(y[a]) / sum * (y[a] - log(sum));
-                log_probability = y[b->choices[row]] - log(sum);
-        } else {
+        if (network->act == ACT_CATEGORICAL)
+                for (uint32_t k = 0; k < network->n_choices; y += network->choices[k++]) {
+                        double sum = 0;
+
+                        for (uint32_t a = 0; a < network->choices[k]; a++)
+                                sum += exp(y[a]);
+                        for (uint32_t a = 0; a < network->choices[k]; a++)
+                                entropy -= exp(y[a]) / sum * (y[a] - log(sum));
+                        log_probability += y[b->choices[row * network->n_choices + k]] - log(sum);
+                }
+        else {
                 const double *log_sd = outputs[network_find(network, OUTPUT_LOG_STD)];
 
                 for (uint32_t a = 0; a < network->n_action; a++) {

@@ -37,7 +37,12 @@ ActordEnvSpec bed_spec_box(uint32_t n_observation, uint32_t n_action, uint32_t n
                 .instance_bytes = 64,
         };
 
-        if (n_choices > 0)
+        if (n_choices == BED_SEVERAL) {
+                spec.action = (ActordSpace){
+                        .kind = ACTORD_MULTI_DISCRETE, .element = ACTORD_I32, .n_dims = 1, .shape = { 3 }
+                };
+                memcpy(spec.action_choices, (uint32_t[]){ 2, 3, 4 }, 3 * sizeof(uint32_t));
+        } else if (n_choices > 0)
                 spec.action = (ActordSpace){
                         .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = n_choices
                 };
@@ -188,8 +193,9 @@ void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
                         uint8_t end = END_NOT;
 
                         if (!act_is_continuous(bed->page.network.act))
-                                *(int32_t *) segment_action(segment, l, row) =
-                                                g_rand_int_range(rand, 0, (int) bed->page.network.n_action);
+                                for (uint32_t k = 0; k < bed->page.network.n_choices; k++)
+                                        ((int32_t *) segment_action(segment, l, row))[k] = g_rand_int_range(
+                                                        rand, 0, (int) bed->page.network.choices[k]);
                         else
                                 for (uint32_t k = 0; k < bed->page.network.n_action; k++)
                                         ((float *) segment_action(segment, l, row))[k] =

@@ -24,6 +24,8 @@ typedef struct Bed {
 
 /* sections: the text of a job file after [Job] Environment=; of two values of a key the last one holds. */
 void bed_settings(const char *environment, const char *sections, JobSettings *ret);
+/* n_choices 0: actions are n_action numbers; BED_SEVERAL: choices of 2, of 3 and of 4 at once. */
+#define BED_SEVERAL UINT32_MAX
 ActordEnvSpec bed_spec_box(uint32_t n_observation, uint32_t n_action, uint32_t n_choices);
 void bed_open(Bed *bed, const ActordEnvSpec *spec, int state_fd, int checkpoint_fd);
 void bed_close(Bed *bed);

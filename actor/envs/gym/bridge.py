@@ -261,7 +261,8 @@ def make(name, options):
         raise Refusal(f"gym:{name}: {e}")
 
 
-BOX, DISCRETE = 3, 1
+BOX, DISCRETE, MULTI_DISCRETE = 3, 1, 2
+CHOICES_MAX = 64  # numbers of an action that are choices
 ELEMENTS = {"float32": 1, "float64": 2, "uint8": 4}
 
 
@@ -271,9 +272,14 @@ def space(env, name, action):
     what = "action" if action else "observation"
     if type(s) is gym.spaces.Discrete:
         return DISCRETE, 3, (), int(s.n), int(s.start), 0.0, 0.0
+    if action and type(s) is gym.spaces.MultiDiscrete:
+        if not 1 <= s.nvec.size <= CHOICES_MAX or s.dtype.name not in ("int32", "int64"):
+            raise Refusal(f"gym:{name}: its action space is {s}, and a MultiDiscrete may have {CHOICES_MAX} numbers of int32 or int64")
+        return MULTI_DISCRETE, 3, (int(s.nvec.size),), 0, 0, 0.0, 0.0
     if not isinstance(s, gym.spaces.Box):
+        wanted = "Box, a Discrete or a MultiDiscrete" if action else "Box or a Discrete"
         hint = "" if action else "; Wrappers=FlattenObservation may make a Box of it"
-        raise Refusal(f"gym:{name}: its {what} space is {s}, and there must be a Box or a Discrete{hint}")
+        raise Refusal(f"gym:{name}: its {what} space is {s}, and there must be a {wanted}{hint}")
     kinds = ("float32", "float64") if action else tuple(ELEMENTS)
     if s.dtype.name not in kinds:
         hint = "" if action else "; Wrappers=DtypeObservation(float32) makes one of it"
@@ -306,14 +312,22 @@ def stack(env):
 
 def describe(env, name):
     threshold = getattr(env.spec, "reward_threshold", None)
-    return space(env, name, False), space(env, name, True), horizon(env), float("nan") if threshold is None else float(threshold), stack(env)
+    choices = tuple(int(n) for n in getattr(env.action_space, "nvec", np.zeros(0)).flat)
+    return (space(env, name, False), space(env, name, True), horizon(env), float("nan") if threshold is None else float(threshold), stack(env),
+            choices)
 
 
 def action_parts(env):
-    """An action of a Box as memory that the next one is written into, the call that makes an array of it, its bounds."""
+    """An action of a Box or a MultiDiscrete as memory that the next one is written into, the call that makes an array of it, its bounds; of choices the
+    first and the last of each."""
     s = env.action_space
     array = np.zeros(s.shape, s.dtype)
-    return array, array.copy, s.low.astype(np.float64).tobytes(), s.high.astype(np.float64).tobytes()
+    if isinstance(s, gym.spaces.Box):
+        low, high = s.low, s.high
+    else:
+        low = np.broadcast_to(getattr(s, "start", 0), s.shape)
+        high = low + s.nvec - 1
+    return array, array.copy, low.astype(np.float64).tobytes(), high.astype(np.float64).tobytes()
 
 
 def as_array(env):

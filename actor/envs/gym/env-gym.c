@@ -37,8 +37,8 @@ typedef struct GymSpace {
 typedef struct GymInstance {
         PyObject *env, *reset, *step; /* methods are bound once */
         PyObject *convert;            /* converts any observation to the space's kind */
-        PyObject *fresh;              /* a Box: returns an array with the content of `action` */
-        PyObject *low, *high;         /* a Box: bounds, as bytes of doubles */
+        PyObject *fresh;              /* several numbers: returns an array with the content of `action` */
+        PyObject *low, *high;         /* and their bounds, as bytes of doubles */
         /* its state before the first episode, pickled; NULL: it remembers nothing across a reset */
         PyObject *made;
         Py_buffer action;
@@ -56,9 +56,10 @@ static const char *name; /* behind the prefix: [MODULE:]ID */
 static int venv_fd, path_fd;
 static struct {
         GymSpace observation, action;
-        uint64_t snapshot_bytes; /* 0: sticky */
-        bool draws;              /* steps draw from generators that the process shares */
-        bool remembers;          /* it remembers something across resets */
+        uint32_t choices[ACTORD_CHOICES_MAX]; /* of a MultiDiscrete */
+        uint64_t snapshot_bytes;              /* 0: sticky */
+        bool draws;                           /* steps draw from generators that the process shares */
+        bool remembers;                       /* it remembers something across resets */
         PyObject *seed_globals, *seed_name;
 } task;
 
@@ -145,6 +146,17 @@ static int space_read(PyObject *tuple, GymSpace *ret) {
         return 0;
 }
 
+static int choices_read(PyObject *tuple) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple) && k < (Py_ssize_t) ACTORD_CHOICES_MAX; k++) {
+                long n = PyLong_AsLong(PyTuple_GET_ITEM(tuple, k));
+
+                if (n < 1 || n > INT32_MAX)
+                        return -EINVAL;
+                task.choices[k] = (uint32_t) n;
+        }
+        return 0;
+}
+
 /* Tries on an instance of its own whether an environment can be saved. */
 static int task_check(PyObject *env) {
         _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
@@ -178,14 +190,17 @@ static int task_check(PyObject *env) {
 
 static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshold, uint32_t *ret_stack) {
         _cleanup_(python_unrefp) PyObject *described = python_call("describe", "(Os)", env, name);
-        PyObject *observation, *action;
+        PyObject *observation, *action, *choices;
         int r;
 
         if (!described)
                 return -EINVAL;
-        if (!PyArg_ParseTuple(described, "OOIdI", &observation, &action, ret_horizon, ret_threshold,
-                            ret_stack))
+        if (!PyArg_ParseTuple(described, "OOIdIO", &observation, &action, ret_horizon, ret_threshold,
+                            ret_stack, &choices))
                 return python_tell();
+        r = choices_read(choices);
+        if (r < 0)
+                return r;
         r = space_read(observation, &task.observation);
         if (r < 0)
                 return r;
@@ -230,6 +245,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
                 .flags = ACTORD_ENV_TRUNCATES | (task.snapshot_bytes == 0 ? ACTORD_ENV_STICKY : 0),
                 .stack = stack,
         };
+        memcpy(ret->action_choices, task.choices, sizeof(ret->action_choices));
         (void) snprintf(ret->name, sizeof(ret->name), ENVIRONMENT_GYM_PREFIX "%.48s", name);
         return 0;
 }
@@ -246,7 +262,7 @@ static int instance_bind_action(GymInstance *i) {
         _cleanup_(python_unrefp) PyObject *parts = NULL;
         PyObject *array;
 
-        if (task.action.space.kind != ACTORD_BOX)
+        if (task.action.space.kind == ACTORD_DISCRETE)
                 return 0;
         parts = python_call("action_parts", "(O)", i->env);
         if (!parts)
@@ -395,9 +411,17 @@ static int gym_reset(void *instance, ActordRandom *random, void *ret_observation
         return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
 }
 
+static void choices_write(const GymInstance *i, Py_ssize_t n, const double *low, const int32_t *choices) {
+        for (Py_ssize_t k = 0; k < n; k++)
+                if (i->action.itemsize == sizeof(int32_t))
+                        ((int32_t *) i->action.buf)[k] = (int32_t) low[k] + choices[k];
+                else
+                        ((int64_t *) i->action.buf)[k] = (int64_t) low[k] + choices[k];
+}
+
 /* A new array for each step, since an environment may keep it. */
 static PyObject *action_make(const GymInstance *i, const void *action) {
-        Py_ssize_t n = task.action.space.kind == ACTORD_BOX ? i->action.len / i->action.itemsize : 0;
+        Py_ssize_t n;
         const double *low, *high;
         const float *numbers = action;
         int32_t choice;
@@ -406,8 +430,13 @@ static PyObject *action_make(const GymInstance *i, const void *action) {
                 memcpy(&choice, action, sizeof(choice));
                 return PyLong_FromLong(task.action.start + choice);
         }
+        n = i->action.len / i->action.itemsize;
         low = (const double *) (const void *) PyBytes_AS_STRING(i->low);
         high = (const double *) (const void *) PyBytes_AS_STRING(i->high);
+        if (task.action.space.kind == ACTORD_MULTI_DISCRETE) {
+                choices_write(i, n, low, action);
+                return PyObject_CallNoArgs(i->fresh);
+        }
         for (Py_ssize_t k = 0; k < n; k++) {
                 double x = fmin(fmax((double) numbers[k], low[k]), high[k]);
 

@@ -70,18 +70,23 @@ static void reference_forward(
 static Dual reference_log_probability(
                 const Network *network, const Batch *b, size_t row, Outputs outputs, Dual *ret_entropy) {
         const Dual *y = outputs[network_find(network, OUTPUT_ACTION)];
-        Dual log_probability = {}, sum = {};
+        Dual log_probability = {};
 
         *ret_entropy = constant(0);
         if (network->act == ACT_CATEGORICAL) {
-                for (uint32_t a = 0; a < network->n_action; a++)
-                        sum = add(sum, dual_exp(y[a]));
-                for (uint32_t a = 0; a < network->n_action; a++) {
-                        Dual l = add(y[a], scaled(-1, dual_log(sum)));
+                for (uint32_t k = 0; k < network->n_choices; y += network->choices[k++]) {
+                        int32_t chosen = b->choices[row * network->n_choices + k];
+                        Dual sum = {};
 
-                        *ret_entropy = add(*ret_entropy, scaled(-1, times(dual_exp(l), l)));
-                        if (b->choices[row] == (int32_t) a)
-                                log_probability = l;
+                        for (uint32_t a = 0; a < network->choices[k]; a++)
+                                sum = add(sum, dual_exp(y[a]));
+                        for (uint32_t a = 0; a < network->choices[k]; a++) {
+                                Dual l = add(y[a], scaled(-1, dual_log(sum)));
+
+                                *ret_entropy = add(*ret_entropy, scaled(-1, times(dual_exp(l), l)));
+                                if (chosen == (int32_t) a)
+                                        log_probability = add(log_probability, l);
+                        }
                 }
                 return log_probability;
         }
@@ -325,6 +330,7 @@ static void test_case(gconstpointer data) {
 int main(int argc, char *argv[]) {
         static const Case cases[] = {
                 { "discrete", EPOCHS, "", 3 },
+                { "several", EPOCHS, "EntropyWeight=0.1", BED_SEVERAL },
                 { "discrete-shared", EPOCHS, "SharedNetwork=yes\nEntropyWeight=0.1", 3 },
                 { "discrete-relu", EPOCHS, "Activation=relu", 3 },
                 { "discrete-relu-shared", EPOCHS, "Activation=relu\nSharedNetwork=yes\nValueClip=0.05", 3 },

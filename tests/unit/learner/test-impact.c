@@ -143,6 +143,7 @@ int main(int argc, char *argv[]) {
         static const Case cases[] = {
                 { "discrete", "TargetInterval=100\nClip=0.05", 3 },
                 { "discrete-entropy", "TargetInterval=100\nEntropyWeight=0.2\nClip=0.1\nRhoBar=2", 3 },
+                { "several", "TargetInterval=100\nEntropyWeight=0.2\nClip=0.05", BED_SEVERAL },
                 { "gaussian", "TargetInterval=100\nSharedNetwork=yes\nClip=0.05\nMaxGradNorm=0", 0 },
         };
 

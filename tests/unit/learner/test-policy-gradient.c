@@ -71,9 +71,12 @@ static void test_case(gconstpointer data) {
 int main(int argc, char *argv[]) {
         static const Case cases[] = {
                 { "a2c-discrete", "[Job]\nAlgorithm=a2c", 3 },
+                { "a2c-several", "EntropyWeight=0.3\n[Job]\nAlgorithm=a2c", BED_SEVERAL },
                 { "a2c-gaussian", "EntropyWeight=0.1\n[Job]\nAlgorithm=a2c", 0 },
                 { "a2c-shared", "NormalizeAdvantages=no\nSharedNetwork=yes\n[Job]\nAlgorithm=a2c", 3 },
                 { "impala-discrete", "EntropyWeight=0.2\nUpdates=full-batch\n[Job]\nAlgorithm=impala", 3 },
+                { "impala-several", "EntropyWeight=0.2\nUpdates=full-batch\n[Job]\nAlgorithm=impala",
+                                BED_SEVERAL },
                 { "impala-gaussian", "NormalizeAdvantages=no\nUpdates=full-batch\n[Job]\nAlgorithm=impala",
                                 0 },
         };

@@ -192,7 +192,7 @@ static void test_network(void) {
 }
 
 int main(int argc, char *argv[]) {
-        static const Case cases[] = { { "discrete", 3 }, { "gaussian", 0 } };
+        static const Case cases[] = { { "discrete", 3 }, { "several", BED_SEVERAL }, { "gaussian", 0 } };
 
         g_test_init(&argc, &argv, NULL);
         g_test_add_data_func("/rebel/exact/eta-1", "1", test_exact);

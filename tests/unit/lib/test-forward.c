@@ -360,7 +360,7 @@ static void test_observations(void) {
 static void test_categorical(void) {
         enum { N = 100000 };
         static const float logits[4] = { 1, -2, 0.5f, 700 - 702 };
-        Network network = { .act = ACT_CATEGORICAL, .n_action = 4 };
+        Network network = { .act = ACT_CATEGORICAL, .n_action = 4, .n_choices = 1, .choices = { 4 } };
         unsigned counts[4] = {};
         double sum = 0;
         int32_t choice;
@@ -391,6 +391,38 @@ static void test_categorical(void) {
         /* Far apart: no overflow, and the log probability is that of a certain choice. */
         choice = 0;
         g_assert_true(action_log_probability(&network, (float[]){ 3e38f, -3e38f, 0, 0 }, &choice) == 0);
+}
+
+/* Two choices at once, of 2 and of 3: each is drawn by its own logits, whatever the other is. */
+static void test_several_choices(void) {
+        enum { N = 100000 };
+        static const float logits[5] = { 0, 1, 2, 0, -1 };
+        Network network = { .act = ACT_CATEGORICAL, .n_action = 5, .n_choices = 2, .choices = { 2, 3 } };
+        double sums[2] = { exp(0) + exp(1), exp(2) + exp(0) + exp(-1) };
+        unsigned counts[2][3] = {};
+        int32_t action[2];
+
+        for (uint32_t i = 0; i < N; i++) {
+                ActordRandom random;
+                float log_probability;
+                random_begin(&random, 1, RANDOM_ACTION, 0, 0, i);
+                action_sample(&network, logits, false, &random, action, &log_probability);
+                counts[action[0]][action[1]]++;
+                g_assert_cmpfloat_with_epsilon(log_probability,
+                                logits[action[0]] - log(sums[0]) + logits[2 + action[1]] - log(sums[1]),
+                                1e-6);
+        }
+        for (int a = 0; a < 2; a++)
+                for (int b = 0; b < 3; b++) {
+                        double p = exp(logits[a]) / sums[0] * exp(logits[2 + b]) / sums[1];
+
+                        g_assert_cmpfloat(fabs(counts[a][b] - N * p), <, 5 * sqrt(N * p * (1 - p)));
+                }
+
+        action_sample(&network, logits, true, NULL, action, NULL);
+        g_assert_true(action[0] == 1 && action[1] == 0);
+        action[1] = 3;
+        g_assert_true(isinf(action_log_probability(&network, logits, action)));
 }
 
 /* The values of the choices, then the probability of a random choice: the best is taken, or by chance any
@@ -556,6 +588,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/forward/tanh", test_tanh);
         g_test_add_func("/forward/observations", test_observations);
         g_test_add_func("/forward/categorical", test_categorical);
+        g_test_add_func("/forward/several-choices", test_several_choices);
         g_test_add_func("/forward/epsilon-greedy", test_epsilon_greedy);
         g_test_add_func("/forward/values", test_forward_values);
         g_test_add_func("/forward/gaussian", test_gaussian);

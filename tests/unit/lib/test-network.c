@@ -128,9 +128,37 @@ static void test_observations(void) {
         g_assert_cmpuint(network.n_observation, ==, 16);
         spec.observation.kind = ACTORD_MULTI_DISCRETE;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
-        spec = spec_make(false);
-        spec.action.kind = ACTORD_MULTI_DISCRETE;
-        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+}
+
+/* One output for each choice of each number; and what cannot learn that says so. */
+static void test_several_choices(void) {
+        static const uint32_t refuse[] = { ALGORITHM_DQN, ALGORITHM_DDPG, ALGORITHM_SAC, ALGORITHM_BC };
+        static const uint32_t learn[] = { ALGORITHM_PPO, ALGORITHM_A2C, ALGORITHM_IMPALA, ALGORITHM_IMPACT,
+                ALGORITHM_REBEL };
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = settings_make();
+        Network network;
+
+        spec.action = (ActordSpace){
+                .kind = ACTORD_MULTI_DISCRETE, .element = ACTORD_I32, .n_dims = 1, .shape = { 3 }
+        };
+        memcpy(spec.action_choices, (uint32_t[]){ 2, 3, 5 }, 3 * sizeof(uint32_t));
+        for (size_t i = 0; i < G_N_ELEMENTS(learn); i++) {
+                settings.algorithm = learn[i];
+                g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+                g_assert_cmpuint(network.n_action, ==, 10);
+                g_assert_cmpuint(network.n_choices, ==, 3);
+                g_assert_cmpuint(network.choices[2], ==, 5);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(refuse); i++) {
+                settings.algorithm = refuse[i];
+                g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOTDOT);
+        }
+        /* As the first ABI has it: all alike. */
+        settings.algorithm = ALGORITHM_PPO;
+        spec.action.n_choices = 4;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.n_action, ==, 12);
 }
 
 static void image_shape(ActordEnvSpec *spec, uint32_t a, uint32_t b, uint32_t c) {
@@ -337,6 +365,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/network/outputs", test_gains_and_outputs);
         g_test_add_func("/network/acting-layers", test_acting_layers);
         g_test_add_func("/network/observations", test_observations);
+        g_test_add_func("/network/several-choices", test_several_choices);
         g_test_add_func("/network/convolutions", test_convolutions);
         g_test_add_func("/network/impossible-convolutions", test_impossible_convolutions);
         g_test_add_func("/network/values", test_values);
