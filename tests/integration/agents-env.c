@@ -3,11 +3,17 @@
  * Compiled by the tests with the installed header alone. */
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "actord/env.h"
 
 enum { HORIZON = 20 };
+
+/* A table of fewer bytes lacks the functions behind them. */
+#ifndef TABLE_BYTES
+#define TABLE_BYTES sizeof(ActordEnv)
+#endif
 
 typedef struct Agents {
         double n, apart; /* apart: agents say different ends */
@@ -15,6 +21,8 @@ typedef struct Agents {
         double come;     /* agents come and go by turns */
         double garbage;  /* what an absent agent shows, and is paid, is nonsense */
         double empty;    /* at times no agent is there */
+        double weather;  /* of an episode; no agent sees it, it adds to each reward, and shared() tells it */
+        double fair;     /* the weather is fair */
         double n_steps;
         double sums[ACTORD_AGENTS_MAX];
         float signs[ACTORD_AGENTS_MAX];
@@ -33,6 +41,8 @@ static int parse(const ActordOption *options, uint32_t n, Agents *ret) {
                         ret->come = atof(options[i].value);
                 else if (strcmp(options[i].key, "Garbage") == 0)
                         ret->garbage = atof(options[i].value);
+                else if (strcmp(options[i].key, "Weather") == 0)
+                        ret->weather = atof(options[i].value);
                 else if (strcmp(options[i].key, "Empty") == 0)
                         ret->empty = atof(options[i].value);
                 else
@@ -54,11 +64,12 @@ static int agents_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 .horizon_steps = HORIZON,
                 .n_agents = (uint32_t) a.n,
                 .reward_low = 0,
-                .reward_high = 1,
+                .reward_high = a.weather > 0 ? 2 : 1,
                 .solved_return = NAN,
                 .instance_bytes = sizeof(Agents),
                 .snapshot_bytes = sizeof(Agents),
                 .flags = a.come > 0 ? ACTORD_ENV_COME_AND_GO : 0,
+                .n_shared = a.weather > 1 ? 1 : 0,
                 .n_metrics = 2,
                 .metrics = { "mean", "spread" },
         };
@@ -93,6 +104,7 @@ static int agents_reset(void *instance, ActordRandom *random, void *ret_observat
 
         memset(a->sums, 0, sizeof(a->sums));
         a->n_steps = 0;
+        a->fair = a->weather > 0 ? actord_random_u32(random) & 1 : 0;
         show(a, random, ret_observation);
         return 0;
 }
@@ -108,6 +120,7 @@ static int agents_step(void *instance, const void *action, ActordRandom *random,
                 int named = a->others > 0 ? (i + 1) % (int) a->n : i;
 
                 ret[i] = (ActordStep){ .reward = choices[i] == (a->signs[named] > 0), .terminated = ends };
+                ret[i].reward += a->fair;
                 if (!is_there(a, i))
                         ret[i].reward = a->garbage > 0;
                 if (a->apart > 0 && i > 0)
@@ -124,6 +137,14 @@ static int agents_active(const void *instance, uint8_t *ret) {
 
         for (int i = 0; i < (int) a->n; i++)
                 ret[i] = (uint8_t) is_there(a, i);
+        return 0;
+}
+
+/* 2 of [Environment] Weather= tells it, 1 does not. */
+static int agents_shared(const void *instance, float *ret) {
+        const Agents *a = instance;
+
+        ret[0] = a->fair > 0 ? 1 : -1;
         return 0;
 }
 
@@ -159,7 +180,7 @@ static void agents_close(void *instance) {
 extern const ActordEnv actord_env;
 const ActordEnv actord_env = {
         .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
+        .struct_bytes = TABLE_BYTES,
         .spec = agents_spec,
         .init = agents_init,
         .reset = agents_reset,
@@ -169,4 +190,5 @@ const ActordEnv actord_env = {
         .close = agents_close,
         .metrics = agents_metrics,
         .active = agents_active,
+        .shared = agents_shared,
 };

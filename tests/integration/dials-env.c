@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment whose action is several choices at once: three dials of 2, of 3 and of 4 positions. A signal
- * shows where each should stand, and each that does pays a third. With [Environment] Equal=1 all have 3, as the
- * first ABI describes them. Compiled by the tests with the installed header alone, or with the first one. */
+/* An environment whose action is several choices at once: three dials of 2, of 3 and of 4 positions. A
+ * signal shows where each should stand, and each that does pays a third. With [Environment] Equal=1 all have
+ * 3, as the first ABI describes them. Compiled by the tests with the installed header alone, or with the
+ * first one. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -155,6 +155,21 @@ def centralised():
     assert r.status != 0 and "SharedNetwork=" in r.err + r.out, (r.status, r.err, r.out)
 
 
+@story("the critic of mappo learns from a state that no agent sees; the policy reads none of it, and is one whatever is killed and however it is run")
+def hidden_state():
+    sets = ("Job.Algorithm=mappo", "Learner.Gamma=0.5")
+    told, untold = train(*sets, "Environment.Weather=2"), train(*sets, "Environment.Weather=1")
+    losses = [sum(row["loss_value"] for row in rounds(r)[-3:]) for r in (told, untold)]
+    assert losses[0] < 0.3 * losses[1], losses
+    header = os.path.join(STATE, "hidden.h")
+    equal(ctl("export", run_of(told), "--format=header", "--output=" + header).status, 0, "an export")
+    assert "#define POLICY_OBSERVATIONS 2 " in open(header).read(), "what a policy reads"
+    killer = Killer("actord-actor", low=0.01, high=0.05)
+    for how, kw in [((), {"during": killer}), (("Actor.Processes=1", "Learner.Threads=2"), {}), (("Distribution.Policy=central",), {})]:
+        equal(train(*sets, "Environment.Weather=2", *how, **kw).policy_sha256, told.policy_sha256, f"{how} with {len(killer.killed)} kills")
+    equal(ctl("env", "check", shared_library(SOURCE), "--set", "Weather=2").status, 0, "a check of the shared state")
+
+
 @story("nothing is learned from agents that are not there, whatever they show and are paid; the others learn as before, whatever is killed")
 def come_and_go():
     normal = ("Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes")
@@ -178,7 +193,7 @@ def come_and_go():
     equal(many[0], many[1], "six functions that come and go, in processes of their own and in the learner's")
 
 
-@story("what agents that come and go may not do is refused with words: an algorithm that keeps steps, and a step without agents")
+@story("what agents that come and go may not do is refused with words: an algorithm that keeps steps, a step without agents, a table without active()")
 def absent_refused():
     r = ctl("verify", conf("faas:3", "absent"), "--set", "Job.Algorithm=dqn", "--set", "Environment.Agents=2", "--set", "Environment.Stay=9")
     assert r.status != 0 and "agents come and go" in r.err + r.out and "simppo or mappo would work" in r.err + r.out, (r.status, r.err, r.out)
@@ -187,6 +202,11 @@ def absent_refused():
     equal(ctl("env", "check", "faas:7", "--set", "Agents=8", "--set", "Stay=5").status, 0, "a check of eight functions that come and go")
     r = ctl("env", "check", so, "--set", "Come=1", "--set", "Empty=1")
     assert r.status == 1 and "active() says after step 4 that no agent is there" in r.out, r.out
+    cut = shared_library(SOURCE, "-DTABLE_BYTES=offsetof(ActordEnv, active)", name="agents-cut.so")
+    equal(ctl("verify", conf(cut, "cut")).status, 0, "a table without functions that nothing asks for")
+    for option, want in ("Come=1", "there is no function active()"), ("Weather=2", "no function shared()"):
+        r = ctl("verify", conf(cut, "cut"), "--set", "Environment." + option)
+        assert r.status != 0 and want in r.err + r.out, (option, r.status, r.err, r.out)
     r = train("Environment.Come=1", "Environment.Empty=1", "Actor.Retries=1", ok=False)
     assert r.state == "failed" and "environment" in r.fault, (r.state, r.fault)
 
