@@ -84,7 +84,7 @@ uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uin
         for (uint32_t i = 0; i < n; i++) {
                 int64_t left = (int64_t) nodes[i].n_cpus - used[i];
 
-                if (nodes[i].state == NODE_READY && left > most) {
+                if (nodes[i].state == NODE_READY && !nodes[i].closing && left > most) {
                         most = left;
                         best = i;
                 }
@@ -171,6 +171,39 @@ static uint64_t keep_nsec(const JobSettings *s) {
         return __builtin_mul_overflow(s->keep_alive_usec, 1000u, &nsec) ? UINT64_MAX : nsec;
 }
 
+uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]) {
+        uint32_t best = NODE_NONE;
+
+        for (uint32_t i = 0; i < n; i++) {
+                if (nodes[i].state != NODE_READY)
+                        continue;
+                if (nodes[i].closing)
+                        return NODE_NONE;
+                if (best == NODE_NONE || used[i] <= used[best])
+                        best = i;
+        }
+        return best;
+}
+
+/* Containers are spread over all nodes, so that none would ever be idle by itself. */
+static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
+        uint32_t closing;
+
+        if (count(nodes) <= nodes->n_wanted) {
+                nodes->surplus_nsec = 0;
+                for (uint32_t i = 0; i < NODES_MAX; i++)
+                        nodes->nodes[i].closing = false;
+                return;
+        }
+        if (nodes->surplus_nsec == 0)
+                nodes->surplus_nsec = now;
+        if (now - nodes->surplus_nsec < keep_nsec(nodes->place->settings))
+                return;
+        closing = nodes_choose_closing(nodes->nodes, NODES_MAX, used);
+        if (closing != NODE_NONE)
+                nodes->nodes[closing].closing = true;
+}
+
 /* Gives back nodes that have been idle for long, as long as more are there than are wanted. */
 static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint64_t most = keep_nsec(nodes->place->settings);
@@ -185,7 +218,7 @@ static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
                         node->idle_nsec = 0;
                 else if (node->idle_nsec == 0)
                         node->idle_nsec = now;
-                else if (n > nodes->n_wanted && now - node->idle_nsec >= most) {
+                else if (n > nodes->n_wanted && (node->closing || now - node->idle_nsec >= most)) {
                         request(nodes, CLUSTER_RELEASE, 0, node->number);
                         node->state = NODE_LEAVING;
                         node->left_nsec = now;
@@ -207,6 +240,7 @@ void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint
                 nodes->retry_nsec = now + LOST_PAUSE_NSEC;
                 request(nodes, CLUSTER_WANT, n, 0);
         }
+        close_surplus(nodes, used, now);
         release_idle(nodes, used, now);
 }
 

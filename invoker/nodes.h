@@ -36,7 +36,8 @@ typedef struct Node {
         pid_t pid; /* of the carrier; 0: there is none */
         int control_fd;
         bool lost;
-        bool metered;       /* it has or had a carrier, and the meter at its place is its own */
+        bool metered; /* it has or had a carrier, and the meter at its place is its own */
+        bool closing; /* it takes no containers any more, and is given back when the last one has ended */
         uint64_t idle_nsec; /* since when no container is there; 0: some are */
         uint64_t left_nsec; /* since when it is LEAVING */
         ClusterCost cost;
@@ -63,6 +64,7 @@ typedef struct Nodes {
         int meters_fd;
         uint32_t n_wanted, n_lost, newest; /* newest: number */
         uint32_t node_cpus;                /* of the node that came last; 0: none did */
+        uint64_t surplus_nsec;             /* since when more are there than wanted; 0: there are not */
         /* no further node is asked for before this time, since some were lost */
         uint64_t retry_nsec;
         bool refused; /* no node will come */
@@ -88,6 +90,10 @@ uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uin
 NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now);
 /* What a sum has beyond what is told, which it becomes part of. No sum of records ever falls. Pure. */
 NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
+
+/* The node that is given back first: the fewest containers; the same: the last. NODE_NONE: one closes
+ * already, or none is ready. Pure. */
+uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]);
 
 /* A round needs so many containers. used[]: containers of each node, by index. */
 void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);

@@ -159,6 +159,12 @@ static bool would_move(const Pool *pool, const Container *c) {
         return best != NODE_NONE && used[best] < pool->nodes->nodes[best].n_cpus;
 }
 
+/* A container of a node that is given back. */
+static bool must_leave(const Pool *pool, const Container *c) {
+        return c->node_index != NODE_NONE && nodes_exist(pool->nodes) &&
+               pool->nodes->nodes[c->node_index].closing;
+}
+
 void pool_came_home(Container *c, const Answer *answer) {
         if (c->worker.node == 0)
                 return;
@@ -270,7 +276,8 @@ void pool_arrange(Pool *pool, uint32_t n_needed) {
 
                 if (c->state == CONTAINER_PARKED)
                         pool_thaw(pool, c);
-                if (c->state == CONTAINER_READY && c->doing == ORDER_NONE && would_move(pool, c))
+                if (c->state == CONTAINER_READY && c->doing == ORDER_NONE &&
+                                (would_move(pool, c) || must_leave(pool, c)))
                         pool_end(c, FAULT_NONE, 0);
         }
 
@@ -282,7 +289,10 @@ void pool_arrange(Pool *pool, uint32_t n_needed) {
                         continue;
                 if (c->state != CONTAINER_PARKED && !idle)
                         continue;
-                if (warm_keeps(&rest, idle ? 0 : pool->progress->emulated_nsec - c->idle_emulated_nsec)) {
+                if (!must_leave(pool, c) &&
+                                warm_keeps(&rest, idle ? 0
+                                                       : pool->progress->emulated_nsec -
+                                                                                  c->idle_emulated_nsec)) {
                         if (idle)
                                 pool_park(c, pool->progress->emulated_nsec);
                         continue;

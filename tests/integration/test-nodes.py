@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Actors on nodes: the policy is the same with any number of them, whatever becomes of them. The nodes are invokers on this host, which
 a stand-in for the cluster's program starts."""
-import json, os, shutil, signal, subprocess, sys, tempfile, time
+import json, os, shutil, signal, sqlite3, subprocess, sys, tempfile, time
+import bus as buses
 import story as telling
 from story import *
 
@@ -239,6 +240,54 @@ def priced():
     assert n["received_bytes"] > 100000 and n["sent_bytes"] > 10000, n
     assert close(traffic["quantity"] * (1 << 30), n["sent_bytes"] + n["received_bytes"]) and close(traffic["amount"], 1024 * traffic["quantity"]), (traffic, n)
     assert close(n["cost"], busy["amount"] + idle["amount"] + traffic["amount"]), n
+
+
+@story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")
+def given_back():
+    few = ("Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*8 1*1000", "Scaling.KeepAliveSec=0.2")
+    e, at = Elsewhere(2), []
+
+    def during(p):
+        e.when_works(p)
+        wait_for("a node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+        at.append(p.poll())
+
+    r = e.run("Distribution.Nodes=0-2", *LONG, *few, during=during)
+    assert at == [None], (at, log(e.path))
+    same(r, *LONG, *few)
+    equal(r.nodes["lost"], 0, "lost nodes")
+
+
+@story("episodes of evaluations are played on nodes, and their mean is the same")
+def evaluated():
+    played = ("Scaling.Actors=2", "Evaluation.Actors=4", "Evaluation.Episodes=12", "Evaluation.EveryRounds=300")
+    r = Elsewhere(1, cpus=8).run("Distribution.Nodes=1", *LONG, *played)
+    want = telling.run("cartpole", *SMALL, *LONG, *played, seed=7)
+    equal((r.policy_sha256, r.evaluation_mean, r.evaluation_episodes), (want.policy_sha256, want.evaluation_mean, 12), "policies, means and episodes")
+    db = sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
+    n = db.execute("SELECT count(*) FROM records JOIN kinds USING (kind) WHERE word = 'evaluation' AND node > 0").fetchone()[0]
+    assert n > 0, "all evaluation episodes were played on this host"
+
+
+@story("a user's daemon that is killed and started anew finds its job with the same nodes, and the policy stays the same")
+def restarted():
+    e = Elsewhere(2)
+    before, wrap = buses.BUILD, buses.WRAP
+    buses.BUILD, buses.WRAP = e.path, ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    try:
+        with buses.Bus() as bus:
+            sets = [word.split("=", 1) for word in (*SMALL, *NODES, *LONG, "Distribution.Nodes=2", "Job.Seed=7")]
+            job = bus.submit(overrides=sets)
+            e.when_works(bus.daemon)
+            bus.stop(signal.SIGKILL)
+            assert log(e.path)
+            bus.start()
+            assert bus.ended(job) == "finished", bus.get(job, "Fault")
+            equal(bus.get(job, "PolicySHA256"), undisturbed(*LONG), "the policies with a daemon that was killed and without nodes")
+            equal((len(e.started()), bus.get(job, "NodesMax"), bus.get(job, "NodesLost"), bus.get(job, "Life")), (2, 2, 0, 1),
+                  "nodes that were started, were up and were lost, and lives")
+    finally:
+        buses.BUILD, buses.WRAP = before, wrap
 
 
 tell()

@@ -7,7 +7,8 @@
 # usage: tests/slurm/cluster.sh COMMAND [ARGUMENT]...       (as root)
 #
 # For COMMAND: SLURM_CONF; CLUSTER_DIR, a folder with log/, munged.pid and node-N.pid of each slurmd; the network of node N
-# is /run/netns/nN, and its cable at the head vN. Users tester and stranger may run jobs; nodes have 2 CPUs each.
+# is /run/netns/nN, and its cable at the head vN. Users tester and stranger may run jobs,
+# tester's account narrow one at a time; nodes have 2 CPUs each.
 #
 # CLUSTER_NODES=N (4)
 # CLUSTER_ACCOUNTS=no      without slurmdbd: sacct does not work
@@ -121,6 +122,7 @@ END
             echo "AccountingStorageType=accounting_storage/slurmdbd"
             echo "AccountingStorageHost=127.0.0.1"
             echo "JobAcctGatherType=jobacct_gather/linux"
+            echo "AccountingStorageEnforce=associations,limits"
         fi
         for ((i = 1; i <= nodes; i++)); do
             echo "NodeName=n$i NodeHostname=$(hostname) NodeAddr=10.83.7.$i Port=7001 CPUs=2 RealMemory=$memory"
@@ -159,6 +161,11 @@ END
     )
     slurmdbd
     wait_for 300 sacctmgr -i add cluster lane || fail "slurmdbd does not answer."
+    {
+        sacctmgr -i add account lane,narrow
+        sacctmgr -i add user root,tester,stranger account=lane
+        sacctmgr -i add user tester account=narrow maxjobs=1
+    } >"$CLUSTER_DIR/log/accounts" 2>&1 || fail "users have no accounts: $(tail -n 1 "$CLUSTER_DIR/log/accounts")"
 }
 
 start_node() { # start_node N

@@ -228,6 +228,7 @@ def refusals():
             ((), {"before": hide}, "munge.*munged running"),
             (("partition=nope",), {}, "nvalid partition|partition nope"),
             (("partition=closed", "seconds=36000"), {}, "TimeLimit="),
+            (("account=nope",), {}, "Account="),
             (("options=--constraint=purple",), {}, "Constraint="),
             (("options=--nonsense",), {}, "Options="),
             (("options='--half",), {}, "quote")):
@@ -238,6 +239,42 @@ def refusals():
             p.end()
             assert not p.find("^up"), p.lines
         assert not queue(), queue()
+
+
+@story("a full queue: what runs goes on, and what waits has Slurm's reason")
+def full():
+    with Player("account=narrow") as p:
+        p.say("want 2")
+        p.see("^up 1"), p.see("^pending 2 AssocMaxJobsLimit")
+        p.say("send 1 on"), p.see("^echo 1 on")
+        assert not p.find("^refused"), p.lines
+        p.end()
+
+
+def slurmds():
+    return [open(f"{CLUSTER}/node-n{n}.pid").read().strip() for n in range(1, 5)]
+
+
+@story("a node that sees another version of actord is refused, with both versions and what to do, and no other is tried")
+def other_build():
+    install()
+    program, older = os.path.join(PROGRAMS, "actord-cluster"), os.path.join(CLUSTER, "older")
+    version = re.search(r"\d+\.\d+\.\d+", shell(os.path.join(BUILD, "actorctl"), "--version"))[0]
+    with open(program, "rb") as f, open(older, "wb") as g:
+        g.write(f.read().replace(version.encode() + b"\0", re.sub(r"\d", "9", version).encode() + b"\0"))
+    os.chmod(older, 0o755)
+    # Another installation under the same path, which the nodes alone see.
+    for pid in slurmds():
+        shell("nsenter", "--mount", "--target", pid, "mount", "--bind", older, program)
+    try:
+        with Player() as p:
+            p.say("want 1")
+            p.see(f"^refused 0 .*9 of another build, here it is {version}; install the same")
+            p.end()
+            assert p.count("^lost") == 1 and not p.find("^up"), p.lines
+    finally:
+        for pid in slurmds():
+            shell("nsenter", "--mount", "--target", pid, "umount", program)
 
 
 @story("an invoker that does not start on its nodes: three are tried, then no more, with its reason")

@@ -44,6 +44,23 @@ static void test_choose(void) {
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 7), ==, 0);
 }
 
+static void test_closing(void) {
+        Node nodes[3] = { { .state = NODE_READY, .n_cpus = 4 }, { .state = NODE_READY, .n_cpus = 4 },
+                { .state = NODE_PENDING } };
+        uint32_t used[3] = { 3, 2, 0 };
+
+        g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 1);
+        used[1] = 3;
+        g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 1);
+        used[0] = 1;
+        g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 0);
+        /* One at a time, and it takes nothing more. */
+        nodes[0].closing = true;
+        g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, NODE_NONE);
+        g_assert_cmpuint(nodes_choose(nodes, 3, used, 1, 1), ==, 1);
+        g_assert_cmpuint(nodes_choose_closing(nodes + 2, 1, used), ==, NODE_NONE);
+}
+
 static void test_patience(void) {
         g_assert_cmpuint(carrier_patience_nsec(0, 60 * SEC), ==, CARRIER_PATIENCE_NSEC);
         g_assert_cmpuint(carrier_patience_nsec(3 * SEC, 60 * SEC), ==,
@@ -92,6 +109,7 @@ int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/nodes/worth", test_worth);
         g_test_add_func("/nodes/choose", test_choose);
+        g_test_add_func("/nodes/closing", test_closing);
         g_test_add_func("/nodes/patience", test_patience);
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
