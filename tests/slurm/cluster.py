@@ -43,7 +43,7 @@ def restore_nodes():
         try:
             os.kill(int(open(f"{CLUSTER}/node-n{n}.pid").read()), 0)
         except (OSError, ValueError):
-            shell(*on_node(n), "slurmd", "-N", f"n{n}")
+            shell(*on_node(n), "unshare", "--mount", "--propagation", "slave", "slurmd", "-N", f"n{n}")
     shell("scontrol", "update", "nodename=n[1-4]", "state=resume", check=False)
     wait_for("all nodes are idle again", all_idle, SECONDS)
 
