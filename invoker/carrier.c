@@ -4,6 +4,7 @@
 #include "invoker/carrier.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -334,12 +335,32 @@ static int carrier_init(Carrier *carrier) {
         return 0;
 }
 
+/* All that the invoker holds is closed here. A process that has ended would else stay readable in the
+ * invoker's epoll for as long as this process has its descriptor, and the invoker would never sleep. */
+static void close_others(const int keep[], size_t n) {
+        unsigned from = 3;
+
+        for (;;) {
+                unsigned next = UINT_MAX;
+
+                for (size_t i = 0; i < n; i++)
+                        if (keep[i] >= 0 && (unsigned) keep[i] >= from && (unsigned) keep[i] < next)
+                                next = (unsigned) keep[i];
+                if (next > from)
+                        (void) close_range(from, next - 1, 0);
+                if (next == UINT_MAX)
+                        return;
+                from = next + 1;
+        }
+}
+
 void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter) {
         Carrier carrier = {
                 .place = place, .stream_fd = stream_fd, .control_fd = control_fd, .meter = meter
         };
         int r;
 
+        close_others((const int[]){ stream_fd, control_fd, place->policy_read_fd }, 3);
         (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
         (void) prctl(PR_SET_NAME, "actord-carrier");
         r = carrier_init(&carrier);
