@@ -59,61 +59,15 @@ static void add_overrides(JobFile *job_file, const GPtrArray *sets) {
         }
 }
 
-static const char *override_of(const JobFile *job_file, const char *key) {
-        for (guint i = job_file->overrides->len; i > 0; i--)
-                if (strcmp(g_array_index(job_file->overrides, SettingOverride, i - 1).key, key) == 0)
-                        return g_array_index(job_file->overrides, SettingOverride, i - 1).value;
-        return NULL;
-}
-
-void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
-                const char *reason) {
-        unsigned line = settings_locate(job_file->text, section, key);
-        g_autofree char *place = NULL, *sentence = NULL, *whole = g_strconcat(section, ".", key, NULL);
-        bool overridden = override_of(job_file, whole);
-
-        if (overridden)
-                place = g_strdup_printf("--set %s.", section);
-        else
-                place = line > 0 ? g_strdup_printf("%s:%u: [%s] ", job_file->file_name, line, section)
-                                 : g_strdup_printf("%s: [%s] ", job_file->file_name, section);
-        sentence = g_strdup_printf("%s%s=%s: %s", place, key, value, reason);
-        if (overridden && job_file->source)
-                job_file->source->complain(job_file->source, sentence);
-        else
-                complain_bare(sentence);
-}
-
-void job_file_complain_environment(const JobFile *job_file, const char *reason) {
-        const char *environment = job_file->settings.environment;
-
-        if (job_file->no_file)
-                complain("%s: %s", environment, reason);
-        else
-                job_file_complain(job_file, "Job", "Environment", environment, reason);
-}
-
-char *job_file_path(const JobFile *job_file, const char *key, const char *name) {
-        const char *file = job_file->file_name;
-        g_autofree char *directory = NULL;
-
-        if (override_of(job_file, key))
-                file = job_file->source ? job_file->source->file_name : NULL;
-        if (g_path_is_absolute(name) || !file)
-                return g_strdup(name);
-        directory = g_path_get_dirname(file);
-        return g_build_filename(directory, name, NULL);
-}
-
 /* Names the full path that was tried: a relative path fails if the job file was moved or comes from a
  * checkpoint. */
 static char *missing(const JobFile *job_file, const char *what, const char *path, const char *key,
                 const char *example) {
         const char *reason = g_strerror(errno);
 
-        if (override_of(job_file, key) && job_file->source)
+        if (job_file_override(job_file, key) && job_file->source)
                 return g_strdup_printf("%s: %s: %s", what, path, reason);
-        if (job_file->no_file || override_of(job_file, key))
+        if (job_file->no_file || job_file_override(job_file, key))
                 return g_strdup_printf("%s: %s", what, reason);
         return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
 }
@@ -268,8 +222,8 @@ static void complain_missing_model(JobFile *job_file) {
         g_autofree char *name = NULL;
 
         (void) g_key_file_load_from_data(file, job_file->text, (gsize) -1, G_KEY_FILE_NONE, NULL);
-        name = override_of(job_file, "Job.Environment")
-                               ? g_strdup(override_of(job_file, "Job.Environment"))
+        name = job_file_override(job_file, "Job.Environment")
+                               ? g_strdup(job_file_override(job_file, "Job.Environment"))
                                : g_key_file_get_value(file, "Job", "Environment", NULL);
         if (!name || !environment_is_mjcf(name))
                 return;

@@ -47,6 +47,9 @@ ExitStatus job_file_load_from(JobFile *job_file, const char *name, const char *t
                 const OverrideSource *source);
 void job_file_done(JobFile *job_file);
 
+/* The newest override of a key ("Job.Environment"); NULL: none. */
+const char *job_file_override(const JobFile *job_file, const char *key);
+
 /* Reports a problem at the line of a key that only shows when files are opened. */
 void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
                 const char *reason);

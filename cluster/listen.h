@@ -28,11 +28,6 @@ typedef struct Listener {
         unsigned n_complaints;
 } Listener;
 
-#define LISTENER_NONE        \
-        (Listener) {         \
-                .fd = -EBADF \
-        }
-
 /* Opens a port on the interface by which this address is reached, and on no other. ret_address: ours, as a
  * number. 0, or a negative errno with words. */
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Cgroups without a manager: where the unified hierarchy is mounted, how a directory of it is delegated, and
- * a job's own cgroup where no manager can be asked. */
+/* A job's own cgroup, where no manager can be asked. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -31,25 +29,7 @@
 enum { LEFT_SEC = 24 * 3600 };
 enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
-int cgroup_mount(char ret[256]) {
-        _cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
-        char line[4096], at[256], type[32];
-
-        if (!f)
-                return -errno;
-        while (fgets(line, sizeof(line), f)) {
-                const char *dash = strstr(line, " - ");
-
-                if (!dash || sscanf(dash + 3, "%31s", type) != 1 || strcmp(type, "cgroup2") != 0 ||
-                                sscanf(line, "%*s %*s %*s %*s %255s", at) != 1)
-                        continue;
-                strcpy(ret, at);
-                return 0;
-        }
-        return -ENOENT;
-}
-
-/* Our own path there. */
+/* Our own path in the unified hierarchy. */
 static int own_cgroup(char ret[256]) {
         _cleanup_fclose_ FILE *f = fopen("/proc/self/cgroup", "re");
         char line[1024];
@@ -66,52 +46,6 @@ static int own_cgroup(char ret[256]) {
                 return 0;
         }
         return -ENOENT;
-}
-
-bool cgroup_holds(int fd, pid_t pid) {
-        _cleanup_close_ int file = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        _cleanup_fclose_ FILE *f = file < 0 ? NULL : fdopen(file, "re");
-        int member;
-
-        if (!f)
-                return false;
-        (void) TAKE_FD(file);
-        while (fscanf(f, "%d", &member) == 1)
-                if (member == pid)
-                        return true;
-        return false;
-}
-
-/* The owner of a file may give it to a group that they are in, and with CAP_SETGID we can be in any group
- * for a moment: so this program needs no CAP_CHOWN. */
-int cgroup_give(int fd, const char *name, gid_t group) {
-        struct stat st;
-        int r;
-
-        (void) setfsgid(group);
-        r = fchownat(fd, name, (uid_t) -1, group, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-        (void) setfsgid(getegid());
-        if (r < 0)
-                return r;
-        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return -errno;
-        /* The group gets the owner's permissions. */
-        return fchmodat(fd, name, (st.st_mode & 0777) | (st.st_mode & S_IRWXU) >> 3, 0) < 0 ? -errno : 0;
-}
-
-int cgroup_delegate(int fd, gid_t group) {
-        static const char *const files[] = { ".", "cgroup.procs", "cgroup.subtree_control",
-                "cgroup.threads" };
-        int r;
-
-        if (group == UINT32_MAX)
-                return 0;
-        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
-                r = cgroup_give(fd, files[i], group);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
 }
 
 static int move_in(int cgroup_fd, pid_t pid) {

@@ -7,6 +7,7 @@
  *   spawner.c   the order of the steps, and the levels from strong to weak
  *   identity.c  a child in namespaces, its user ids
  *   scope.c     systemd's transient scope; own-cgroup.c: a cgroup where there is no manager
+ *   cgroup.c    any cgroup: who is in it, what it has counted
  *   settle.c    the end of a life: what its cgroup counted
  *   mounts.c    descriptors to detached mounts
  *   handover.c  the child between clone and exec
@@ -111,11 +112,11 @@ int cgroup_mount(char ret[256]);      /* where the unified hierarchy is mounted 
 bool cgroup_holds(int fd, pid_t pid); /* by the kernel's list: another user's /proc/PID is closed to us */
 int cgroup_delegate(int fd, gid_t group);
 int cgroup_give(int fd, const char *name, gid_t group); /* one file of it, for writing */
+int cgroup_usage(int fd, uint64_t *ret_nsec);
+int cgroup_empty(int fd); /* kills what still runs in it; -ETIMEDOUT: something does not end */
 
 /* settle. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
 int settle(const Launch *launch, LaunchAnswer *answer);
-int cgroup_usage(int fd, uint64_t *ret_nsec);
-int cgroup_empty(int fd); /* kills what still runs in it; -ETIMEDOUT: something does not end */
 
 /* mounts. as: the user with whose rights a path is looked up, where the descriptor is not enough. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret);

@@ -87,7 +87,7 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         check_draws(reader, settings);
 }
 
-/* Whether the key has another value than its default, as `actorctl show` and checkpoints write defaults. */
+/* Whether the key has another value than its default, which `actorctl show` and checkpoints write, too. */
 static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
         if (!settings_present(settings, i) || !algorithm_uses(settings->algorithm, i))
                 return false;
