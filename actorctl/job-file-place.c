@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a setting of a job file stands: in the file, in --set, or in an experiment. Messages name that place,
- * and paths are relative to it. */
+/* Where a setting of a job file stands: in the file, in --set, or in an experiment. Messages name that
+ * place, and paths are relative to it. */
 #include "actorctl/job-file.h"
 
 #include <string.h>
