@@ -244,7 +244,7 @@ static void name_peer(Head *head, Peer *peer, const PeerReport *said) {
 
         if (!ours || node->stop || ours->peer || node->state == ENGINE_OVER ||
                         peer_consent(peer->channel, &ours->stream) < 0) {
-                complain(head, peer, "no such node is expected");
+                complain(head, peer, "it names a node that was not asked for, or is here already");
                 peer_end(head->listener, peer);
                 return;
         }

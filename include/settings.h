@@ -305,9 +305,9 @@ enum KernelClass_ {
         X(Learner, Temperature, f64, temperature, "", 0, 1e9, "weight of the entropy; unset: learned")      \
         X(Learner, TargetEntropy, f64, target_entropy, "", -1e9, 1e9,                                       \
                 "of a learned temperature; unset: minus the numbers of an action")                          \
-        X(Learner, Eta, f64, eta, "1", 1e-9, 1e9, "worth of rewards beside the old policy or the data")     \
+        X(Learner, Eta, f64, eta, "1", 1e-9, 1e9, "weight of rewards, against staying near the old policy") \
         X(Learner, Dataset, string, dataset, "", 0, 0, "recorded episodes to learn from: main_data.hdf5")   \
-        X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "of the critic's word beside the data's actions") \
+        X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "weight of the critic, against imitation")        \
         X(Learner, Passes, u32, passes, "", 1, 5, "of the network that takes noise out; unset: 2 or 5")     \
         X(Learner, ModelA, matrix, model_a, "", -1e9, 1e9,                                                  \
                 "of the linear model s' = A s + B a, row by row; s is the observation")                     \

@@ -35,7 +35,7 @@ typedef struct Service {
         Placement place;
         int signal_fd;
         Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* signals, the stream; then a bell and a process of each hand */
+        struct pollfd *polls; /* signals, the stream; then for each hand its bell and its process */
         void **segments;      /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;

@@ -88,7 +88,8 @@ uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uin
 
 /* The sum at a time, of what the cluster and the carrier tell. Pure. */
 NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now);
-/* What a sum has beyond what is told, which it becomes part of. No sum of records ever falls. Pure. */
+/* The part of a sum that no record has told yet, to be told now; *told grows by it. A sum that is smaller
+ * than what was told adds nothing, so that no total ever falls. Pure. */
 NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
 
 /* The node that is given back first: the fewest containers; the same: the last. NODE_NONE: one closes

@@ -150,7 +150,7 @@ static bool take_mapping(Reader *reader, const yaml_node_t *node) {
                 if (!key || strcmp(key, "<<") != 0)
                         continue;
                 if (!value || value->type != YAML_MAPPING_NODE)
-                        return refuse(reader, "what follows << is no entry");
+                        return refuse(reader, "the value of a key << must be an entry of the file");
                 if (!take_mapping(reader, value))
                         return false;
         }

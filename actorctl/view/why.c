@@ -83,7 +83,7 @@ static void append_reason(GString *text, enum Reason_ reason, char *const *names
 
         switch (reason) {
         case REASON_FIRST:
-                append_part(text, "nothing is measured yet, so it begins with MinActors=");
+                append_part(text, "it begins with MinActors=, before anything is measured");
                 return;
         case REASON_SETTLED:
                 append_part(text, "there is nothing to decide: a round costs the same with any number of "

@@ -241,8 +241,8 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are values of the space. Bounds are given or taken a rounding; what is beyond them by that
- * becomes the bound. */
+/* Whether these are values of the space. A value may lie beyond a bound by as little as a rounding of
+ * another program makes; it becomes the bound. */
 static bool values_check(const ActordSpace *space, float *values, uint64_t n) {
         double low = space->low, high = space->high, slack = 1e-6;
 

@@ -44,7 +44,7 @@ static void test_words(void) {
                         "after 95.2 s"));
         g_free(text);
         text = why_words(names, first, false, false);
-        g_assert_cmpstr(text, ==, "2 actors: nothing is measured yet, so it begins with MinActors=");
+        g_assert_cmpstr(text, ==, "2 actors: it begins with MinActors=, before anything is measured");
         g_free(text);
         text = why_words(names, settled, false, false);
         g_assert_cmpstr(text, ==,
