@@ -578,6 +578,9 @@ void job_adopt(Job *job) {
                 /* The invoker's last record, if there is one, says how it ended, and not this error. */
                 job->link_over = true;
                 job->life_error = g_strdup("it was gone when the daemon came back");
+                /* The daemon was killed before the spawner's answer: the job is not at fault. */
+                if (job->answer.life == job->row.life && job->answer.pid == 0)
+                        job->life_error_number = EAGAIN;
                 job_look(job);
                 return;
         }

@@ -131,6 +131,7 @@ void job_settle_note(Job *job) {
         if (job->answer.abi != LAUNCH_ABI)
                 return;
         job->answer.life = job->row.life + 1;
+        job->answer.pid = 0;
         job->answer.cpu_nsec = job->settling.error == 0 ? job->settling.nsec : UINT64_MAX;
         job_answer_keep(job);
 }
