@@ -122,7 +122,8 @@ static double *slot_noise(const Invocation *v, uint32_t e) {
         return v->host->noise + (size_t) e * v->page->network.n_action;
 }
 
-/* The next episode of the environment whose first agent has slot e, and its observations in these rows. */
+/* Begins the next episode of the environment whose first agent has slot e. Its observations go into the rows
+ * from `row` on. */
 static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, uint32_t e) {
         SlotState *states = &v->host->states[e];
         ActordRandom random;

@@ -214,7 +214,7 @@ bool text_refusal(const char *output, const char *partition, const char *account
                 { "nvalid account", "[Slurm] Account=: `sacctmgr show associations user=$USER` lists yours",
                                 false },
                 { "nvalid feature", "[Slurm] Constraint=: `sinfo -o %f` lists the features", false },
-                { "nvalid qos", "[Slurm] Options=: `sacctmgr show qos` lists them", false },
+                { "nvalid qos", "[Slurm] Options=: `sacctmgr show qos` lists the names", false },
                 { "ime limit", "[Slurm] TimeLimit=: `sinfo -o '%P %l'` lists the partitions' limits",
                                 false },
                 { "MaxSubmitJob", "the queue is full; it is asked again", true },

@@ -65,7 +65,7 @@ typedef struct Gate {
         TurnQueue *waiting; /* of Message */
         size_t waiting_bytes;
         unsigned waiting_max, n_taken;
-        uint64_t resume_nsec; /* until then none is taken: there was no process for descriptors */
+        uint64_t resume_nsec; /* no message is taken before: no process was free for descriptors */
         uint8_t look[LOOK_BYTES];
 } Gate;
 

@@ -181,7 +181,7 @@ static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const ch
         r = request->fds[LAUNCH_FD_SETTINGS] = seal_settings(job);
         if (r < 0)
                 return r;
-        *ret_what = "a stream for its actors' words";
+        *ret_what = "a stream for its actors' messages";
         r = request->fds[LAUNCH_FD_STDERR] = open_stderr(job);
         if (r < 0)
                 return r;

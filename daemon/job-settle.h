@@ -4,8 +4,8 @@
 
 #include "daemon/job.h"
 
-/* Whether all that the life used has been counted; one record may still wait for the ledger. If not,
- * job_look() is called when it has. */
+/* Whether all that the life used has been counted; one record may still be waiting for the ledger. If it has
+ * not, job_look() is called as soon as it has. */
 bool job_settle(Job *job);
 /* To be called when these records are in the ledger: the next life begins from the figures that were
  * counted. */

@@ -18,5 +18,6 @@ typedef struct LeaseInput {
         uint64_t stop_deadline_nsec; /* with end */
 } LeaseInput;
 
-/* The plan for now: nothing in it is decided here. */
+/* Makes the plan from what has been decided already. It chooses no number of actors; it ends the job if the
+ * budget is spent, and sets the last round of the lease. */
 void lease_make(const LeaseInput *input, Plan *ret);

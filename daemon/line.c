@@ -362,8 +362,8 @@ static bool is_of(sd_bus_message *message, const char *sender) {
                g_strcmp0(sd_bus_message_get_sender(message), sender) == 0;
 }
 
-/* Drops the waiting calls of a sender that has left the bus, if they asked for an answer: others may send a
- * call and leave. */
+/* Drops the waiting calls of a sender that has left the bus, if they asked for an answer. A call that asks
+ * for none is kept: its sender may leave right after sending it. */
 static void forget_sender(Lines *lines, const char *sender) {
         g_autoptr(GPtrArray) messages = g_ptr_array_new();
 

@@ -81,7 +81,7 @@ typedef struct ClusterCost {
 
 typedef struct ClusterEvent {
         uint32_t abi, kind;
-        uint32_t node;                          /* actord-cluster's number: 1, 2, 3, each once a job */
+        uint32_t node;                          /* counted from 1; no number is used twice in a job */
         uint32_t n_cpus;                        /* UP: that actors may use there */
         uint64_t memory_bytes;                  /* UP: the same */
         ClusterCost cost;                       /* COST */

@@ -54,7 +54,7 @@ typedef struct Pool {
 
 int pool_init(Pool *pool);
 void pool_done(Pool *pool);
-int pool_make_ask_bells(Pool *pool); /* which actors ring if the learner acts for them */
+int pool_make_ask_bells(Pool *pool); /* for actors' questions to a learner that acts for them */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
 void pool_arrange(Pool *pool, uint32_t n_needed);     /* parks and thaws containers that train */

@@ -33,7 +33,7 @@ typedef struct Bench {
         Pass *pass; /* of the policy: the first of `passes` */
         float columns[_COLUMN_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float weight[SHARD_ROWS_MAX] __attribute__((aligned(64)));
-        /* of the network; its layers have those that are not computed from them */
+        /* outputs of the network that are computed from layers; others lie in their layers of `pass` */
         float terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *nodes, *d_nodes;        /* [tape_columns][SHARD_ROWS_MAX] */
@@ -127,7 +127,7 @@ static inline uint32_t runtime_blocks(const Runtime *runtime) {
 
 /* Columns of the policy's input, and of the actions that were taken. */
 void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
-/* The columns of the rows that a loss reads, each with this weight. */
+/* Gathers the columns that a loss reads; each row gets this weight. */
 void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
 /* Where a tape is executed. */
 TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);

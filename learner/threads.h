@@ -20,7 +20,7 @@ uint32_t threads_count(const Threads *threads);
 
 /* Does the tasks 0 .. n_tasks - 1, in any order; returns when all are done. */
 void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
-/* The same, with task i on thread i % n, for what belongs to a thread. */
+/* The same, but task i always runs on thread i % n: for tasks that use what belongs to one thread. */
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
 /* Starts measuring, and looks how many CPUs there are; CPU time since then: the caller's own, with the

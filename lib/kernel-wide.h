@@ -15,8 +15,8 @@ enum {
         KERNEL(SIDE_OF_1) = 8,
 };
 
-/* m rows of n vectors, which are constants where this is inlined, over n_k numbers. The sums begin with
- * what c has, with the rows' bias, or with 0. */
+/* A tile of m rows by n vectors, summed over n_k numbers. m and n are constants wherever this is inlined.
+ * The sums begin with what c has, with the rows' bias, or with 0. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const Product *p, uint32_t m,
                 uint32_t n, const float *a, const float *b, uint32_t n_k, const float *bias, bool goes_on,
                 float *c, size_t c_m) {

@@ -112,7 +112,8 @@ static int read_quantity(Reader *reader, uint32_t *at, Term *ret) {
         }
         if (reader->kind == TERMS_TERMINATE &&
                         (ret->quantity == QUANTITY_ALIVE || ret->quantity == QUANTITY_HEALTHY))
-                return complain(reader, "%s is paid and cannot end an episode", reader->words[*at]);
+                return complain(reader, "%s can be part of the reward, but cannot end an episode",
+                                reader->words[*at]);
         (*at)++;
         return 0;
 }

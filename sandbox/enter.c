@@ -93,7 +93,8 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
 
         if (chdir(sandbox_stage()) < 0 || chdir(sandbox->root) < 0)
                 return -errno;
-        /* Old and new root stacked on one another: the directory needs no place for the old one. */
+        /* This stacks the old root on the new one, so the old one needs no directory; umount2() takes it
+         * off. */
         if (syscall(SYS_pivot_root, ".", ".") < 0)
                 return -errno;
         if (umount2(".", MNT_DETACH) < 0)

@@ -188,9 +188,9 @@ static int check_fds_of_trial(const int fds[], LaunchAnswer *answer) {
         struct stat st;
 
         if (fstat(fds[LAUNCH_FD_STATE], &st) < 0 || !S_ISREG(st.st_mode))
-                return refuse(answer, "a trial's verdict has no file");
+                return refuse(answer, "the descriptor for a trial's verdict is not a regular file");
         if (fstat(fds[LAUNCH_FD_SOCKET], &st) < 0 || !S_ISFIFO(st.st_mode))
-                return refuse(answer, "a trial's rows have no pipe");
+                return refuse(answer, "the descriptor for a trial's rows is not a pipe");
         if (!is_sealed_memory(fds[LAUNCH_FD_CHECKPOINT]))
                 return refuse(answer, "a trial's request is not sealed memory");
         return 0;

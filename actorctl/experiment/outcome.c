@@ -282,7 +282,8 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
                 return -EEXIST;
         }
         if (wrong)
-                complain("the file of cell %s is not whole (%s), so it is done again", cell->name, wrong);
+                complain("the file of cell %s is incomplete (%s), so the cell is run again", cell->name,
+                                wrong);
         if (!outcome)
                 return 0;
         cell->outcome = outcome;

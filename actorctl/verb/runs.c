@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* runs: lists what `actorctl run` did here. A run tells of itself by a note in its directory; whether it
- * goes on still, by a lock on that directory. Of a run without a note, as an older actorctl left it, a
- * private daemon reads the ledger. */
+/* runs: lists what `actorctl run` did here. A run describes itself in a note in its directory, and a lock on
+ * the directory says that it still goes on. For a run without a note, left by an older actorctl, a private
+ * daemon reads the ledger. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

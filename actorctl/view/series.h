@@ -15,7 +15,8 @@ typedef struct SeriesKind {
         const SeriesColumn *columns;
         uint32_t most;    /* the most rows of one answer */
         bool until_fewer; /* an answer holds the first rows: ask again until fewer come */
-        /* The explanation of a row below the table, g_free(); NULL: none. May be NULL. */
+        /* Returns the text that is printed below the table for this row, g_free(), or NULL if it has
+         * none. The pointer itself may be NULL. */
         char *(*words)(char *const *names, const double *row, bool utf8);
 } SeriesKind;
 

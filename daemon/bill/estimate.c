@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two distributions differ in the update, which one learner or several compute, and in the containers that
+/* Estimates what the rounds of a job would have cost under other distributions (estimate.h), for
+ * GetEstimates() on the bus. Pure.
+ *
+ * Two distributions differ in the update, which one learner or several compute, and in the containers that
  * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered how several
  * learners divide an update is a figure of experience (distribution_learner_nsec()). */
 #include "daemon/bill/estimate.h"

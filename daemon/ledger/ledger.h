@@ -159,7 +159,8 @@ typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
         uint32_t taken; /* as Decision has it, of the round; only when read */
-        /* the decision is of an earlier round, and only `taken` is of this one; only when read */
+        /* set on reading only: the decision was made for an earlier round and still held; only `taken` is
+         * of this round */
         bool carried;
         RoundFacts facts;
         DecisionWhy why;

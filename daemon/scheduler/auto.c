@@ -5,11 +5,11 @@
  * the way these are combined, the trial of more actors and the first numbers of actors are ours.
  *
  *         A    actors in a round
- *         b    where more actors begin to bring little: of so many a round gets half as far as any number
- *              could, by the law of noise
+ *         b    actors from which more bring little: by the law of noise, a round of b actors gets half as
+ *              far as one of unlimited actors
  *         n    rows that each actor brings to a round
  *         s    the gradient's noise scale, in rows
- *         K    rounds that a result takes if there is nothing that more actors help against
+ *         K    rounds that a result takes with unlimited actors
  *         Ta   what the slowest actor takes in a round, in seconds on the emulated clock
  *         Tm   what actors take on average, with start-up, in seconds
  *         tl   what the learner takes for one actor's rows, in seconds
@@ -49,17 +49,18 @@
  *
  * with b n between 3,200 and 8,000 rows. Theory misses that: the noise scale is a tenth of it, and the
  * divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS at first,
- * and at least a minibatch. Noise adds to b as the sides of a right angle do, and the rounds tell more
- * (below). With worth c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on
- * prices. Below half of b numbers whose costs differ little are alike to this law: the fastest is taken,
- * for a round of very few rows is worse than the law says (Pendulum: 107 rounds of one actor, 29 of two).
+ * and at least a minibatch. Noise is added to b in quadrature, and the rounds tell more (below). With worth
+ * c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on prices. Below half of b
+ * this law hardly tells numbers of actors apart. Of those whose costs differ little the fastest is taken,
+ * as a round of very few rows is worse than the law says (Pendulum: 107 rounds of one actor, 29 of two).
  *
- * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then the
- * surrogate objective of a round (below) is FURTHEST with any number of actors and falls with fewer of them,
- * as the root of progress. First rounds that get further than that are not short of steps, and more rows
- * only make their gradient less noisy: the law of noise holds, with the same b. In three rounds of 1, 4 and
- * 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, CartPole's 0.004, 0.010 and 0.020. One that
- * does not grow with actors measures no progress, so theory alone counts then.
+ * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then
+ * the surrogate objective of a round (below) is FURTHEST with unlimited actors, and with fewer it is
+ * smaller, in proportion to the root of progress. First rounds that get further than that are not short of
+ * steps, and more rows only make their gradient less noisy: the law of noise holds, with the same b. In
+ * three rounds of 1, 4 and 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, CartPole's 0.004,
+ * 0.010 and 0.020. A surrogate that does not grow with actors measures no progress, so theory alone counts
+ * then.
  *
  * Progress. All that is theory. With PPO and normalised advantages the learner says how far a round got:
  * the surrogate objective that it minimised is 0 before a round's first step, and then what the
@@ -67,23 +68,23 @@
  * (response.h), and b is what fits them best, beginning with what theory says. By the law of noise b is
  * taken for the largest that may be true while it is open whether more actors pay: so more are tried, two
  * rounds at least. By the sharp law the first move, after three rounds, goes all the way up, and each
- * further one needs five. What did not pay is taken back. It is ours.
+ * further one needs five. What did not pay is taken back. This procedure is ours.
  *
  * Objective. cost-time is what stands above. budget: w is 0. deadline: of the numbers that are done in
  * time, the one with the least C(A) times rounds; if there is none, the fastest. How many rounds are left
  * is told by StopSteps=, and by the mean return, if it goes on as it has from the first one; the progress
  * of each round by the law adds up to how far training is.
  *
- * What is measured. The noise scale of one round is a ratio of two estimates, with heavy tails, and no
- * number where noise hides the gradient. So the median of the newest ones is taken, in which no number is
- * a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken:
- * what a round takes that nothing disturbed, and the same under Clock=model whether or not an actor was
- * killed and started cold once more.
+ * What is measured. The noise scale of one round is a ratio of two estimates: its tails are heavy, and
+ * where noise hides the gradient it is not a number, which counts as a large one. So the median of the
+ * newest ones is taken; a mean of ratios would follow the tails. Of times the least of the newest ones is
+ * taken: what a round takes that nothing disturbed, and the same under Clock=model whether or not an actor
+ * was killed and started cold once more.
  *
  * Starts. More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new
  * ones are paid for it, so that this is part of what a larger number costs until the end. When that is, is
- * not known: of training that is n rows old it is taken to be as likely before 2 n as between 2 n and 4 n,
- * and so on until StopSteps=, unless returns say more. */
+ * not known: the end of training that is m rows old is taken to be as likely before 2 m as between 2 m and
+ * 4 m, and so on until StopSteps=, unless returns say more. */
 #include <math.h>
 #include <string.h>
 

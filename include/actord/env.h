@@ -50,11 +50,11 @@ enum {
         ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are there */
 };
 
-/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); of
- * an action with n_choices 0, number k in [0, action_choices[k]) of the spec. A policy takes all of these
- * choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds are
- * allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete action
- * as I32. */
+/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); if
+ * an action's n_choices is 0, number k lies in [0, action_choices[k]), which the spec has. A policy takes
+ * all of these choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite
+ * bounds are allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its
+ * discrete action as I32. */
 typedef struct ActordSpace {
         uint32_t kind, element;
         uint32_t n_dims, n_choices;

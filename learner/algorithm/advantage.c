@@ -55,8 +55,8 @@ void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, 
         assert(final == 0);
 }
 
-/* Until all rows are done a target holds only v - V, which the row before it reads: the difference is small
- * where v is large, so that little is lost to rounding. */
+/* While the loop runs, a target holds v - V, not v, since the row before it reads that difference. It is
+ * small even where v is large, so little is lost to rounding. V is added at the end. */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target) {
         uint32_t final, n_rows;
 

@@ -174,8 +174,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* These counters number random streams. A job that goes on from less than half of their range never
- * reaches its end. */
+/* These counters number random streams. A job that goes on in the lower half of their range can never use
+ * the range up. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {

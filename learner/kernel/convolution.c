@@ -86,8 +86,8 @@ size_t convolution_scratch(const Layer *layer) {
         return forward > input ? forward : input;
 }
 
-/* Along one axis: indices of the kernel that hit the image of `size` from output `at`, of which
- * *ret_first is the first. */
+/* Along one axis, for output `at`: how many elements of the kernel fall inside the image, which has `size`
+ * elements. *ret_first is the first of them. */
 static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, uint32_t *ret_first) {
         uint32_t start = at * c->stride;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One allocation a column, so that a checkpoint has one tensor for each. */
+/* IMPACT's store of earlier rounds (buffer.h). One allocation a column, so that a checkpoint has one tensor
+ * for each. */
 #include "learner/store/buffer.h"
 
 #include <assert.h>

@@ -150,7 +150,7 @@ static void check_envelope(SettingsReader *reader, const JobSettings *settings) 
                 reader_complain(reader, "Learner", "EnvelopeP", text,
                                 "P must be positive definite: s' P s <= 1 is no envelope without");
         else if (!regulation_contracts(settings, settings->alpha)) {
-                /* Printed with six digits, and accepted if it is written so. */
+                /* Rounded up to the six digits that are printed, so that the printed value is accepted. */
                 double least = ceil(regulation_least_alpha(settings) * 1e6) / 1e6;
 
                 setting_print(settings, SETTING_Learner_Alpha, text);
