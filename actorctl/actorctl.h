@@ -36,7 +36,7 @@ typedef struct Options {
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file, *grid;
         char *video, *gif, *frames, *fleet, *prices;
-        bool states, all;
+        bool states, all, beside;
         char *owner; /* a name or a number */
         char *tag, *job_state, *sort, *by;
         char *host;          /* of the daemon, for ssh */

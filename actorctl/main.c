@@ -69,6 +69,8 @@ const Verb verbs[] = {
                         "functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
                         "time on the emulated clock is the same under all.\n"
+                        "--beside: a table of what the rounds cost as functions, on servers (--fleet=\n"
+                        "names the sheet of others) and on nodes, by the job's prices or --prices=.\n"
                         "--format=focus: the charges as CSV in FOCUS 1.2, for FinOps tools.\n\n" RUN_IS },
         { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"

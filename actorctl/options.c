@@ -189,6 +189,7 @@ static const OptionRow rows[] = {
         { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", TEXT(video) },
         { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV,
                         "the same as PNGs in a new directory", TEXT(frames) },
+        { "beside", 0, NULL, VERB_BILL, "as functions, on servers and on nodes", FLAG(beside) },
         { "fleet", 0, "SHEET", VERB_BILL,
                         "compare with the servers of this price sheet alone", TEXT(fleet) },
         { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },

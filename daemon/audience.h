@@ -15,7 +15,8 @@
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(Freeze, OWN) X(Thaw, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN)          \
         X(GetSettings, PART) X(GetBill, ALL)                                                     \
-        X(GetBillUnder, ALL) X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, PART)    \
+        X(GetBillUnder, ALL) X(GetBeside, ALL) X(GetEstimates, ALL) X(GetFleets, ALL)            \
+        X(GetSchedulerBill, PART)                                                                \
         X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
 /* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetBill, GetBillUnder, GetEstimates, GetFleets: what a job costs, what it would have cost by other
- * prices and elsewhere, and what a fleet of servers would. GetSchedulerBill: what it cost to learn what
- * the job's scheduler knows. */
+/* GetBill, GetBillUnder, GetBeside, GetEstimates, GetFleets: what a job costs, what it would have cost by
+ * other prices and elsewhere, and what a fleet of servers would. GetSchedulerBill: what it cost to learn
+ * what the job's scheduler knows. */
 #include "daemon/commit.h"
 #include "daemon/job-bus.h"
 #include "daemon/job.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include "daemon/access.h"
 #include "daemon/audience.h"
-#include "daemon/bill/compare.h"
+#include "daemon/bill/beside.h"
 #include "daemon/bill/compare.h"
 #include "daemon/long-call.h"
 #include "daemon/reply.h"
@@ -180,6 +180,124 @@ int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error
         rebill_settings(&job->settings, &under->settings);
         under->replay = job_replay_for(job, bill_under_add, under);
         return long_call_start(job, m, uid, &ops, under, error);
+}
+
+/* GetBeside() goes through them as well. */
+typedef struct BesideCall {
+        JobReplay *replay;
+        PriceSheet *sheet, *servers; /* servers NULL: those of `sheet` */
+        JobSettings settings;
+        Beside beside;
+} BesideCall;
+
+static void beside_call_free(void *p) {
+        BesideCall *call = p;
+
+        (void) job_replay_free(call->replay);
+        (void) price_sheet_free(call->sheet);
+        (void) price_sheet_free(call->servers);
+        g_free(call);
+}
+
+static void beside_call_add(const Record *record, void *userdata) {
+        BesideCall *call = userdata;
+
+        beside_add(&call->beside, call->sheet, &call->settings, record);
+}
+
+static int beside_call_part(void *work) {
+        return job_replay_some(((const BesideCall *) work)->replay, RECORDS_PART);
+}
+
+static int append_beside(sd_bus_message *reply, const BesideCall *call, BesideWay way) {
+        BesideBill bill;
+        int r;
+
+        beside_make(&call->beside, way, call->sheet, call->servers ? call->servers : call->sheet,
+                        &call->settings, &bill);
+        r = sd_bus_message_append(reply, "(sssdddss)", beside_to_string(way), price_sheet_name(bill.sheet),
+                        bill.clock, bill.seconds, bill.paper, bill.full, bill.assumes ? bill.assumes : "",
+                        bill.unknown ? bill.unknown : "");
+        beside_bill_done(&bill);
+        return r;
+}
+
+static int beside_call_answer(sd_bus_message *m, int result, void *work) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const BesideCall *call = work;
+        int r;
+
+        if (result < 0)
+                return sd_bus_reply_method_errnof(m, result, "The ledger's records could not be read: %s.",
+                                g_strerror(-result));
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(reply, "s", price_sheet_currency(call->sheet));
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(reply, 'a', "(sssdddss)");
+        if (r < 0)
+                return r;
+        for (BesideWay way = 0; way < _BESIDE_MAX; way++) {
+                r = append_beside(reply, call, way);
+                if (r < 0)
+                        return r;
+        }
+        return reply_send(reply);
+}
+
+/* The job's own sheet is the text that was kept with it. */
+static int read_beside_sheets(const Job *job, const char *prices, const char *servers, BesideCall *call,
+                sd_bus_error *error) {
+        g_autofree char *message = NULL;
+        int r;
+
+        if (*prices)
+                r = read_sheet(prices, &call->sheet, error);
+        else {
+                r = price_sheet_parse_stored(
+                                job->row.sheet, price_sheet_name(job->sheet), &call->sheet, &message);
+                if (r < 0)
+                        return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
+        }
+        if (r < 0 || !*servers)
+                return r;
+        return read_sheet(servers, &call->servers, error);
+}
+
+DEFINE_CLEANUP(BesideCall *, beside_call_free)
+
+int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        static const LongCallOps ops = {
+                .part = beside_call_part, .answer = beside_call_answer, .free = beside_call_free
+        };
+        _cleanup_(beside_call_freep) BesideCall *call = g_new0(BesideCall, 1);
+        const char *prices, *servers;
+        Job *job = userdata;
+        uint32_t uid;
+        int r;
+
+        r = sd_bus_message_read(m, "ss", &prices, &servers);
+        if (r < 0)
+                return r;
+        r = access_uid(job->context->access, m, &uid, error);
+        if (r < 0)
+                return r;
+        r = read_beside_sheets(job, prices, servers, call, error);
+        if (r < 0)
+                return r;
+        r = reply_trimmed(&job->row, error);
+        if (r < 0)
+                return r;
+        r = commit_records(job, error);
+        if (r < 0)
+                return r;
+
+        rebill_settings(&job->settings, &call->settings);
+        call->settings.convention = CONVENTION_SERVERLESS;
+        call->replay = job_replay_for(job, beside_call_add, call);
+        return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
 static int append_estimate(sd_bus_message *reply, const Job *job, uint32_t row) {

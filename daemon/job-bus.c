@@ -355,6 +355,8 @@ const sd_bus_vtable job_vtable[] = {
                                         learner_second, "d", actor_second, "t", emulated_nsec, "a(sdsdb)",
                                         lines),
                         method_get_bill_under, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetBeside", SD_BUS_ARGS("s", price_sheet, "s", fleet),
+                        SD_BUS_RESULT("s", currency, "a(sssdddss)", ways), method_get_beside, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetEstimates", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(suddds)", estimates),
                         method_get_estimates, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetFleets", SD_BUS_ARGS("s", price_sheet),

@@ -17,5 +17,6 @@ int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *erro
 int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);

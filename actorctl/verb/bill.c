@@ -7,6 +7,7 @@
 #include "actorctl/view/bill-beside.h"
 #include "actorctl/view/bill-focus.h"
 #include "actorctl/view/bill-sums.h"
+#include "actorctl/view/bill-ways.h"
 #include "actorctl/job-list.h"
 #include "actorctl/job-open.h"
 #include "actorctl/job-settings.h"
@@ -178,8 +179,8 @@ static ExitStatus bill_many(const Options *options) {
 }
 
 static ExitStatus check_many(const Options *options, bool many) {
-        if (many && (options->fleet || (options->prices && !options->format))) {
-                complain("--fleet= and --prices= are for the bill of one job: name it, as "
+        if (many && (options->beside || options->fleet || (options->prices && !options->format))) {
+                complain("--beside, --fleet= and --prices= are for the bill of one job: name it, as "
                          "`actorctl bill 7`");
                 return STATUS_USAGE;
         }
@@ -204,7 +205,11 @@ static ExitStatus check_usage(const Options *options) {
                 complain("--format=focus is CSV of the charges alone: leave out --json and --fleet=");
                 return STATUS_USAGE;
         }
-        if (options->prices && options->fleet) {
+        if (options->format && options->beside) {
+                complain("--format=focus is CSV of the charges alone: leave out --beside");
+                return STATUS_USAGE;
+        }
+        if (options->prices && options->fleet && !options->beside) {
                 complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
                 return STATUS_USAGE;
         }
@@ -228,6 +233,11 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
+        if (options->beside) {
+                g_autofree char *called = job_called(arguments[0]);
+
+                return bill_ways_print(options, connection, path, called);
+        }
         r = fetch(options, connection, path, &bills);
         if (r < 0)
                 return status_of_error(r);

@@ -45,17 +45,20 @@ double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings)
 
 #define HOUR_NSEC (3600ull * 1000 * 1000 * 1000)
 
-static void bill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
-                uint32_t convention, Bill *ret) {
-        JobSettings copy = *settings;
+void rebill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, uint32_t convention,
+                Bill *ret) {
+        JobSettings copy;
 
+        assert(settings);
+
+        copy = *settings;
         copy.convention = convention;
         bill_make(usage, sheet, &copy, ret);
 }
 
 /* The bill of a fleet that exists for nsec. */
 static void fleet_bill(uint64_t nsec, const PriceSheet *fleet, const JobSettings *settings, Bill *ret) {
-        bill_by(&(Usage){ .emulated_nsec = nsec }, fleet, settings, CONVENTION_SERVER, ret);
+        rebill_by(&(Usage){ .emulated_nsec = nsec }, fleet, settings, CONVENTION_SERVER, ret);
 }
 
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {
@@ -65,7 +68,7 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         assert(sheet);
         assert(settings);
 
-        bill_by(usage, sheet, settings, CONVENTION_SERVERLESS, &bill);
+        rebill_by(usage, sheet, settings, CONVENTION_SERVERLESS, &bill);
         return bill.training;
 }
 

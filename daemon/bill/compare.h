@@ -19,6 +19,10 @@ void rebill_settings(const JobSettings *settings, JobSettings *ret);
  * learner: price_learner_second(). */
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
+/* The bill under this convention, whatever the job's own is. */
+void rebill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, uint32_t convention,
+                Bill *ret);
+
 typedef struct Fleet {
         double hour; /* what the fleet costs for one */
         double emulated,

@@ -126,7 +126,7 @@ _actorctl() {
                 runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend --host' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
-                bill) words='--by --owner --tag --since --fleet --prices --format --json --no-pager --no-legend --host' ;;
+                bill) words='--by --owner --tag --since --beside --fleet --prices --format --json --no-pager --no-legend --host' ;;
                 '' | list) words='--all --job-state --sort --owner --tag --since --lines --json --no-pager --no-legend --host' ;;
                 status | show | quota | totals) words='--json --no-pager --no-legend --host' ;;
                 price) words='--json --no-pager --no-legend' ;;

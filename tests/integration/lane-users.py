@@ -79,7 +79,7 @@ def all_rows(user, job):
     """What every method of the table answers this user who is not the owner, refusals included."""
     text = open(os.path.join(ROOT, "daemon/audience.h")).read()
     arguments = {"GetRounds": "tu 0 100", "GetSeries": "tu 0 100", "GetDecisions": "tu 0 100", "GetFaults": "u 100", "GetFleets": "s aws-lambda-x86",
-                 "GetBillUnder": "s aws-lambda-x86"}
+                 "GetBillUnder": "s aws-lambda-x86", "GetBeside": "ss aws-lambda-x86 ec2-nitro"}
     out = ""
     for method in sorted(set(re.findall(r"X\((\w+), (?:OWN|PART|ALL)\)", text)) - {"Stop"}):
         r = call_as(user, "busctl", "--system", "call", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", method,

@@ -174,6 +174,42 @@ def other_prices():
         assert r.status == 2 and "names no servers" in r.err, r.err
 
 
+def ways(bus, job, *words):
+    return {w["as"]: w for w in bus.ctl("bill", job, "--beside", "--json", *words).json["ways"]}
+
+
+@story("the rounds of a job as functions and on servers cost what jobs cost that are billed so; what a sheet lacks is said in its row")
+def beside():
+    with Bus("MaxJobs=2\nMaxJobsPerUser=10\n") as bus:
+        sets = [*SETS, *MODEL, ("Job.StopSteps", "6000"), ("Evaluation.Episodes", "3"), ("Evaluation.EveryRounds", "4")]
+        runs = [(sheet, convention) for sheet in ("slurm-tres", "ec2-nitro") for convention in ("serverless", "server")]
+        runs.append(("aws-lambda-x86", "serverless"))
+        jobs = {(s, c): bus.submit(overrides=[*sets, ("Billing.PriceSheet", s), ("Billing.Convention", c)]) for s, c in runs}
+        bills = {}
+        for run, job in jobs.items():
+            equal(bus.ended(job), "finished", "result")
+            bills[run] = bill(bus, job)
+        assert len({b["full"] for b in bills.values()}) == len(runs), bills
+        total = lambda b: (b["paper"], b["full"])
+        for (sheet, _), job in jobs.items():
+            w = ways(bus, job) if sheet != "aws-lambda-x86" else ways(bus, job, "--fleet=ec2-nitro")
+            equal(total(w["functions"]), total(bills[sheet, "serverless"]), f"as functions by {sheet}")
+            servers = "ec2-nitro" if sheet == "aws-lambda-x86" else sheet
+            equal((w["servers"]["price_sheet"], total(w["servers"])), (servers, total(bills[servers, "server"])), f"on servers by {servers}")
+            equal({w[k]["time_s"] for k in ("functions", "servers")}, {bills[sheet, "serverless"]["emulated_s"]}, "the time of both")
+            assert w["nodes"]["full"] is None and "ran on no nodes" in w["nodes"]["unknown"], w
+        job = jobs["aws-lambda-x86", "serverless"]
+        equal(ways(bus, job, "--prices=slurm-tres"), ways(bus, jobs["slurm-tres", "server"]), "by another sheet")
+        out = bus.ctl("bill", job, "--beside").out
+        assert max(map(len, out.splitlines())) <= 80 and "servers: unknown: the price sheet aws-lambda-x86 names no servers" in out, out
+        assert "and this bill is in billing-min" in ways(bus, job, "--prices=slurm-tres", "--fleet=ec2-nitro")["servers"]["unknown"]
+        for words, word in (["--prices=gold"], "price list"), (["--fleet=gold"], "price list"), (["--format=focus"], "leave out --beside"):
+            r = bus.ctl("bill", job, "--beside", *words, ok=False)
+            assert r.status == 2 and word in r.err and len(r.err.splitlines()) == 1, r.err
+        r = bus.ctl("bill", "--beside", ok=False)
+        assert r.status == 2 and "one job" in r.err, r.err
+
+
 @story("a bill by another sheet that would lack records which the ledger does not take is refused in words; one of a job that has ended is made")
 def other_prices_blocked():
     with Bus("MaxJobs=2\n") as bus:

@@ -21,7 +21,7 @@ def path(job):
 def everything(bus, job):
     """All properties, and what the methods answer that only read."""
     properties = {k: v["data"] for k, v in bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB)[0].items()}
-    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetEstimates"], ["GetRounds", "tu", 0, 100],
+    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetBeside", "ss", "", ""], ["GetEstimates"], ["GetRounds", "tu", 0, 100],
              ["GetSeries", "tu", 0, 100],
              ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10], ["GetSchedulerBill"])
     answers = [bus.call(path(job), JOB, *words) for words in asked]
@@ -199,7 +199,7 @@ def trimmed():
         wait_for("those of the other come", lambda: rows(running) > 10)
         equal(asked(), before, "properties, bill and totals")
         for words in (["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"],
-                      ["GetBillUnder", "s", "azure-aci"], ["GetFaults", "u", 10]):
+                      ["GetBillUnder", "s", "azure-aci"], ["GetBeside", "ss", "", ""], ["GetFaults", "u", 10]):
             try:
                 assert False, bus.call(path(job), JOB, *words)
             except BusError as e:

@@ -42,6 +42,7 @@ def of_runs():
     name = "r" + os.path.basename(run["state_directory"])
     for verb in "status", "bill", "show", "rounds", "decisions":
         says(verb, verb, name)
+    says("bill_beside", "bill", name, "--beside")
     other = says("bill", "bill", name, "--prices=aws-lambda-x86")
     assert other["own"]["price_sheet"] == "local" and other["learner_second"] > 0, other
     assert any(row["run"] == name for row in says("runs", "runs"))

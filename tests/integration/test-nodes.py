@@ -205,6 +205,12 @@ def billed():
     # One second each is the least that an invocation here costs by this sheet.
     here = lines["actor-execution", "vCPU-s"]["quantity"]
     assert here < r.invocations["total"], (here, r.invocations)
+    ways = {w["as"]: w for w in ctl("bill", r.state_directory, "--beside", "--json").json["ways"]}
+    equal((ways["nodes"]["paper"], ways["nodes"]["full"]), (r.cost["paper"], r.cost["full"]), "as it ran, on nodes")
+    assert abs(ways["nodes"]["time_s"] - r.nodes["total_s"]) < 0.01, (ways, r.nodes)
+    without = telling.run("cartpole", *SMALL, "Billing.PriceSheet=slurm-tres", *LONG, seed=7)
+    # The paper total has no starts, of which there are more where an actor has been on both hosts.
+    equal(ways["functions"]["paper"], without.cost["paper"], "as functions, as without nodes")
 
 
 SITE = """[Sheet]

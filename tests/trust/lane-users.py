@@ -30,6 +30,7 @@ JOB_ROWS = [
     ("GetText", "", OK, REFUSED),
     ("GetBill", "", OK, OK),
     ("GetBillUnder", "s azure-aci", OK, OK),
+    ("GetBeside", "ss azure-aci ec2-nitro", OK, OK),
     ("GetEstimates", "", OK, OK),
     ("GetFleets", "s ec2-minionsrl", OK, OK),
     ("GetSchedulerBill", "", OK, OK),
