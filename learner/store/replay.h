@@ -19,8 +19,8 @@ typedef struct Replay {
         uint32_t frames;          /* K, as a batch has them: stacks are built when a window is drawn */
         size_t observation_bytes; /* of what a batch has of one */
         uint64_t capacity;        /* steps of each slot in which windows may begin */
-        uint64_t ring; /* steps that are kept: K - 1 more, since the oldest stacks need these frames */
-        uint64_t *n_stored;                 /* [n_slots]: steps ever */
+        uint64_t ring;      /* steps that are kept: K - 1 more, since the oldest stacks need these frames */
+        uint64_t *n_stored; /* [n_slots]: steps ever */
         uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
         float *rewards;                     /* [n_slots][ring] */
         int32_t *choices;                   /* [n_slots][ring]; NULL: actions are numbers */
