@@ -58,7 +58,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         assert(ret);
 
         row = environment_find(name);
-        if (!row || environment_is_job(name) || environment_is_gym(name) || environment_is_mjcf(name))
+        if (!row || environment_is_job(name) || environment_is_python(name) || environment_is_mjcf(name))
                 return -ENOENT;
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);
@@ -174,7 +174,7 @@ int environment_load_packages(const JobSettings *settings, const char *directory
         assert(ret);
         assert(environment_loads_packages(settings->environment));
 
-        if (environment_is_gym(settings->environment))
+        if (environment_is_python(settings->environment))
                 return load_gym(settings, directory, python_fd, path_fd, ret);
 
         row = environment_find(settings->environment);

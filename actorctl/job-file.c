@@ -404,7 +404,7 @@ void job_file_want_pictures(JobFile *job_file) {
         JobSettings *settings = &job_file->settings;
         ActordOption *option;
 
-        if (!environment_is_gym(settings->environment) || settings->n_options >= OPTIONS_MAX ||
+        if (!environment_is_python(settings->environment) || settings->n_options >= OPTIONS_MAX ||
                         settings_option(settings, "render_mode"))
                 return;
         option = &settings->options[settings->n_options++];

@@ -143,9 +143,9 @@ const Verb verbs[] = {
                         "want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
                         "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
-                        "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY), or\n"
-                        "mujoco:FILE.xml (a model, with --set Reward=TERMS). What a user brings runs in a\n"
-                        "sandbox.\n\n"
+                        "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY),\n"
+                        "pettingzoo:MODULE (several agents, likewise), or mujoco:FILE.xml (a model, with\n"
+                        "--set Reward=TERMS). What a user brings runs in a sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"
                         "                 registered threshold (\"of 2\": one of two choices)\n"
                         "  show NAME      what it says of itself\n"

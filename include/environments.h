@@ -90,6 +90,10 @@
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
+/* Environment=pettingzoo:MODULE is what parallel_env() of that module makes, of several agents, by the same
+ * bridge; its [Environment] section has the keyword arguments. */
+#define ENVIRONMENT_PETTINGZOO_PREFIX "pettingzoo:"
+
 /* The module whose engine, EPA SWMM, comes with a Python package. It is loaded inside of the sandbox, also
  * from the directory of Python=. */
 #define ENVIRONMENT_SWMM "swmm"

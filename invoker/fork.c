@@ -100,7 +100,7 @@ int fork_make_sandboxes(Placement *place) {
                 .mounts = l->mounts,
                 .n_mounts = l->n_mounts,
                 .libraries = fork_runs_foreign_code(place),
-                .interpreter = environment_is_gym(place->settings->environment),
+                .interpreter = environment_is_python(place->settings->environment),
                 .memory_max_bytes = place->settings->memory_max_bytes,
                 .memory_limited = place->cgroup.controllers & CONTROLLER_MEMORY,
                 .fd_floor = LEARNER_FD_SEGMENTS + (int) place->n_actors,

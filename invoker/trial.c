@@ -111,7 +111,7 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
                 return FAULT_INTERNAL;
         }
         worker->timeout_nsec = timeout_nsec(&t->place);
-        if (!environment_is_gym(t->place.settings->environment) && worker->timeout_nsec > STALL_NSEC_MAX)
+        if (!environment_is_python(t->place.settings->environment) && worker->timeout_nsec > STALL_NSEC_MAX)
                 worker->timeout_nsec = STALL_NSEC_MAX;
         watch(worker);
         r = worker_reap(worker, REAP_MSEC, &ended);

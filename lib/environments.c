@@ -21,6 +21,9 @@ static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
 static const EnvironmentRow gym_row = { ENVIRONMENT_GYM_PREFIX "ID", "gym",
         "any environment of Gymnasium, in Python", NAN, GYM_OPTIONS };
 
+static const EnvironmentRow pettingzoo_row = { ENVIRONMENT_PETTINGZOO_PREFIX "MODULE", "gym",
+        "any environment of PettingZoo's parallel kind", NAN, "" };
+
 static const EnvironmentRow mjcf_row = { ENVIRONMENT_MJCF_PREFIX "FILE", "mujoco",
         "a model of one's own, in MuJoCo's format", NAN, MJCF_OPTIONS };
 
@@ -30,10 +33,17 @@ bool environment_is_job(const char *name) {
         return strncmp(name, ENVIRONMENT_JOB_PREFIX, strlen(ENVIRONMENT_JOB_PREFIX)) == 0;
 }
 
-bool environment_is_gym(const char *name) {
+bool environment_is_pettingzoo(const char *name) {
         assert(name);
 
-        return strncmp(name, ENVIRONMENT_GYM_PREFIX, strlen(ENVIRONMENT_GYM_PREFIX)) == 0;
+        return strncmp(name, ENVIRONMENT_PETTINGZOO_PREFIX, strlen(ENVIRONMENT_PETTINGZOO_PREFIX)) == 0;
+}
+
+bool environment_is_python(const char *name) {
+        assert(name);
+
+        return strncmp(name, ENVIRONMENT_GYM_PREFIX, strlen(ENVIRONMENT_GYM_PREFIX)) == 0 ||
+               environment_is_pettingzoo(name);
 }
 
 bool environment_is_mjcf(const char *name) {
@@ -45,7 +55,7 @@ bool environment_is_mjcf(const char *name) {
 bool environment_loads_packages(const char *name) {
         const EnvironmentRow *row = environment_find(name);
 
-        return environment_is_gym(name) || (row && strcmp(row->module, ENVIRONMENT_SWMM) == 0);
+        return environment_is_python(name) || (row && strcmp(row->module, ENVIRONMENT_SWMM) == 0);
 }
 
 const char *environment_neighbours(const char *name) {
@@ -61,7 +71,7 @@ const char *environment_neighbours(const char *name) {
 }
 
 bool environment_is_file(const char *name) {
-        return !environment_is_job(name) && !environment_is_gym(name) && !environment_is_mjcf(name) &&
+        return !environment_is_job(name) && !environment_is_python(name) && !environment_is_mjcf(name) &&
                strchr(name, '/');
 }
 
@@ -87,7 +97,9 @@ const EnvironmentRow *environment_find(const char *name) {
 
         if (environment_is_job(name))
                 return &job_row;
-        if (environment_is_gym(name))
+        if (environment_is_pettingzoo(name))
+                return &pettingzoo_row;
+        if (environment_is_python(name))
                 return &gym_row;
         if (environment_is_mjcf(name))
                 return &mjcf_row;

@@ -11,14 +11,15 @@
 #include "lib/directory.h"
 
 /* The row of an environment; NULL: no environment has this name. All job:FILE share a row, so do all
- * gym:ID, and all mujoco:FILE. */
+ * gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
 const EnvironmentRow *environment_find(const char *name);
 
 /* Whether the name is that of a user's plugin, of an inner job, of an environment in Python, or of a
  * user's model. */
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
-bool environment_is_gym(const char *name);
+bool environment_is_python(const char *name);
+bool environment_is_pettingzoo(const char *name); /* of those in Python */
 bool environment_is_mjcf(const char *name);
 
 /* The N of faas:N; NULL: another environment. */

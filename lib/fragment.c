@@ -177,7 +177,7 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         if (environment_is_file(settings->environment))
                 return "a plugin would share the learner's memory, and only code that an administrator "
                        "installed may";
-        if (environment_is_gym(settings->environment))
+        if (environment_is_python(settings->environment))
                 return "an environment in Python would share the learner's memory, and only code that an "
                        "administrator installed may";
         if (environment_is_mjcf(settings->environment))

@@ -184,7 +184,8 @@ static ExitStatus env_list(const Options *options, const char *environment) {
         pager_open(options);
         table_print(table, options, "environment");
         if (options->json == JSON_OFF && !options->no_legend)
-                print_line(2, "gym:ID is any of Gymnasium's, mujoco:FILE.xml a model, ./FILE.so a plugin.");
+                print_line(2, "gym:ID is any of Gymnasium's, pettingzoo:MODULE any of PettingZoo's, "
+                              "mujoco:FILE.xml a model, ./FILE.so a plugin.");
         pager_close();
         return STATUS_OK;
 }
@@ -433,6 +434,6 @@ ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
                 return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
         }
         complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also "
-                 "be ./FILE.so, gym:ID or mujoco:FILE.xml");
+                 "be ./FILE.so, gym:ID, pettingzoo:MODULE or mujoco:FILE.xml");
         return STATUS_USAGE;
 }

@@ -49,12 +49,27 @@ static void check_options(SettingsReader *reader, const JobSettings *settings, c
         }
 }
 
-/* Checks a job of Gymnasium. Only Gymnasium knows the keys of its environments; the bridge reports wrong
- * ones. */
-static void check_gym(SettingsReader *reader, const JobSettings *settings) {
-        const char *id = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
+#define MODULE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 
-        if (*id == '\0' || *id == ':' || id[strlen(id) - 1] == ':')
+/* Whether it can be the dotted name of a module. */
+static bool names_module(const char *name) {
+        size_t n = strlen(name);
+
+        return n > 0 && strspn(name, MODULE_LETTERS) == n && name[0] != '.' && name[n - 1] != '.' &&
+               !strstr(name, "..");
+}
+
+/* Checks a job in Python. Only its package knows the keys of an environment; the bridge reports wrong
+ * ones. */
+static void check_python_name(SettingsReader *reader, const JobSettings *settings) {
+        bool of_agents = environment_is_pettingzoo(settings->environment);
+        const char *id = strchr(settings->environment, ':') + 1;
+
+        if (of_agents && !names_module(id))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write pettingzoo:MODULE, the dotted name of a module with parallel_env(), "
+                                "as pettingzoo:mpe2.simple_spread_v3");
+        else if (!of_agents && (*id == '\0' || *id == ':' || id[strlen(id) - 1] == ':'))
                 reader_complain(reader, "Job", "Environment", settings->environment,
                                 "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
 }
@@ -133,8 +148,8 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                                 "every job needs one: a name that `actorctl env list` shows, or ./FILE.so");
                 return;
         }
-        if (environment_is_gym(name)) {
-                check_gym(reader, settings);
+        if (environment_is_python(name)) {
+                check_python_name(reader, settings);
                 return;
         }
         if (environment_is_file(name)) {
@@ -387,10 +402,12 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
         if (settings->python[0] != '\0' && !environment_loads_packages(settings->environment))
                 reader_complain(reader, "Actor", "Python", settings->python,
                                 "only Environment=" ENVIRONMENT_GYM_PREFIX
-                                "ID and stormwater:… have a use for it");
-        if (settings->python_path[0] != '\0' && !environment_is_gym(settings->environment))
+                                "ID, " ENVIRONMENT_PETTINGZOO_PREFIX
+                                "MODULE and stormwater:… have a use for it");
+        if (settings->python_path[0] != '\0' && !environment_is_python(settings->environment))
                 reader_complain(reader, "Actor", "PythonPath", settings->python_path,
-                                "only Environment=" ENVIRONMENT_GYM_PREFIX "ID has a use for it");
+                                "only Environment=" ENVIRONMENT_GYM_PREFIX
+                                "ID and " ENVIRONMENT_PETTINGZOO_PREFIX "MODULE have a use for it");
 }
 
 /* A name as systemd.unit(5) has it. %j is the job's number and %r how it ended, so that an instance of a

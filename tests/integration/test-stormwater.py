@@ -74,7 +74,7 @@ def missing():
 @story("only an environment that loads packages takes Python=, and one that must not share the learner's memory is refused")
 def settings():
     text = run(job(), "Job.Environment=CartPole-v1", ok=False).err
-    assert "only Environment=gym:ID and stormwater" in text, text
+    assert "only Environment=gym:ID, pettingzoo:MODULE and stormwater" in text, text
     text = run(job(), "Distribution.Policy=fused", ok=False).err
     assert "EPA SWMM" in text and "the learner's memory" in text, text
     assert "Controller=lazy: it must be agent, passive or rules" in run(job("theta", "Controller=lazy"), ok=False).err

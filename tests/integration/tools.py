@@ -5,10 +5,9 @@ import fcntl
 
 from story import *
 
-REQUIREMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements-tools.txt")
+REQUIREMENTS = "requirements-tools.txt"
 VENV = os.path.join(BUILD, "venv-tools")
 PYTHON = os.path.join(VENV, "bin", "python")
-INSTALLED = os.path.join(VENV, "installed")
 
 
 def same_file(a, b):
@@ -18,26 +17,32 @@ def same_file(a, b):
         return False
 
 
-def install():
+def install(venv, requirements):
     """Why there is none; None: it is there."""
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-    for words in ([python, "-m", "venv", "--clear", VENV],
-                  [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS]):
+    for words in ([python, "-m", "venv", "--clear", venv],
+                  [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]):
         p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if p.returncode != 0:
             return (p.stdout.strip().splitlines() or ["no reason given"])[-1]
-    with open(REQUIREMENTS) as source, open(INSTALLED, "w") as copy:
+    with open(requirements) as source, open(os.path.join(venv, "installed"), "w") as copy:
         copy.write(source.read())
     return None
 
 
+def virtual(venv, requirements):
+    """Makes a virtual environment with what a file beside this one names, once."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), requirements)
+    with open(venv + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = None if same_file(path, os.path.join(venv, "installed")) else install(venv, path)
+    if reason:
+        raise Skip(f"the package index did not give what {requirements} names: {reason}")
+
+
 def foreign(code, *words, timeout=60):
     """What Python code prints under the virtual environment, as JSON of its last line."""
-    with open(VENV + ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        reason = None if same_file(REQUIREMENTS, INSTALLED) else install()
-    if reason:
-        raise Skip(f"the package index did not give what {os.path.basename(REQUIREMENTS)} names: {reason}")
+    virtual(VENV, REQUIREMENTS)
     p = subprocess.run([PYTHON, "-c", code, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=timeout * PATIENCE)
     assert p.returncode == 0, p.stderr[-3000:]

@@ -19,7 +19,8 @@ class Refusal(Exception):
 # What packages that environments commonly need are called in the package index; pictures need no window here. Any other module may be the user's
 # own, or a word that a stranger chose: anyone may upload a package of that name, so no message says to install it from there.
 DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless", "gymnasium": "gymnasium",
-                 "mujoco": "mujoco", "numpy": "numpy", "pygame": "pygame", "scipy": "scipy", "moviepy": "moviepy", "imageio": "imageio"}
+                 "mpe2": "mpe2", "mujoco": "mujoco", "numpy": "numpy", "pettingzoo": "pettingzoo", "pygame": "pygame", "scipy": "scipy",
+                 "moviepy": "moviepy", "imageio": "imageio"}
 venv = modules = ""  # Python= and PythonPath= of the job
 
 
@@ -274,20 +275,20 @@ def space(env, name, action):
         return DISCRETE, 3, (), int(s.n), int(s.start), 0.0, 0.0
     if action and type(s) is gym.spaces.MultiDiscrete:
         if not 1 <= s.nvec.size <= CHOICES_MAX or s.dtype.name not in ("int32", "int64"):
-            raise Refusal(f"gym:{name}: its action space is {s}, and a MultiDiscrete may have {CHOICES_MAX} numbers of int32 or int64")
+            raise Refusal(f"{name}: its action space is {s}, and a MultiDiscrete may have {CHOICES_MAX} numbers of int32 or int64")
         return MULTI_DISCRETE, 3, (int(s.nvec.size),), 0, 0, 0.0, 0.0
     if not isinstance(s, gym.spaces.Box):
         wanted = "Box, a Discrete or a MultiDiscrete" if action else "Box or a Discrete"
         hint = "" if action else "; Wrappers=FlattenObservation may make a Box of it"
-        raise Refusal(f"gym:{name}: its {what} space is {s}, and there must be a {wanted}{hint}")
+        raise Refusal(f"{name}: its {what} space is {s}, and there must be a {wanted}{hint}")
     kinds = ("float32", "float64") if action else tuple(ELEMENTS)
     if s.dtype.name not in kinds:
         hint = "" if action else "; Wrappers=DtypeObservation(float32) makes one of it"
-        raise Refusal(f"gym:{name}: its {what} space is {s}, and a Box must be of {', '.join(kinds)}{hint}")
+        raise Refusal(f"{name}: its {what} space is {s}, and a Box must be of {', '.join(kinds)}{hint}")
     if len(s.shape) > 4:
-        raise Refusal(f"gym:{name}: its {what} space is {s}, and four dimensions are the most")
+        raise Refusal(f"{name}: its {what} space is {s}, and four dimensions are the most")
     if 0 in s.shape:
-        raise Refusal(f"gym:{name}: its {what} space is {s}, which holds no number")
+        raise Refusal(f"{name}: its {what} space is {s}, which holds no number")
     return BOX, ELEMENTS[s.dtype.name], tuple(map(int, s.shape)) or (1,), 0, 0, float(s.low.min()), float(s.high.max())
 
 
@@ -475,7 +476,8 @@ def check(env):
     """Steps a copy that was saved and restored beside the original. (bytes of a snapshot, 0: none that could be trusted; whether
     steps draw from shared streams; whether episodes show what was before their reset; why there is no snapshot)."""
     env.action_space.seed(SEED_CHECKED)
-    actions = [env.action_space.sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
+    sample = getattr(env, "sample", env.action_space.sample)  # all agents of several
+    actions = [sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
     try:
         new, reason = choose_freezer(env), ""
     except Exception as e:

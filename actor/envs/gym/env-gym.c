@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. Only this module links
- * libpython. The interpreter starts, and a user's code is imported, after the sandbox has closed.
+/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. And pettingzoo:MODULE, one
+ * of several agents, whose dictionaries parallel.c reads. Only this module links libpython. The interpreter
+ * starts, and a user's code is imported, after the sandbox has closed.
  *
  * A step is one call of a method that was looked up before, an action that is made in place, and one copy
  * of the observation into the slot. A seed from the episode's keyed stream goes to reset() and to the
@@ -13,7 +14,7 @@
  * Slots take turns on the same environments. An environment that remembers something across resets (a
  * running mean, a count of episodes) would remember another slot's episodes, so it begins each episode as a
  * copy of its state when it was made. */
-#include "actor/envs/gym/python.h"
+#include "actor/envs/gym/parallel.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,23 +26,15 @@
 
 #include "actor/actor.h"
 #include "include/launch.h"
-#include "lib/environments.h"
-
-typedef struct GymSpace {
-        ActordSpace space;
-        long start;       /* of a Discrete's choices */
-        Py_ssize_t bytes; /* of an observation */
-        char format;      /* of its elements, as the buffer protocol writes it */
-} GymSpace;
+#include "include/environments.h"
 
 typedef struct GymInstance {
         PyObject *env, *reset, *step; /* methods are bound once */
         PyObject *convert;            /* converts any observation to the space's kind */
-        PyObject *fresh;              /* several numbers: returns an array with the content of `action` */
-        PyObject *low, *high;         /* and their bounds, as bytes of doubles */
         /* its state before the first episode, pickled; NULL: it remembers nothing across a reset */
         PyObject *made;
-        Py_buffer action;
+        GymAction action;
+        Parallel parallel; /* of several agents */
 } GymInstance;
 
 typedef struct GymSnapshot {
@@ -50,7 +43,8 @@ typedef struct GymSnapshot {
 } GymSnapshot;
 
 static const JobSettings *settings;
-static const char *name; /* behind the prefix: [MODULE:]ID */
+static const char *name; /* as in Environment= */
+static bool of_agents;   /* pettingzoo: */
 /* The descriptors of the virtual environment and of the directory of PythonPath=, for actors without a root;
  * below 0: the system's Python, and no such directory. */
 static int venv_fd, path_fd;
@@ -60,6 +54,7 @@ static struct {
         uint64_t snapshot_bytes;              /* 0: sticky */
         bool draws;                           /* steps draw from generators that the process shares */
         bool remembers;                       /* it remembers something across resets */
+        ParallelTask parallel;
         PyObject *seed_globals, *seed_name;
 } task;
 
@@ -105,45 +100,7 @@ static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
                 (void) python_tell();
                 return NULL;
         }
-        return python_call("make", "(sO)", name, list);
-}
-
-static char format_of(uint32_t element) {
-        if (element == ACTORD_F32)
-                return 'f';
-        return element == ACTORD_F64 ? 'd' : 'B';
-}
-
-static long bytes_of(char format) {
-        if (format == 'd')
-                return sizeof(double);
-        return format == 'f' ? sizeof(float) : 1;
-}
-
-static int space_read(PyObject *tuple, GymSpace *ret) {
-        GymSpace s = {};
-        PyObject *shape;
-        long n, count = 1;
-
-        if (!PyArg_ParseTuple(tuple, "IIOlldd", &s.space.kind, &s.space.element, &shape, &n, &s.start,
-                            &s.space.low, &s.space.high))
-                return python_tell();
-
-        s.space.n_dims = (uint32_t) PyTuple_GET_SIZE(shape);
-        for (uint32_t k = 0; k < s.space.n_dims && k < 4; k++) {
-                long length = PyLong_AsLong(PyTuple_GET_ITEM(shape, k));
-
-                if (length < 1 || length > INT32_MAX || __builtin_mul_overflow(count, length, &count))
-                        return -EINVAL;
-                s.space.shape[k] = (uint32_t) length;
-        }
-        if (n < 0 || n > INT32_MAX)
-                return -EINVAL;
-        s.space.n_choices = (uint32_t) n;
-        s.format = format_of(s.space.element);
-        s.bytes = count * bytes_of(s.format);
-        *ret = s;
-        return 0;
+        return python_call(of_agents ? "make_parallel" : "make", "(sO)", strchr(name, ':') + 1, list);
 }
 
 static int choices_read(PyObject *tuple) {
@@ -170,12 +127,11 @@ static int task_check(PyObject *env) {
                 return python_tell();
         if (bytes == 0)
                 (void) fprintf(stderr,
-                                ENVIRONMENT_GYM_PREFIX "%s: episodes cannot be saved: %s; one that is cut "
-                                                       "short by a lost actor begins anew\n",
+                                "%s: episodes cannot be saved: %s; one that is cut short by a lost actor "
+                                "begins anew\n",
                                 name, reason);
         if (remembers)
                 (void) fprintf(stderr,
-                                ENVIRONMENT_GYM_PREFIX
                                 "%s: what it keeps from one episode to the next is "
                                 "forgotten at each reset, since slots share it; for a "
                                 "running mean of observations or rewards write "
@@ -208,6 +164,12 @@ static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshol
         if (r < 0)
                 return r;
 
+        if (of_agents) {
+                r = parallel_learn(&task.parallel, env, &task.observation);
+                if (r < 0)
+                        return r;
+        }
+
         task.action.space.element = task.action.space.kind == ACTORD_BOX ? ACTORD_F32 : ACTORD_I32;
         if (!task.seed_name)
                 task.seed_name = Py_BuildValue("(s)", "seed");
@@ -236,45 +198,38 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
                 .observation = task.observation.space,
                 .action = task.action.space,
                 .horizon_steps = horizon,
-                .n_agents = 1,
+                .n_agents = of_agents ? task.parallel.n_agents : 1,
                 .reward_low = -INFINITY,
                 .reward_high = INFINITY,
                 .solved_return = threshold,
                 .instance_bytes = sizeof(GymInstance),
                 .snapshot_bytes = task.snapshot_bytes,
-                .flags = ACTORD_ENV_TRUNCATES | (task.snapshot_bytes == 0 ? ACTORD_ENV_STICKY : 0),
+                .flags = ACTORD_ENV_TRUNCATES | (task.snapshot_bytes == 0 ? ACTORD_ENV_STICKY : 0) |
+                         (of_agents ? ACTORD_ENV_COME_AND_GO : 0),
+                .n_shared = (uint32_t) (task.parallel.shared.bytes / (Py_ssize_t) sizeof(float)),
                 .stack = stack,
         };
         memcpy(ret->action_choices, task.choices, sizeof(ret->action_choices));
-        (void) snprintf(ret->name, sizeof(ret->name), ENVIRONMENT_GYM_PREFIX "%.48s", name);
+        (void) snprintf(ret->name, sizeof(ret->name), "%.52s", name);
         return 0;
 }
 
 /* Looks up the methods of an environment that was made or restored. Takes the reference, also on failure. */
 static int instance_bind(GymInstance *i, PyObject *env) {
+        PyObject *called = env;
+
         Py_XSETREF(i->env, env);
-        Py_XSETREF(i->reset, PyObject_GetAttrString(env, "reset"));
-        Py_XSETREF(i->step, PyObject_GetAttrString(env, "step"));
+        if (of_agents) {
+                int r;
+
+                r = parallel_bind(&i->parallel, &task.parallel, env);
+                if (r < 0)
+                        return r;
+                called = i->parallel.world;
+        }
+        Py_XSETREF(i->reset, PyObject_GetAttrString(called, "reset"));
+        Py_XSETREF(i->step, PyObject_GetAttrString(called, "step"));
         return i->reset && i->step ? 0 : python_tell();
-}
-
-static int instance_bind_action(GymInstance *i) {
-        _cleanup_(python_unrefp) PyObject *parts = NULL;
-        PyObject *array;
-
-        if (task.action.space.kind == ACTORD_DISCRETE)
-                return 0;
-        parts = python_call("action_parts", "(O)", i->env);
-        if (!parts)
-                return -EIO;
-        if (!PyArg_ParseTuple(parts, "OOSS", &array, &i->fresh, &i->low, &i->high))
-                return python_tell();
-        Py_INCREF(i->fresh);
-        Py_INCREF(i->low);
-        Py_INCREF(i->high);
-        return PyObject_GetBuffer(array, &i->action, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0
-                               ? python_tell()
-                               : 0;
 }
 
 static void gym_close(void *instance) {
@@ -282,15 +237,12 @@ static void gym_close(void *instance) {
 
         if (i->env)
                 env_close(i->env);
-        if (i->action.obj)
-                PyBuffer_Release(&i->action);
+        action_release(&i->action);
+        parallel_release(&i->parallel);
         Py_CLEAR(i->env);
         Py_CLEAR(i->reset);
         Py_CLEAR(i->step);
         Py_CLEAR(i->convert);
-        Py_CLEAR(i->fresh);
-        Py_CLEAR(i->low);
-        Py_CLEAR(i->high);
         Py_CLEAR(i->made);
 }
 
@@ -300,7 +252,7 @@ static int instance_fill(GymInstance *i, PyObject *env) {
         r = instance_bind(i, env);
         if (r < 0)
                 return r;
-        r = instance_bind_action(i);
+        r = action_bind(&i->action, &task.action, i->env);
         if (r < 0)
                 return r;
         i->convert = python_call("as_array", "(O)", i->env);
@@ -326,50 +278,6 @@ static int gym_init(void *instance, const ActordOption *options, uint32_t n_opti
         return r;
 }
 
-/* 1: stored; 0: it is not an array of the right kind. */
-static int store_array(PyObject *observation, void *ret) {
-        Py_buffer view;
-        bool fits;
-
-        if (PyObject_GetBuffer(observation, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) {
-                PyErr_Clear();
-                return 0;
-        }
-        fits = view.len == task.observation.bytes && view.format &&
-               view.format[0] == task.observation.format && view.format[1] == 0;
-        if (fits)
-                memcpy(ret, view.buf, (size_t) view.len);
-        PyBuffer_Release(&view);
-        return fits;
-}
-
-static int store_choice(PyObject *observation, void *ret) {
-        long number = PyLong_AsLong(observation);
-        int32_t choice;
-
-        if (number == -1 && PyErr_Occurred())
-                return python_tell();
-        if (number < task.observation.start ||
-                        number - task.observation.start >= (long) task.observation.space.n_choices)
-                return -ERANGE;
-        choice = (int32_t) (number - task.observation.start);
-        memcpy(ret, &choice, sizeof(choice));
-        return 0;
-}
-
-static int observation_store(const GymInstance *i, PyObject *observation, void *ret) {
-        _cleanup_(python_unrefp) PyObject *array = NULL;
-
-        if (task.observation.space.kind == ACTORD_DISCRETE)
-                return store_choice(observation, ret);
-        if (store_array(observation, ret))
-                return 0;
-        array = PyObject_CallOneArg(i->convert, observation);
-        if (!array)
-                return python_tell();
-        return store_array(array, ret) ? 0 : -EPROTO;
-}
-
 static int seed_globals(uint32_t seed) {
         _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed);
         _cleanup_(python_unrefp) PyObject *done =
@@ -384,15 +292,40 @@ static int instance_forget(GymInstance *i) {
         return env ? instance_bind(i, env) : -EIO;
 }
 
+/* What reset() returned; NULL after a message. */
+static PyObject *reset_call(GymInstance *i, uint32_t seed) {
+        _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed), *result = NULL;
+        PyObject *arguments[] = { number };
+
+        if (number)
+                result = PyObject_Vectorcall(i->reset, arguments, 0, task.seed_name);
+        if (!result) {
+                (void) python_tell();
+                return NULL;
+        }
+        if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
+                PyErr_SetString(PyExc_TypeError, "reset() returned no pair (observation, info)");
+                (void) python_tell();
+                return NULL;
+        }
+        return TAKE_PTR(result);
+}
+
+static ParallelSpaces spaces_of(const GymInstance *i) {
+        return (ParallelSpaces){ .observation = &task.observation,
+                .action = &task.action,
+                .memory = &i->action,
+                .convert = i->convert };
+}
+
 static int gym_reset(void *instance, ActordRandom *random, void *ret_observation) {
         GymInstance *i = instance;
         uint32_t seed = actord_random_u32(random) >> 1; /* emulators take 31 bits */
-        _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed), *result = NULL;
-        PyObject *arguments[] = { number };
+        const ParallelSpaces spaces = spaces_of(i);
+        _cleanup_(python_unrefp) PyObject *result = NULL;
+        PyObject *first;
         int r;
 
-        if (!number)
-                return -ENOMEM;
         if (i->made) {
                 r = instance_forget(i);
                 if (r < 0)
@@ -401,51 +334,12 @@ static int gym_reset(void *instance, ActordRandom *random, void *ret_observation
         r = seed_globals(seed);
         if (r < 0)
                 return r;
-        result = PyObject_Vectorcall(i->reset, arguments, 0, task.seed_name);
+        result = reset_call(i, seed);
         if (!result)
-                return python_tell();
-        if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
-                PyErr_SetString(PyExc_TypeError, "reset() returned no pair (observation, info)");
-                return python_tell();
-        }
-        return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
-}
-
-static void choices_write(const GymInstance *i, Py_ssize_t n, const double *low, const int32_t *choices) {
-        for (Py_ssize_t k = 0; k < n; k++)
-                if (i->action.itemsize == sizeof(int32_t))
-                        ((int32_t *) i->action.buf)[k] = (int32_t) low[k] + choices[k];
-                else
-                        ((int64_t *) i->action.buf)[k] = (int64_t) low[k] + choices[k];
-}
-
-/* A new array for each step, since an environment may keep it. */
-static PyObject *action_make(const GymInstance *i, const void *action) {
-        Py_ssize_t n;
-        const double *low, *high;
-        const float *numbers = action;
-        int32_t choice;
-
-        if (task.action.space.kind == ACTORD_DISCRETE) {
-                memcpy(&choice, action, sizeof(choice));
-                return PyLong_FromLong(task.action.start + choice);
-        }
-        n = i->action.len / i->action.itemsize;
-        low = (const double *) (const void *) PyBytes_AS_STRING(i->low);
-        high = (const double *) (const void *) PyBytes_AS_STRING(i->high);
-        if (task.action.space.kind == ACTORD_MULTI_DISCRETE) {
-                choices_write(i, n, low, action);
-                return PyObject_CallNoArgs(i->fresh);
-        }
-        for (Py_ssize_t k = 0; k < n; k++) {
-                double x = fmin(fmax((double) numbers[k], low[k]), high[k]);
-
-                if (i->action.itemsize == sizeof(float))
-                        ((float *) i->action.buf)[k] = (float) x;
-                else
-                        ((double *) i->action.buf)[k] = x;
-        }
-        return PyObject_CallNoArgs(i->fresh);
+                return -EIO;
+        first = PyTuple_GET_ITEM(result, 0);
+        return of_agents ? parallel_begin(&i->parallel, &task.parallel, &spaces, first, ret_observation)
+                         : space_store(&task.observation, i->convert, first, ret_observation);
 }
 
 static int step_read(const GymInstance *i, PyObject *result, void *ret_observation, ActordStep *ret) {
@@ -468,12 +362,13 @@ static int step_read(const GymInstance *i, PyObject *result, void *ret_observati
         *ret = (ActordStep){
                 .reward = reward, .terminated = (uint8_t) terminated, .truncated = (uint8_t) truncated
         };
-        return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
+        return space_store(&task.observation, i->convert, PyTuple_GET_ITEM(result, 0), ret_observation);
 }
 
 static int gym_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         GymInstance *i = instance;
+        const ParallelSpaces spaces = spaces_of(i);
         _cleanup_(python_unrefp) PyObject *argument = NULL, *result = NULL;
 
         if (task.draws) {
@@ -484,9 +379,13 @@ static int gym_step(void *instance, const void *action, ActordRandom *random, vo
                         return r;
         }
 
-        argument = action_make(i, action);
+        argument = of_agents ? parallel_actions(&i->parallel, &task.parallel, &spaces, action)
+                             : action_make(&i->action, &task.action, action);
         result = argument ? PyObject_CallOneArg(i->step, argument) : NULL;
-        return result ? step_read(i, result, ret_observation, ret) : python_tell();
+        if (!result)
+                return python_tell();
+        return of_agents ? parallel_read(&i->parallel, &task.parallel, &spaces, result, ret_observation, ret)
+                         : step_read(i, result, ret_observation, ret);
 }
 
 static int gym_snapshot(const void *instance, void *ret_snapshot) {
@@ -505,7 +404,6 @@ static int gym_snapshot(const void *instance, void *ret_snapshot) {
                 return python_tell();
         if ((uint64_t) n > task.snapshot_bytes - sizeof(GymSnapshot)) {
                 (void) fprintf(stderr,
-                                ENVIRONMENT_GYM_PREFIX
                                 "%s: an episode takes %zd bytes to save, more than twice what it took at "
                                 "the start; write Carry=reset if it grows without end\n",
                                 name, n);
@@ -520,13 +418,32 @@ static int gym_restore(void *instance, const void *snapshot) {
         const GymSnapshot *s = snapshot;
         GymInstance *i = instance;
         PyObject *env;
+        int r;
 
         if (task.snapshot_bytes == 0)
                 return -ENOTSUP;
         if (s->n_bytes > task.snapshot_bytes - sizeof(GymSnapshot))
                 return -EINVAL;
         env = python_call("thaw", "(Oy#)", i->env, s->bytes, (Py_ssize_t) s->n_bytes);
-        return env ? instance_bind(i, env) : -EIO;
+        if (!env)
+                return -EIO;
+        r = instance_bind(i, env);
+        if (r < 0 || !of_agents)
+                return r;
+        return parallel_look(&i->parallel, &task.parallel);
+}
+
+static int gym_active(const void *instance, uint8_t *ret) {
+        const GymInstance *i = instance;
+
+        memcpy(ret, i->parallel.active, task.parallel.n_agents);
+        return 0;
+}
+
+static int gym_shared(const void *instance, float *ret) {
+        const GymInstance *i = instance;
+
+        return parallel_shared(&i->parallel, &task.parallel, ret);
 }
 
 /* There is a picture only under render_mode=rgb_array. */
@@ -561,6 +478,8 @@ static const ActordEnv gym_env = {
         .restore = gym_restore,
         .close = gym_close,
         .paint = gym_paint,
+        .active = gym_active,
+        .shared = gym_shared,
 };
 
 __attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
@@ -572,7 +491,8 @@ const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd, 
                 return NULL;
         python_prepare_callbacks();
         settings = job_settings;
-        name = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
+        name = settings->environment;
+        of_agents = strncmp(name, ENVIRONMENT_PETTINGZOO_PREFIX, strlen(ENVIRONMENT_PETTINGZOO_PREFIX)) == 0;
         venv_fd = python_fd;
         path_fd = python_path_fd;
         return &gym_env;

@@ -9,18 +9,23 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* bridge.py is compiled in as text, since the actor's root has no file of ours. */
+/* bridge.py and parallel.py are compiled in as text, since the actor's root has no file of ours. */
 __asm__(".pushsection .rodata\n"
         "bridge_text:\n"
         ".incbin \"actor/envs/gym/bridge.py\"\n"
         ".byte 0\n"
+        "parallel_text:\n"
+        ".incbin \"actor/envs/gym/parallel.py\"\n"
+        ".byte 0\n"
         ".popsection\n");
 extern const char bridge_text[] __attribute__((visibility("hidden")));
+extern const char parallel_text[] __attribute__((visibility("hidden")));
 
 /* At least sizeof(ffi_closure). */
 #define CLOSURE_BYTES 128u
 
-static PyObject *bridge; /* its names; NULL: not started */
+static PyObject *bridge;   /* its names; NULL: not started */
+static PyObject *parallel; /* those of parallel.py */
 
 /* An actor may have only one thread. */
 static void set_variables(void) {
@@ -105,17 +110,16 @@ static int initialise(void) {
         return -ENOEXEC;
 }
 
-/* The helpers become a module of their own, since pickled objects name their module. */
-static int load_bridge(void) {
-        _cleanup_(python_unrefp) PyObject *code = Py_CompileString(bridge_text, "bridge.py", Py_file_input);
-        _cleanup_(python_unrefp) PyObject *module =
-                        code ? PyImport_ExecCodeModule("actord_bridge", code) : NULL;
+/* The helpers become modules of their own, since pickled objects name their module. */
+static int load_text(const char *text, const char *file, const char *name, PyObject **ret) {
+        _cleanup_(python_unrefp) PyObject *code = Py_CompileString(text, file, Py_file_input);
+        _cleanup_(python_unrefp) PyObject *module = code ? PyImport_ExecCodeModule(name, code) : NULL;
 
         if (!module) {
                 PyErr_Print();
                 return -ENOEXEC;
         }
-        bridge = PyModule_GetDict(TAKE_PTR(module));
+        *ret = PyModule_GetDict(TAKE_PTR(module));
         return 0;
 }
 
@@ -128,7 +132,10 @@ int python_start(const char *python, const char *root, const char *path, const c
         r = initialise();
         if (r < 0)
                 return r;
-        r = load_bridge();
+        r = load_text(bridge_text, "bridge.py", "actord_bridge", &bridge);
+        if (r < 0)
+                return r;
+        r = load_text(parallel_text, "parallel.py", "actord_parallel", &parallel);
         if (r < 0)
                 return r;
 
@@ -137,7 +144,9 @@ int python_start(const char *python, const char *root, const char *path, const c
 }
 
 PyObject *python_helper(const char *name) {
-        return PyDict_GetItemString(bridge, name);
+        PyObject *found = PyDict_GetItemString(bridge, name);
+
+        return found ? found : PyDict_GetItemString(parallel, name);
 }
 
 PyObject *python_call(const char *name, const char *format, ...) {

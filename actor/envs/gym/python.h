@@ -27,7 +27,7 @@ void python_prepare_callbacks(void);
  * of PythonPath=; both empty: there is none. 0 also if it runs already; -ENOEXEC after a message. */
 int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
-/* A function of bridge.py. NULL: there is none. Borrowed. */
+/* A function of bridge.py or parallel.py. NULL: there is none. Borrowed. */
 PyObject *python_helper(const char *name);
 
 /* Calls one with arguments made as by Py_BuildValue(); the format is in brackets. NULL after a message. */

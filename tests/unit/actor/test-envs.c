@@ -137,7 +137,7 @@ static void test_helps(void) {
 #define KEY(key, help) key,
         static const char *const keys[] = { ENVIRONMENT_OPTIONS(KEY) };
         static const char *const prefixed[] = { ENVIRONMENT_JOB_PREFIX, ENVIRONMENT_GYM_PREFIX,
-                ENVIRONMENT_MJCF_PREFIX };
+                ENVIRONMENT_PETTINGZOO_PREFIX, ENVIRONMENT_MJCF_PREFIX };
         g_autoptr(GHashTable) taken = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         size_t n = environment_count();
         ActordOption option;
@@ -439,10 +439,14 @@ static void test_results(gconstpointer data) {
 static void test_no_such_environment(void) {
         g_assert_null(environment_find("CartPole-v7"));
         /* A name that Gymnasium gives has slashes without being a path. */
-        g_assert_true(environment_is_gym("gym:ale_py:ALE/Pong-v5"));
+        g_assert_true(environment_is_python("gym:ale_py:ALE/Pong-v5"));
         g_assert_false(environment_is_file("gym:ale_py:ALE/Pong-v5"));
         g_assert_cmpstr(environment_find("gym:CartPole-v1")->module, ==, "gym");
-        g_assert_false(environment_is_gym("CartPole-v1"));
+        g_assert_false(environment_is_python("CartPole-v1"));
+        g_assert_true(environment_is_python("pettingzoo:mpe2.simple_v3"));
+        g_assert_true(environment_is_pettingzoo("pettingzoo:mpe2.simple_v3"));
+        g_assert_false(environment_is_pettingzoo("gym:CartPole-v1"));
+        g_assert_cmpstr(environment_find("pettingzoo:mpe2.simple_v3")->module, ==, "gym");
         g_assert_true(environment_is_mjcf("mujoco:models/arm.xml"));
         g_assert_false(environment_is_file("mujoco:models/arm.xml"));
         g_assert_true(environment_is_foreign("mujoco:models/arm.xml"));
