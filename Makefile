@@ -22,7 +22,7 @@ OPT ?= -O2
 SANITIZE ?=
 CFLAGS ?= -g $(OPT)
 # Results must not depend on what a compiler fuses: no contraction anywhere, and never -ffast-math.
-# No byte of what is built depends on where and when it was: no absolute path, no date, lists of files in one order.
+# No byte of a build depends on its place or time: no absolute path, no date, and lists of files in one fixed order.
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. -I$(B) $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-strict-aliasing \
         -ffile-prefix-map=$(CURDIR)=. -Wdate-time -fstack-protector-strong -fPIE -fvisibility=hidden \
         -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wpointer-arith -Wvla -Wformat=2 \
@@ -79,14 +79,14 @@ LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartco
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 libseccomp libcap nettle) $(LIBS_cluster) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
-# The bridge to Python and data sets are the parts that a build may lack.
+# Two parts are optional: the bridge to Python, and data sets.
 PYTHON_VERSION := $(shell $(PKG) --modversion python3-embed 2>/dev/null)
 ifneq ($(PYTHON_VERSION),)
 MODULES  += $(B)/env-gym.so
 else
 $(info env-gym.so is not built, and Environment=gym:ID will not load: python3-embed.pc is missing (install python3-dev))
 endif
-# Data sets in HDF5: Debian has the serial library under a name of its own.
+# Data sets in HDF5: in Debian the serial library has a name of its own.
 HDF5 := $(firstword $(foreach p,hdf5-serial hdf5,$(shell $(PKG) --exists $(p) 2>/dev/null && echo $(p))))
 ifneq ($(HDF5),)
 MODULES  += $(B)/dataset.so
@@ -103,8 +103,8 @@ LIBS_cluster = $(shell $(PKG) --libs gnutls) -lmunge
 else
 $(info actord-cluster is not built, and Cluster=slurm will be refused: gnutls.pc or munge.h is missing (install libgnutls28-dev libmunge-dev))
 endif
-# make MUJOCO=DIR: our tasks on another MuJoCo too, for Engine=. DIR has include/ and libmujoco.so.RELEASE, as Python's `mujoco` does; the
-# library is copied beside the module, which finds it there.
+# make MUJOCO=DIR builds our tasks on another MuJoCo too, for Engine=. DIR has include/ and libmujoco.so.RELEASE, as Python's package
+# `mujoco` has. The library is copied beside the module, which finds it there.
 MUJOCO ?=
 ifneq ($(MUJOCO),)
 MUJOCO_LIBRARY := $(firstword $(wildcard $(MUJOCO)/libmujoco.so.*.* $(MUJOCO)/lib/libmujoco.so.*.*))
@@ -115,7 +115,7 @@ MUJOCO_ENGINE := $(B)/env-mujoco-$(patsubst libmujoco.so.%,%,$(notdir $(MUJOCO_L
 MODULES  += $(MUJOCO_ENGINE)
 endif
 PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(CLUSTER_PROGRAM) $(MODULES)
-# A test lies in the folder of the room that it tests; its program does not.
+# A test's source lies in a folder named after the room that it tests; all test programs lie in one folder.
 UNIT_SOURCES := $(sort $(filter-out $(if $(CLUSTER),,tests/unit/cluster/%),$(wildcard tests/unit/*/test-*.c)))
 UNIT_TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(UNIT_SOURCES)))
 
@@ -147,9 +147,9 @@ $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_tensors) $(SRC_lib))
 $(B)/actord-cluster: $(call objects,$(SRC_cluster) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_cluster) -lm
 
-# These are compiled in one go, and anew when a contract, or a header that environments share, changes.
+# Each of these is compiled by one command, and again when a contract or a header that environments share changes.
 CONTRACTS := $(wildcard include/*.h include/actord/*.h actor/envs/*.h)
-# Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
+# Environments on libmujoco are a module, which only an administrator installs, so that actors without physics do not load the library.
 $(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
@@ -168,7 +168,7 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/env-job.so: $(call module_objects,$(SRC_job) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
-# A job's learner that acts, too: what Policy=fused forks instead of actord-learner.
+# A learner that also acts: under Policy=fused the job starts it instead of actord-learner.
 $(B)/fused.so: $(call module_objects,$(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # Embeds CPython; the interpreter starts in an actor's sandbox.
@@ -187,7 +187,7 @@ $(B)/dataset.so: $(SRC_dataset) $(wildcard lib/dataset/*.h lib/dataset/hdf5/*.h)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_hdf5) -o $@ $(SRC_dataset) \
                 $(LDFLAGS) $(shell $(PKG) --libs $(HDF5)) -lm
-# Box2D speaks C++: one file of it, without exceptions, below tasks in C.
+# Box2D is written in C++: one C++ file of ours, without exceptions, connects it to the tasks in C.
 CXX ?= g++
 $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc
 	@mkdir -p $(@D)
@@ -197,7 +197,7 @@ $(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(CONTRACTS) $(
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_box2d) \
                 $(B)/o/actor/envs/box2d/world.o $(LDFLAGS) -lbox2d -lstdc++ -lm
 
-# Links no EPA SWMM: the library comes with a Python package, and loads in an actor's sandbox.
+# Does not link EPA SWMM: the library comes with a Python package and is loaded in an actor's sandbox.
 $(B)/o/actor/envs/swmm/theta.o: actor/envs/swmm/theta.inp
 $(B)/o/actor/envs/swmm/tidal.o: actor/envs/swmm/tidal.inp
 $(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) $(CONTRACTS)
@@ -209,12 +209,12 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@cp -r packaging/price packaging/schedulers $@/
 	@touch $@
 
-# Tests link whatever they name out of one archive of everything but the mains.
+# One archive holds every object but the mains; a test links those that it needs.
 $(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_trial) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_cluster_linked) $(SRC_tensors) $(SRC_lib)) \
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsDP $@ $^
-# What several tests share is compiled once.
+# Files that several tests share are compiled once.
 $(B)/fixtures.a: $(patsubst tests/unit/%.c,$(B)/tests/%.o,$(wildcard tests/unit/*-fixture.c))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsDP $@ $^
@@ -230,7 +230,7 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/fixtures.a $(B)/rooms.a
 -include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)
 -include tests/tests.mk packaging/install.mk
 
-# The client in Python. pip writes beside what it builds, so it gets a copy; it takes setuptools from the package index.
+# The client in Python. pip writes into the folder that it builds, so it gets a copy. It takes setuptools from the package index.
 .PHONY: wheel
 wheel:
 	@rm -rf $(B)/wheel-source && mkdir -p $(B)/wheel && cp -r python $(B)/wheel-source

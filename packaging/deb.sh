@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Builds the Debian packages of this tree by dpkg-buildpackage, with packaging/debian as their folder debian.
+# Builds the Debian packages of this tree by dpkg-buildpackage, with packaging/debian as the folder debian.
 # usage: packaging/deb.sh DIRECTORY [BUILT]
-# DIRECTORY is made anew and gets the packages. BUILT is a folder of objects of this tree, which are packed instead of compiled again.
+# DIRECTORY is made anew and gets the packages. BUILT is a folder with built objects of this tree; they are packed and not compiled again.
 set -eu
 
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,7 +30,7 @@ if [ "$built" ]; then
     options="nocheck nostrip $options"
     check=--no-check-builddeps
 fi
-# What was asked of the make that called this (B=, CFLAGS=) is not meant for the package.
+# Options of the make that called this (B=, CFLAGS=) are not meant for the package.
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL B="${built:-build}" DEB_BUILD_OPTIONS="$options" \
     dpkg-buildpackage --unsigned-source --unsigned-changes --build=binary "$check"
 cd ..

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs by apt what building, testing, the virtual machine lane or the Slurm lane needs, and only what is missing.
+# Installs by apt the missing packages for building, for testing, for the virtual machine lane or for the Slurm lane.
 # usage: packaging/dependencies.sh [build|test|vm|slurm]...        (build when nothing is named)
-# Silent when everything is there, so an ordinary user with a complete machine needs no privilege.
+# If nothing is missing it prints nothing and needs no privilege.
 set -eu
 
-# Each line: package, then why.
+# Each line: a package, then its purpose.
 list_build() {
     cat <<'END'
 gcc                   the compiler
@@ -20,14 +20,14 @@ libglib2.0-dev        containers, key files, options and the test framework, on 
 libsqlite3-dev        the ledger
 g++                   the thin layer above Box2D, which is C++
 libbox2d-dev          physics of the Box2D environments
-python3-dev           the bridge to environments in Python, which links its library
+python3-dev           the library that the bridge to environments in Python links
 libhdf5-dev           data sets, written and read
 libmujoco-dev         physics of the MuJoCo environments
 libsmartcols-dev      tables of actorctl
 libjson-glib-dev      JSON of actorctl
-libyaml-dev           what actorctl imports
+libyaml-dev           configurations of other projects, which actorctl imports
 nettle-dev            SHA-256 of policies and checkpoints
-libgnutls28-dev       what travels between a job and its nodes of a cluster, encrypted
+libgnutls28-dev       encryption between a job and its nodes of a cluster
 libmunge-dev          who is at the other end there
 END
 }
@@ -45,18 +45,18 @@ libpam-systemd        that user's manager
 polkitd               authorisation on the system bus
 uidmap                ranges of user ids for ordinary users
 procps                ps and pgrep in tests
-python3-pyte          a terminal that stories about actorctl look at
+python3-pyte          a terminal emulator, for the tests of what actorctl shows
 cockpit-ws            the page of packaging/cockpit in a real Cockpit
 cockpit-bridge        its other half
 chromium-headless-shell  a browser, for that page and for reports
 prometheus            reads the figures of actord-metrics.socket
-sudo                  by which Cockpit gives administrative access
-python3-jsonschema    what actorctl prints as JSON, compared with its schema
+sudo                  administrative access in Cockpit
+python3-jsonschema    compares the JSON of actorctl with its schema
 python3-pip           `make wheel`, for the tests of the package for Python
 debhelper             the Debian packages
-dh-python             that of the Python client
-lintian               their check
-python3-numpy         what that package depends on, in the lane, which has no network
+dh-python             the Debian package of the Python client
+lintian               checks the Debian packages
+python3-numpy         a dependency of that package, as the lane has no network
 zsh                   its completion of actorctl
 sqlite3               reading the ledger from outside
 man-db                checking the manual pages
@@ -73,8 +73,8 @@ END
 
 list_vm() {
     cat <<'END'
-qemu-system-x86       the machine
-mmdebstrap            its root
+qemu-system-x86       the virtual machine
+mmdebstrap            makes its root
 e2fsprogs             mkfs.ext4, which turns the root into a disk
 debian-archive-keyring  the keys that the packages of the root are checked against
 END
@@ -86,8 +86,8 @@ slurm-client          sbatch, squeue, scancel, srun
 slurmctld             the cluster's controller
 slurmd                its nodes
 slurmdbd              its accounts
-mariadb-server        where they lie
-munge                 who is who in it
+mariadb-server        the database of the accounts
+munge                 authentication in the cluster
 iproute2              a network for each node
 END
 }
@@ -103,7 +103,7 @@ missing() {
     done
 }
 
-# Prints how to become root, or fails; without a terminal sudo must not wait for a password.
+# Prints the command prefix that gives root, or fails. Without a terminal sudo must not wait for a password.
 elevate() {
     if [ "$(id -u)" -eq 0 ]; then
         return 0
@@ -117,7 +117,7 @@ elevate() {
     fi
 }
 
-# In a container nothing may be started by the packages' scripts: there is no manager to start it.
+# In a container the packages' scripts must not start services: there is no manager that could.
 policy=/usr/sbin/policy-rc.d
 hold_services() {
     [ ! -d /run/systemd/system ] && [ ! -e "$policy" ] || return 0
@@ -132,7 +132,7 @@ release_services() {
     [ "$held" = yes ] && $root rm -f "$policy"
 }
 
-# --no-remove: a test's dependency must never replace something the machine runs on, its init for one.
+# --no-remove: a test's dependency must never replace a package that the machine needs, such as its init.
 install_packages() {
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends --no-remove \
         -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
@@ -166,7 +166,7 @@ fi
 held=no
 hold_services
 say "installing $needed"
-# One unreachable archive of several is no reason to stop: the installation itself says what cannot be found.
+# Go on if one of several archives is unreachable: the installation itself says which packages cannot be found.
 $root apt-get update -q >&2 || say "apt-get update reported errors; trying with what it has."
 # shellcheck disable=SC2086
 if ! install_packages $needed >&2; then

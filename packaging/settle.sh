@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Tells the running system what was installed or removed, one line for each thing done, and for each left undone why. `make install` and
-# `make uninstall` call it where DESTDIR is empty; a package's scripts may, too. It never fails: files that lie in their place are an installation.
+# Tells the running system what was installed or removed. It prints a line for each step, and why a step was left out. `make install` and
+# `make uninstall` call it where DESTDIR is empty; a package's scripts may, too. It never fails: the installation is complete without it.
 # usage: packaging/settle.sh installed|leaving|gone PREFIX
 set -u
 
@@ -18,7 +18,7 @@ have() {
     command -v "$1" >/dev/null 2>&1
 }
 
-# try DONE COMMAND...: says DONE, or which command failed and its first words
+# try DONE COMMAND...: says DONE, or which command failed and the first line that it printed
 try() {
     done_text=$1
     shift
@@ -57,7 +57,7 @@ reload_manager() {
     fi
 }
 
-# After the user: a bus leaves out the rules of a user whom it does not know.
+# To be called after make_user: a bus ignores rules for a user that it does not know.
 reload_bus() {
     if ! bus_runs; then
         say "no system bus runs here, so none was told"
@@ -72,7 +72,7 @@ reload_bus() {
     fi
 }
 
-# Jobs go on without the daemon, so their slice is stopped as well.
+# Jobs go on without the daemon, so their slice must be stopped as well.
 stop_units() {
     systemd_runs || return 0
     for unit in actord.service actord-spawn.socket actord-metrics.socket; do

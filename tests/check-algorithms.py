@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An algorithm is a word of ALGORITHMS and an Algorithm of its name: a throwaway word is all that parser, printer and learner need, and one file all that it does."""
+"""An algorithm is a word of ALGORITHMS and an Algorithm of its name: parser, printer and learner need no more than a throwaway word, and one file implements it."""
 import os, re, subprocess
 
 from throwaway import Tree, read, sources_of, tell
@@ -84,7 +84,7 @@ def no_gradient_is_written_by_hand():
 
 
 def nothing_else_lists_them():
-    """One other list in C: the row of each in lib/algorithm-traits.c."""
+    """There is one other list in C: lib/algorithm-traits.c, with a row for each."""
     for path in sources_of("actorctl", "daemon", "include", "invoker", "learner", "lib"):
         if path not in (TABLE, "lib/algorithm-traits.c"):
             named = sorted({name for name, _ in words() if re.search(rf"\b(ALGORITHM|algorithm)_{name}\b", read(path))})

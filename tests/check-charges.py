@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A charge is a row of CHARGES, a row of PRICE_RATES and the places that book and bill it: with a throwaway one Policy=auto decides otherwise, and no file of
-daemon/scheduler/ names a price."""
+"""A charge is a row of CHARGES, a row of PRICE_RATES and the code that books and bills it: a throwaway charge changes the decisions of Policy=auto, although no
+file of daemon/scheduler/ names a price."""
 import os, re, shlex, subprocess, sys, tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 os.chdir(ROOT)
 
-# (file, before what, what is put there): a fee for each round in which an actor takes part, which no sheet of ours has.
+# (file, the text to insert before, the text to insert): a fee for each round in which an actor takes part, which no sheet of ours has.
 ROWS = [
     ("include/charges.h", "\n/* clang-format on */", ' \\\n        X(ENTRY, "entry", FULL, TRAINING, ACTORS, "idle ")'),
     ("daemon/bill/price-private.h", "        X(Energy, KWh, ", '        X(Execution, Entry, entry, 1e6, "price of an actor\'s part in a round") \\\n'),
@@ -55,7 +55,7 @@ def read(path):
 
 
 def built():
-    """Every object that the build has, but for those that the rows change."""
+    """Every object of the build except those that the rows change."""
     return os.path.join(os.environ.get("B", "build"), "rooms.a")
 
 
@@ -85,7 +85,7 @@ def auto_weighs_a_new_charge():
         r = subprocess.run([os.path.join(folder, "settle")], capture_output=True, text=True)
         assert r.returncode == 0, r.stderr
         without, with_one = map(int, r.stdout.split())
-        # A fee for each actor alone: fewer of them.
+        # A fee for each actor alone leads to fewer actors.
         assert with_one < without, f"{without} actors without the charge, {with_one} with it"
 
 

@@ -5,13 +5,13 @@ from another one needs it, and files that need each other can only be read toget
 import collections, os, re, subprocess, sys
 from sources import finish, point, read, sources
 
-# The most files of the largest circle. A room that is not here has none. Lower a number when a circle becomes smaller.
+# The greatest number of files in a circle that is allowed. A room that is not listed may have no circle. Lower a number when a circle becomes smaller.
 CEILINGS = {"actorctl": 4}
 BUILD = os.path.join(os.environ.get("ACTORD_BUILD", "build"), "o")
 
 
 def symbols(path):
-    """What an object file defines for others, and what it needs of them."""
+    """The symbols that an object file defines for others, and those that it needs from others."""
     defined, needed = set(), set()
     for line in subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines():
         kind, name = line.split()[-2:]
@@ -59,13 +59,13 @@ def complaints(graph, ceiling):
 
 
 def rows_of(room):
-    """The list of the architecture page after the sentence that names this check: the files and folders of each row, from above."""
+    """The list of the architecture page after the sentence that names this check: the files and folders of each row, from the top down."""
     text = read("docs/ARCHITECTURE.md").split("(`tests/check-circles.py` reads this list):\n\n")[1].split("\n\n")[0]
     return [[f"{room}/{name}" for name in re.findall(r"\S+(?:\.c|/)(?!\S)", row)] for row in re.split(r"\n    (?=\S)", "\n" + text)[1:]]
 
 
 def wrong_ways(room, paths):
-    """Where a file calls one of a row above its own, and where the rows name files that are not there or lack some."""
+    """Finds calls from a file to one of a row above its own, files that a row names but that do not exist, and files in no row."""
     rows = rows_of(room)
     named = {name: n for n, row in enumerate(rows) for name in row}
     row_of = {path: named.get(path, named.get(os.path.dirname(path) + "/")) for path in paths}

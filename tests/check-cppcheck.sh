@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Nothing found by cppcheck. Suppressed is what it cannot know: cleanup attributes (leaks are left to the sanitizers
+# cppcheck finds nothing. Suppressed are warnings about facts that it cannot know: cleanup attributes (leaks are left to the sanitizers
 # and valgrind), and that -errno is negative, without which failures look like successes with nothing in their outputs.
 . tests/tap.sh
 . tests/sources.sh

@@ -80,7 +80,7 @@ def daemon_settings_are_described():
     rows = re.findall(r'X\((\w+), \w+, \w+, ([^,]+),', table)
     for key, default in rows:
         default = re.sub(r"ull \* 1000000$", "", {"false": "no", "true": "yes"}.get(default, default.strip('"'))) or "unset"
-        default = "unset" if default.isupper() else default  # a constant's name: as the page says
+        default = "unset" if default.isupper() else default  # a constant's name: the page gives the value
         entry = re.search(rf"(?ms)^\.I {key}=$(.*?)(?=^\.TP|^\.SH)", text)
         assert entry and f"Default: {default}." in entry[1], f"{key}= with its default {default} is missing"
     assert len(re.findall(r"(?m)^\.I \w+=$", text)) == len(rows)
@@ -118,7 +118,7 @@ def algorithm_keys():
         try:
             sets[name] = evaluate(value, sets)
         except NameError:
-            pass  # it names one that stands further down; four rounds are more than any is deep
+            pass  # it may name one that stands further down; none is nested four levels deep
     rows = [(key, evaluate(value, sets)) for key, value in re.findall(r"\{ SETTING_[A-Za-z]+?_(\w+), ([^\n]*) \},\n", text)]
     assert len(rows) > 40, rows
     return {word: [key for key, algorithms in rows if word in algorithms] for _, word in words}
@@ -179,7 +179,7 @@ def pages_are_clean_roff():
 
 
 def examples_are_accepted():
-    """Each is read by the very parser: a wrong override makes it the only complaint."""
+    """The product's own parser reads each: a deliberately wrong override must be its only complaint."""
     for name in sorted(os.listdir("examples")):
         if name.endswith(".conf"):
             r = subprocess.run([CTL, "run", "examples/" + name, "--set", "Job.Seed=x"], capture_output=True, text=True)
@@ -202,7 +202,7 @@ def metrics_are_described():
 
 
 def environments_are_introduced():
-    """Each family by name; options are told by `actorctl env show`, from the catalogue itself."""
+    """The page names each family; `actorctl env show` prints the options, from the catalogue itself."""
     text = read("docs/environments.md")
     names = re.findall(r'(?m)^ +X\("([^"]+)", (?:"\w*"|[A-Z_]+), "', read("include/environments.h"))
     assert len(names) >= 40, names
@@ -259,7 +259,7 @@ def architecture_locates_every_room():
     assert not missing, missing
     rows = set(re.findall(r"(?m)^\| `([\w/]+)/` \|", text))
     folders = {os.path.dirname(path) for path in sources(".c", ".h")}
-    # A module's folder belongs to the environment of that name.
+    # The row of an environment covers the folder of its module.
     lost = sorted(f for f in folders if f.split("/")[0] not in ("tests", "examples") and f not in rows
                   and not f.startswith(("actor/envs/", "include/actord")))
     assert not lost, lost

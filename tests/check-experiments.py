@@ -11,7 +11,7 @@ VERDICTS = ("reproduced", "not reproduced", "not testable here")
 SOURCES = (("build/bench/", "tests/bench/{}.c"), ("build/", "{}/main.c"))
 
 
-# What a command leaves where it runs, and is not committed.
+# Files that a command leaves where it runs, and that are not committed.
 OF_RUNS = {"cells.csv", "twins.csv"}
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Every C file is as clang-format writes it: run `clang-format -i FILE`.
+# Every C file has the format of clang-format: run `clang-format -i FILE`.
 . tests/tap.sh
 . tests/sources.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who includes whom: include <- lib <- sandbox, actor <- programs, and programs never include each other."""
+"""The direction of includes: include <- lib <- sandbox, actor <- programs, and programs never include each other."""
 import functools, os, re
 from sources import finish, point, read, sources
 
@@ -44,7 +44,7 @@ def check_direction(path):
 
 @functools.cache
 def way_to(pattern, path):
-    """How a file reaches a header that matches, by headers of ours or at once; "" where it does not."""
+    """The chain of our headers by which a file reaches a header that matches, or the header itself; "" if it does not."""
     for own, name in includes(path):
         if pattern.match(name):
             return f"{path} includes {name}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The hot functions execute as many instructions as tests/data/instructions.tsv says, within 3 %: a loop that lost its vectors, or a copy
-that slipped into one, is seen on the busiest host. callgrind counts fixed work of tests/bench/instructions.c.
+"""The hot functions execute as many instructions as tests/data/instructions.tsv says, within 3 %. So a loop that is no longer vectorised, or
+that copies more, is found even on a busy host. callgrind counts the fixed work of tests/bench/instructions.c.
 
-    tests/check-instructions.py --write     after a change that is meant"""
+    tests/check-instructions.py --write     after an intended change"""
 import os, re, subprocess, sys, tempfile
 
 from sources import finish, point
@@ -23,7 +23,7 @@ def skip(why):
 
 
 def kind_of_build():
-    """What two builds must have in common for their numbers to be compared."""
+    """The properties that two builds must share before their numbers can be compared."""
     return dict(line.split(" ", 1) for line in subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines())
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Elementary functions of the C library, which round another way in its next release: no file that decides a policy calls them,
-counted by the symbols of object files. lib/doubles.h and lib/elementary.h have our own. What is exact (sqrt, fma, fmod) may be called."""
+"""Elementary functions of the C library may round differently in its next release, so no file that decides a policy calls them;
+the check reads the symbols of object files. lib/doubles.h and lib/elementary.h have our own. Exact functions (sqrt, fma, fmod) may be called."""
 import os, re, subprocess, sys
 from sources import finish, point, sources
 

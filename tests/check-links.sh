@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What each program may link: the fewer libraries a program holds, the less of them a hostile actor can reach.
+# The libraries that each program may link: the fewer a program has, the less code a hostile actor can reach.
 . tests/tap.sh
 
 build=${B:-build}

@@ -24,7 +24,7 @@ def one_more_is_derived():
 
 
 def no_environment_has_rows_of_its_own():
-    """A key as a string, or a row of a parser, stands in no environment."""
+    """No environment contains a key as a string, or a row of a parser."""
     for path in sources_of("actor", "learner"):
         text = read(path)
         assert path == "actor/envs/option.h" or not re.search(r"\{ *(\.key = )?\"\w+\", *ENV_OPTION_", text), path

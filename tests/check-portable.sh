@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What decides a policy has the same bits on another kind of CPU: a program of it is built for this machine and for aarch64, which
-# qemu plays, and both print the same digests.
+# The arithmetic that decides a policy gives the same bits on another kind of CPU: a program with it is built for this machine and for
+# aarch64, which qemu emulates, and both print the same digests.
 . tests/tap.sh
 
 for tool in aarch64-linux-gnu-gcc qemu-aarch64-static; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A property of a job is stated once: a throwaway row and its value are all that daemon and actorctl need to have one more."""
+"""A property of a job is stated once: with a throwaway row and its value, daemon and actorctl have one more."""
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -26,7 +26,7 @@ def contract_has_the_rows():
 
 
 def is_spelled_nowhere_else():
-    """No second list in C: a property's name as a string is nowhere in the two programs, but in conversation about one property."""
+    """There is no second list in C: the two programs contain a property's name as a string only where they handle that one property."""
     names = [name for _, name, _, _ in rows()]
     for path in sources_of("daemon", "actorctl", "lib", "include"):
         text = read(path)

@@ -23,7 +23,7 @@ def one_more_is_derived():
 
 
 def nothing_else_lists_them():
-    """No second list in C: few schedulers are named where they are not the subject."""
+    """There is no second list in C: only a few schedulers are named outside of their own files."""
     for path in sources_of("actorctl", "daemon", "include", "invoker", "learner", "lib"):
         if path != TABLE:
             named = sorted({name for name, _ in words() if re.search(rf"\bSCHEDULER_{name}\b", read(path))})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What every file of ours looks like, as far as no other tool says it."""
+"""Rules for the shape of our files that no other tool checks."""
 import re
 from sources import finish, point, read, sources
 

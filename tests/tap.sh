@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
 #
-# The words of tests written in shell: source it, check, finish. What a failing command printed follows as comments.
+# The vocabulary of tests in shell: source this file, call check for each test, then finish. The output of a failing command follows as comments.
 
 tap_n=0
 tap_failed=0

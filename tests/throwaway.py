@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the checks of tables share: a tree whose table has a throwaway row more, the sources compiled in it, and a list of checks told as TAP."""
+"""Shared by the checks of tables: a tree whose table has one more, throwaway row; the sources compiled in it; and a list of checks as TAP."""
 import os, shlex, subprocess, tempfile
 
 from sources import finish, point, read, sources
@@ -21,14 +21,14 @@ class Tree:
             f.writelines(change(line) if line.startswith(begins) else line for line in lines)
 
     def compile(self, source):
-        """The object file, and how the compiler ended."""
+        """The object file, and the compiler's result."""
         flags = subprocess.run(["pkg-config", "--cflags", "glib-2.0", "libsystemd", "sqlite3", "json-glib-1.0"], capture_output=True, text=True)
         edited, out = os.path.join(self.dir.name, source), os.path.join(self.dir.name, "out.o")
         return out, subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=gnu17", "-D_GNU_SOURCE", "-I" + self.dir.name, "-I.", *flags.stdout.split(),
                                     "-Werror=implicit", "-c", "-o", out, edited if os.path.exists(edited) else source], capture_output=True, text=True)
 
     def derives(self, readers):
-        """That the object file of each source holds its word."""
+        """Checks that the object file of each source holds its word."""
         for source, word in readers.items():
             out, r = self.compile(source)
             assert r.returncode == 0, r.stderr

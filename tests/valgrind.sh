@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The control side under valgrind: the daemon while it serves, queues, stops, is refused and loses its bus; its parts alone; and its
-# parsers with every seed of the fuzzers. Errors and definite leaks count.
+# Runs the control side under valgrind: the daemon while it serves, queues, stops, refuses to start and loses its bus; its parts alone;
+# and its parsers with every seed of the fuzzers. Errors and definite leaks count.
 . tests/tap.sh
 
 build=${B:-build}

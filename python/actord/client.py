@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The way to actord: one call of actorctl, its JSON, and its sentence when something is wrong."""
+"""Calls of actorctl: its JSON output, and its message when something is wrong."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ Settings = Mapping[str, object]
 
 
 class ActordError(Exception):
-    """What actorctl said when it refused or failed. `status` is its exit status."""
+    """The message of an actorctl that refused or failed. `status` is its exit status."""
 
     def __init__(self, sentence: str, status: int | None = None):
         super().__init__(sentence)
@@ -31,13 +31,13 @@ def program() -> str:
 
 
 def complaint(text: str, status: int) -> ActordError:
-    """The last lines of its standard error are its reason."""
+    """The reason: the last lines of its standard error."""
     lines = [line for line in text.splitlines() if line.strip()]
     return ActordError("\n".join(lines[-3:]) or f"actorctl ended with status {status} and gave no reason", status)
 
 
 def call(*words: str, timeout: float | None = 60) -> str:
-    """Its standard output. ActordError: its exit status is not 0, or it took longer than `timeout` seconds."""
+    """Returns its standard output. ActordError: its exit status is not 0, or it took longer than `timeout` seconds."""
     try:
         done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:

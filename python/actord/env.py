@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Environments, tried without a job: what they are, whether they keep actord's rules, and what they do, step by step. Their code runs
-in the sandbox of a job, and nowhere else."""
+"""Tries environments without a job: describes them, checks that they keep actord's rules, and plays them step by step. Their code runs
+only in the sandbox of a job."""
 from __future__ import annotations
 
 import json
@@ -28,7 +28,7 @@ def list() -> Any:  # noqa: A001: as `actorctl env list`
 
 
 def show(name: str, settings: Settings | None = None) -> Any:
-    """What an environment says of itself: spaces, length of its episodes, options. `name` may be gym:ID, with
+    """Describes an environment: its spaces, the length of its episodes, its options. `name` may be gym:ID, with
     settings={"Actor.Python": DIRECTORY of a virtual environment}."""
     return ask("env", "show", name, *as_options(settings, None))
 

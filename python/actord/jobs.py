@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs in the foreground (Run) and of the daemon (Job). Both are followed alike: actorctl writes each round as a line of JSON into a
-file of ours, and iterating reads that file as it grows. A slow reader thus delays nothing, and all rounds stay readable."""
+"""Jobs in the foreground (Run) and of the daemon (Job). Both are followed in the same way: actorctl writes each round as a line of JSON
+into a file of ours, and an iteration reads that file as it grows. So a slow reader delays nothing, and all rounds stay readable."""
 from __future__ import annotations
 
 import contextlib
@@ -65,7 +65,7 @@ class _Followed:
         self._rounds_path = os.path.join(self._directory.name, "rounds.jsonl")
         self._out = open(os.path.join(self._directory.name, "out"), "w+", encoding="utf-8", errors="replace")
         self._err = open(os.path.join(self._directory.name, "err"), "w+", encoding="utf-8", errors="replace")
-        # A group of its own: Ctrl-C in a notebook or a terminal interrupts Python, which decides what becomes of the job.
+        # A group of its own: Ctrl-C in a notebook or a terminal interrupts Python alone, which decides whether the job ends.
         self._process = subprocess.Popen([program(), *words, f"--metrics=jsonl:{self._rounds_path}", "--", argument], stdin=subprocess.DEVNULL,
                                          stdout=self._out, stderr=self._err, text=True, start_new_session=True)
 
@@ -80,12 +80,12 @@ class _Followed:
         return texts[0], texts[1]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Each round from the first on, as it comes; ends with the job. Rows are those of `actorctl rounds --json`."""
+        """Yields each round from the first on, as it comes, until the job ends. Rows are those of `actorctl rounds --json`."""
         file = None
         try:
             rest = ""
             while True:
-                over = self._is_over()  # looked at before the file, so that its last lines are not missed
+                over = self._is_over()  # asked before the file is read, so that its last lines are not missed
                 if file is None:
                     with contextlib.suppress(FileNotFoundError):
                         file = open(self._rounds_path, encoding="utf-8")
@@ -109,8 +109,8 @@ class _Followed:
 
 
 class Run(_Followed):
-    """A job in the foreground, which ends with this process or before. Use it as a context (`with actord.run(…) as run:`) to have it
-    stopped when the block is left."""
+    """A job in the foreground, which ends with this process or before. Use it as a context (`with actord.run(…) as run:`) to stop it
+when the block is left."""
 
     def __init__(self, job: str | os.PathLike[str] | Sections, settings: Settings | None = None, *, seed: int | None = None,
                  resume: str | None = None, directory: str | os.PathLike[str] = "."):
@@ -122,12 +122,12 @@ class Run(_Followed):
                 self._wait_for_read()
 
     def _wait_for_read(self) -> None:
-        """A file that we wrote for a dictionary is removed when actorctl has read it: it has when it says a word, or is over."""
+        """Removes the file that we wrote for a dictionary. actorctl has read it once it has printed anything, or has ended."""
         while not self._is_over() and os.fstat(self._err.fileno()).st_size == 0:
             time.sleep(LOOK_SEC)
 
     def wait(self, timeout: float | None = None) -> Result:
-        """TimeoutError: it still runs. ActordError: it was refused or failed, with the reason."""
+        """Waits for its end. TimeoutError: it still runs. ActordError: it was refused or failed, with the reason."""
         assert self._process
         if self._result is None:
             try:
@@ -150,7 +150,7 @@ class Run(_Followed):
 
     @property
     def name(self) -> str:
-        """As actorctl's verbs take it: r7."""
+        """The name that actorctl's verbs take: r7."""
         return "r" + os.path.basename(self.result.directory)
 
     def stop(self) -> None:
@@ -201,7 +201,7 @@ class Job(_Followed):
         return super().__iter__()
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Its status when it has ended. TimeoutError: it goes on."""
+        """Returns its status when it has ended. TimeoutError: it still runs."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             status = self.status()
@@ -212,7 +212,7 @@ class Job(_Followed):
             time.sleep(LOOK_SEC * 5)
 
     def status(self) -> dict[str, Any]:
-        """What `actorctl status --json` says of it."""
+        """The output of `actorctl status --json` for it."""
         status: dict[str, Any] = ask("status", str(self.number))
         return status
 
@@ -247,7 +247,7 @@ def _frame(rows: list[dict[str, Any]]) -> "pandas.DataFrame":
 
 @contextlib.contextmanager
 def _job_file(job: str | os.PathLike[str] | Sections, directory: str | os.PathLike[str]) -> Iterator[str]:
-    """A path of the job file. A dictionary is written into `directory`, from which its own paths count."""
+    """Returns a path of the job file. A dictionary is written into `directory`, and its own paths are relative to that."""
     if isinstance(job, (str, os.PathLike)):
         yield os.fspath(job)
         return
@@ -262,7 +262,7 @@ def run(job: str | os.PathLike[str] | Sections, settings: Settings | None = None
         directory: str | os.PathLike[str] = ".") -> Run:
     """Starts a job in the foreground and returns at once; iterate over it, or wait().
 
-    job: a job file's path, or its sections as a dictionary. settings: changes, as {"Learner.LearningRate": 1e-3}.
+    job: a job file's path, or its sections as a dictionary. settings: changes, such as {"Learner.LearningRate": 1e-3}.
     resume: a run ("r7"), a job's number or a checkpoint to go on from."""
     return Run(job, settings, seed=seed, resume=resume, directory=directory)
 
@@ -280,7 +280,7 @@ def job(number: int) -> Job:  # noqa: F811: the name that a reader expects
 
 
 def jobs(**filters: object) -> list[dict[str, Any]]:
-    """What `actorctl list --json` says; filters are its options, as owner="alice", tag="thesis", since="3d"."""
+    """The output of `actorctl list --json`; filters are its options, such as owner="alice", tag="thesis", since="3d"."""
     rows: list[dict[str, Any]] = ask("list", *(f"--{name.replace('_', '-')}={value}" for name, value in filters.items()))
     return rows
 

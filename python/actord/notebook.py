@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How a run looks in a notebook: its newest figures, and the return over the steps as a small curve."""
+"""Shows a run in a notebook: its newest figures, and the return over the steps as a small curve."""
 from __future__ import annotations
 
 import time
@@ -40,7 +40,7 @@ def as_html(title: str, state: str, rows: list[dict[str, Any]]) -> str:
 
 
 def progress(run: Any) -> Iterator[dict[str, Any]]:
-    """The rounds of a run or a job, with a display in the notebook's cell that follows them:
+    """Yields the rounds of a run or a job, and shows the progress in the notebook's cell:
 
         for row in actord.notebook.progress(run): ..."""
     import IPython.display as notebook

@@ -16,17 +16,17 @@ ACTIVATIONS = {"tanh": numpy.tanh, "relu": lambda x: numpy.maximum(x, 0), "silu"
 
 
 class Policy:
-    """The network that acts, without optimiser and replay. It has no convolutions and no action squashed by tanh: such policies are
-    exported as tensors or ONNX.
+    """The network that acts, without optimiser and replay. It supports neither convolutions nor actions squashed by tanh: export such
+policies as tensors or ONNX.
 
-    tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: what it reads, "numbers"
-    or "choice", a whole number; a file of an older actord does not say, and is taken to read numbers. choices: where an action is several choices at
-    once, how many each of them has, as [2, 3, 5]; else empty."""
+    tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: its input, "numbers" or
+"choice" (a whole number); a file of an older actord lacks this, and counts as "numbers". choices: if an action is several choices at once,
+how many options each of them has, such as [2, 3, 5]; else empty."""
 
     def __init__(self, path: str | os.PathLike[str]):
         try:
             from safetensors import safe_open
-        except ImportError as e:  # Debian 12 has no package of it
+        except ImportError as e:  # Debian 12 has no package for it
             raise ImportError("reading a policy needs the Python package safetensors: pip install safetensors, in a virtual environment") from e
         with safe_open(os.fspath(path), "numpy") as file:
             self.settings: dict[str, str] = dict(file.metadata() or {})
@@ -52,7 +52,7 @@ class Policy:
 
     @classmethod
     def of(cls, name: str | int) -> "Policy":
-        """Of a job's number, a run ("r7") or a checkpoint file."""
+        """The policy of a job (its number), of a run ("r7") or of a checkpoint file."""
         with tempfile.TemporaryDirectory(prefix="actord-") as directory:
             path = os.path.join(directory, "policy.safetensors")
             call("export", "--weights-only", f"--output={path}", "--", str(name))
@@ -76,8 +76,8 @@ class Policy:
         return x.astype(numpy.float32)
 
     def __call__(self, observations: numpy.ndarray) -> numpy.ndarray:
-        """observations: [rows, n_inputs] or [n_inputs], those of an image in a row and unscaled; of a policy that reads a choice [rows] or one number.
-        ValueError: they are others. Logits or action values of each action, or the mean of each action: [rows, actions] or [actions]."""
+        """observations: [rows, n_inputs] or [n_inputs], an image flat and unscaled; for a policy that reads a choice [rows] or one number.
+ValueError: they have another shape. Returns logits or action values of each action, or the mean of each action: [rows, actions] or [actions]."""
         x = self._inputs(observations)
         if "observation.mean" in self.tensors:
             clip = float(self.settings["Learner.ObservationClip"]) or numpy.inf
@@ -89,8 +89,8 @@ class Policy:
         return x
 
     def act(self, observations: numpy.ndarray) -> numpy.ndarray:
-        """What `actorctl eval` does by default: the most likely action, of several choices at once one number each; or the mean, which the caller clips to
-        the action's bounds."""
+        """Returns the action that `actorctl eval` takes by default: the most likely one (of several choices at once, one number each); or the mean,
+which the caller clips to the action's bounds."""
         outputs = self(observations)
         if self.choices:
             ends = numpy.cumsum(self.choices)[:-1]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Invocations a second as the number of actors grows, each in a process and a sandbox of its own: CartPole, four steps an invocation, a learner that does
-next to nothing. The first round, which starts the actors, is left out. "Linear" would be the same number of invocations a second in each row.
+"""Invocations a second as the number of actors grows, each in a process and a sandbox of its own: CartPole, four steps an invocation, a learner with
+almost no work. The first round, which starts the actors, is left out. If the cost is linear, each row has the same number of invocations a second.
 
   ACTORS="64 256 1000 4000"   numbers of actors
   ACTORS_RUNS=3               runs of each, by turns; medians are printed"""

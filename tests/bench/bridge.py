@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the bridge adds to a step of an environment in Python: the bare loop in plain Python, and in an actor's sandbox, by turns.
+"""The time that the bridge adds to a step of an environment in Python: the bare loop runs in plain Python and in an actor's sandbox, by turns.
 
 bridge.py [VENV [ID...]]. Microseconds of CPU, random actions, resets of ended episodes included; medians and the least of 7. Never fails."""
 import os, statistics, sys

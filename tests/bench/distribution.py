@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What where fragments run costs: coarse against fine and in step, by the size of the network, for as many
-actors as cores and for many more; one learner against several, which all move
-parameters or leave that to a centre; one process that does both against coarse; what a bill estimates of the
-others against what they take. Medians; the distributions alternate. Prints a table; never fails.
+"""The cost of each distribution: coarse against fine and in step, by the size of the network, for as many
+actors as cores and for many more; one learner against several, which all update
+parameters or leave that to a centre; one process for acting and learning against coarse; the estimates of a bill
+against the cost of the other distributions. Medians; the distributions alternate. Prints a table; never fails.
 
 distribution.py [acting] [crowd] [learners] [centre] [fused] [estimates] [--runs N]
 
-Two clocks: wall time, which whatever else the machine does enters, and emulated time, which is metered CPU: of a round, the learner's plus
-the slowest actor's. And steps for each second of CPU, of learners and actors together. Equal policies are asserted on the way."""
+There are two clocks: wall time, which contains all other work of the machine, and emulated time, which is metered CPU time: in a round,
+the learner's plus the slowest actor's. The table also has the steps for each second of CPU, of learners and actors together. The policies
+are asserted to be equal."""
 import json, os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -18,7 +19,7 @@ RUNS = int(sys.argv[sys.argv.index("--runs") + 1]) if "--runs" in sys.argv else 
 ACTING = ("Scaling.Actors=2", "Actor.RolloutSteps=256", "Learner.Epochs=1", "Learner.Updates=full-batch", "Learner.MinibatchSize=",
           "Job.StopReturn=", "Learner.Threads=1")
 NETWORKS = {"64 64": 40_000, "512 512": 6_000, "1024 1024": 2_000}
-# Of several learners: as many steps as last for some seconds, since starting is not what is compared.
+# For several learners: enough steps for some seconds, since the start is not compared.
 LEARNING = {"64 64": 131_072, "256 256": 16_384, "512 512": 8_192}
 
 
@@ -50,7 +51,7 @@ def acting():
 
 
 def crowd():
-    """Sixteen actors on however few cores: each reads all weights for its one row, or the learner reads them once for sixteen."""
+    """Sixteen actors on any number of cores: each reads all weights for its one row, or the learner reads them once for sixteen."""
     for layers, steps in {"256 256": 65_536, "1024 1024": 8_192, "3072 3072": 2_048}.items():
         base = (*ACTING, "Scaling.Actors=16", "Actor.EnvsPerActor=1", "Actor.RolloutSteps=64", "Learner.Threads=2", "Learner.OrthogonalInit=no",
                 "Learner.MemoryMax=6G", f"Learner.HiddenLayers={layers}", f"Job.StopSteps={steps}", "Billing.ColdStartSec=0")
@@ -70,7 +71,7 @@ def learners():
 
 
 def centre():
-    """Small minibatches: a centre moves parameters alone, while the others wait."""
+    """Small minibatches: a centre updates parameters alone, while the others wait."""
     base = ("Scaling.Actors=2", "Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.Epochs=10", "Learner.MinibatchSize=64",
             "Learner.HiddenLayers=256 256", "Job.StopSteps=4096", "Job.StopReturn=", "Learner.Threads=1", "Billing.ColdStartSec=0")
     for n in 1, 2, 4:
@@ -79,7 +80,7 @@ def centre():
 
 
 def estimates():
-    """What `actorctl bill` expects of a job under coarse if it ran elsewhere, and what it takes there."""
+    """What `actorctl bill` expects for a job under coarse if it ran under another distribution, and what it takes there."""
     for layers, rows in ("64 64", 64), ("128 128", 512):
         base = ("Scaling.Actors=4", "Actor.EnvsPerActor=8", "Actor.RolloutSteps=64", "Learner.Epochs=10", f"Learner.MinibatchSize={rows}",
                 f"Learner.HiddenLayers={layers}", "Job.StopSteps=16384", "Job.StopReturn=", "Learner.Threads=1")

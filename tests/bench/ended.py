@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a daemon with many ended jobs in its ledger takes to start, to list and to hold; and what another caller waits for during a flood of lists.
+"""A daemon with many ended jobs in its ledger: its time to start and to list them, and its memory; and how long another caller waits during a flood of lists.
 
 usage: tests/bench/ended.py [JOBS]     (100000)"""
 import os, sys, time

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What one user's flood of calls costs another user: the time from a call to its answer, beside the same on an idle bus, and how many
+"""How one user's flood of calls delays another user: the time from a call to its answer, compared with an idle bus, and how many
 calls of the flood were answered in between. Each client of the flood calls again as soon as it has its answer.
 
 usage: tests/bench/flood.py [CLIENTS] [CALLS]     (60 and 400)
-As root the flood is user 65534's; else both are one user's connections, which take turns, too."""
+As root, user 65534 makes the flood; else both are connections of one user, which take turns, too."""
 import os, select, struct, sys, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from bus import *
@@ -16,7 +16,7 @@ PATH, FLOODER = "/org/actord1", 65534 if os.geteuid() == 0 else None
 
 
 def flood(address, kinds, job, n_clients, pipe):
-    """For ever; writes a byte for each answer."""
+    """Calls for ever; writes a byte for each answer."""
     wires = [Wire(address, FLOODER) for _ in range(n_clients)]
     memory, pages = os.memfd_create("text"), {}
     os.write(memory, b"[Job]\nEnvironment=None\n")
@@ -29,12 +29,12 @@ def flood(address, kinds, job, n_clients, pipe):
             wire.send("org.actord1", PATH, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
         elif kind == "bill":
             wire.send("org.actord1", f"{PATH}/job/{job}", JOB, "GetBill")
-        else:  # a text with mistakes in it, and a descriptor that the gate has to keep
+        else:  # a text with mistakes in it, and a descriptor that the gate must keep meanwhile
             wire.send("org.actord1", PATH, MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", "[Job]\nEnvironment=None\n", "x.conf", [],
                       [("environment", 0)], [], fds=[null])
 
     def left(wire):
-        """An answer is not looked at: it may be long."""
+        """Does not parse the answer, which may be long."""
         data = pages.setdefault(wire, bytearray())
         data += wire.socket.recv(1 << 20)
         n = 0

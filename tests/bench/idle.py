@@ -14,7 +14,7 @@ from story import *
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 ACTORS = max(1, len(os.sched_getaffinity(0)) - 1)
-WORKLOADS = (  # from actors that hardly work to actors that hardly rest
+WORKLOADS = (  # from actors that are mostly idle to actors that are mostly busy
     ("cartpole", "CartPole-v1, 256 steps, ten epochs", ("Job.StopSteps=60000", "Job.StopReturn=", "Actor.EnvsPerActor=1", "Actor.RolloutSteps=256")),
     ("cartpole", "CartPole-v1, 65,536 steps, one epoch", ("Job.StopSteps=2000000", "Job.StopReturn=", "Actor.RolloutSteps=16384", "Learner.Epochs=1",
                                                          "Learner.MinibatchSize=4096")),
@@ -23,7 +23,7 @@ WORKLOADS = (  # from actors that hardly work to actors that hardly rest
 
 
 def saved(rounds):
-    """Of what a kept fleet costs, the share that is idleness; rounds: [(time, actors, of each actor, of the learner)]. Memory is the same for all."""
+    """The share of a kept fleet's cost that is idle time; rounds: [(time, actors, of each actor, of the learner)]. Memory is the same for all."""
     kept = sum(time * n for time, n, _, _ in rounds)
     return (kept - sum(sum(a) for _, _, a, _ in rounds)) / (kept + sum(l for _, _, _, l in rounds))
 

@@ -76,8 +76,8 @@ def ledger(r):
 
 
 def start():
-    """From the request to the answer of the shortest invocation there is, one step of one environment. A cold one is the fork, the
-    sandbox and the environment's load (record kind 1) and then the invocation itself (kind 2)."""
+    """The time from request to answer of the shortest invocation, one step of one environment. A cold one consists of the fork, the
+sandbox and the environment's load (record kind 1), then of the invocation itself (kind 2)."""
     cold, warm = [], []
     for s in range(20):
         r = run("cartpole", "Actor.EnvsPerActor=1", "Actor.RolloutSteps=1", "Learner.MinibatchSize=1", "Learner.Epochs=1", "Job.StopSteps=20",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How much of a MuJoCo training is its simulator: whole processes of `actorctl run`, exec to exit, one actor, a learner of two threads, by turns over the
-tasks. "simulator" is the time in the environment's step that the run's own profile counts; "bare loop" is what the same number of steps takes in a loop
-around the simulator alone (build/bench/env-steps, a fixed policy), beside which the run's actions are other ones.
+"""The share of a MuJoCo training that its simulator takes: whole processes of `actorctl run`, exec to exit, one actor, a learner of two threads, by turns
+over the tasks. "simulator" is the time in the environment's step that the run's own profile counts. "bare loop" is the time of as many steps in a loop
+around the simulator alone (build/bench/env-steps), under a fixed policy, so its actions differ from the run's.
 
   MUJOCO_STEPS=200000   environment steps of a run
   MUJOCO_RUNS=3         runs of each task; medians are printed"""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How much of a boosted round is neither acting nor learning (Nitro's claim is 5 % at most): the detector, starting the
+"""The share of a boosted round that is neither acting nor learning (Nitro claims 5 % at most): the detector, starting the
 actors, and collecting their rollouts. Prints a table; never fails. overhead.py [ROUNDS], on an idle host.
 
 Hopper, 64 actors with a core each on the emulated clock, of CPU times as metered:
@@ -21,7 +21,7 @@ COLD = ("Scaling.Policy=schedule", f"Scaling.Schedule={f'{USUAL}*1 {BOOSTED}*1 '
 
 
 def medians(r):
-    """Of boosted rounds, the job's first one left out: of the whole round, its slowest actor, its update, and of who sends out and collects; in ms."""
+    """Times of boosted rounds without the job's first one, in ms: the whole round, its slowest actor, its update, and the process that sends and collects."""
     ledger = sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
     rounds, acted, update = [], [], 0
     for kind, cpu, emulated, whole in ledger.execute(

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What `make bench-peers` runs: the same trainings by actord and by its peers, by turns, seed by seed.
 
-Peers are installed from the package index into virtual environments in build/peers, which share one PyTorch (some 6 GB in all; minutes). What does not
-install, or does not train, is named with the reason, and the others go on. A time is that of a whole process, from exec to exit; in brackets, of
-the training in it alone, without loading Python's modules.
+Peers are installed from the package index into virtual environments in build/peers, which share one PyTorch (some 6 GB in all; minutes). A peer that
+cannot be installed or does not train is named with the reason, and the others go on. A time is that of a whole process, from exec to exit; in
+brackets, that of the training alone, without loading Python's modules.
 
   PEERS="stable-baselines3 cleanrl"   only these
   PEERS_TASKS="cartpole"              only these: cartpole, cartpole-475, cartpole-cleanrl, cartpole-dqn, hopper
@@ -67,7 +67,7 @@ def call(command, seconds, **options):
     except subprocess.TimeoutExpired:
         raise Failure(f"it did not end in {seconds} s") from None
     finally:
-        # Its helpers too: some peers leave theirs behind.
+        # Its helper processes too: some peers leave theirs behind.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(p.pid, signal.SIGKILL)
         p.wait()
@@ -81,7 +81,7 @@ def packages_of(venv):
 
 
 def install(name, packages, shared=None):
-    """A virtual environment of this name. The file at its end says that it is whole."""
+    """A virtual environment of this name. A file that is written last says that it is complete."""
     venv = os.path.join(VENVS, name)
     done = os.path.join(venv, "installed")
     if os.path.exists(done):
@@ -98,7 +98,7 @@ def install(name, packages, shared=None):
 
 
 def prepare(wanted):
-    """Virtual environments of the peers that are there, and why the others are not."""
+    """Virtual environments of the peers that could be installed, and why the others could not."""
     venvs, reasons = {}, {}
     try:
         torch = install("torch", ["torch"])

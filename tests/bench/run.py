@@ -5,18 +5,18 @@ where there are such, and beside the last run's. Figures are lines of JSON that 
 
     run.py [--scripts=DIRECTORY] [--json=FILE] [NAME...]      NAME: gradient, learn, ...; all by default
 
-FILE (build/bench.json by default) has the newest value of each figure; what is not run this time stays as it was."""
+FILE (build/bench.json by default) has the newest value of each figure; figures of scripts that do not run this time stay as they were."""
 import argparse, datetime, glob, json, os, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# A limit that another script measures: the environment alone, for what is done around it.
+# A limit that another script measures: the speed of the environment alone limits that of a job on it.
 LIMIT_OF = {
     "CartPole-v1, invocations of 8 x 32": "CartPole-v1, bare loop",
     "Pendulum-v1, invocations of 4 x 1024": "Pendulum-v1, bare loop",
     "Hopper-v4, invocations of 1 x 2048": "Hopper-v4, bare loop",
     "Hopper-v4, invocations of 8 x 256": "Hopper-v4, bare loop",
 }
-SEEN_CHANGE = 0.05  # smaller ones are a host's noise
+SEEN_CHANGE = 0.05  # smaller changes are a host's noise
 
 
 def arguments():
@@ -76,7 +76,7 @@ def is_better(figure, change):
 
 
 def compared(figure, last):
-    """"+12 % better", of the last run; "": there was none, or it was of another unit."""
+    """"+12 % better" than the last run; "": there was none, or it had another unit."""
     if not last or last["unit"] != figure["unit"] or not last["value"]:
         return ""
     change = figure["value"] / last["value"] - 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The twenty held-out storms of a stormwater task under its passive controller, its rules, and whatever policies are given.
+"""The twenty held-out storms of a stormwater task under its passive controller, its rules, and the policies that are given.
 
 usage: stormwater.py TASK VENV [CHECKPOINT...]      TASK: theta or tidal; VENV has swmm-toolkit; CHECKPOINTs of one job, a seed each
 
-For each, the mean over storms of what an episode costs (the return without its sign), and the interquartile mean, with 95 % percentile
-bootstrap intervals (10,000 resamples); of the policies the costs are averaged over seeds first, storm by storm. Then the differences to
+For each it prints the mean over storms of an episode's cost (the return without its sign) and the interquartile mean, with 95 % percentile
+bootstrap intervals (10,000 resamples). The costs of the policies are first averaged over seeds, storm by storm. Then come the differences to
 both controllers, storm by storm: negative is better."""
 import json, os, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor

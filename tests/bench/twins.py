@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Does a metric foretell what boosting a round gains? Reads the lines of `twins`, prints a Markdown table.
+"""Does a metric predict the gain from boosting a round? Reads the lines of `twins`, prints a Markdown table.
 
 usage: twins.py FILE.csv
 

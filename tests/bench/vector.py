@@ -86,7 +86,7 @@ COLUMNS = {"ours": run_ours, "ours, same MuJoCo": run_ours_same, "EnvPool": run_
 
 
 def turn(column, name):
-    """In a process of its own, as what one package loads another may not like. None: it has no such environment, or does not run."""
+    """Measures in a process of its own, since libraries of one package may break another. None: it has no such environment, or does not run."""
     r = subprocess.run([sys.executable, os.path.abspath(__file__), "--column=" + column, name], stdout=subprocess.PIPE,
                        stderr=subprocess.DEVNULL, text=True)
     return json.loads(r.stdout.splitlines()[-1]) if r.returncode == 0 else None

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Our environments beside EnvPool's and Gymnasium's, which are installed into build/venv-vector; VECTOR_VENV= is one that has them.
+# Our environments beside EnvPool's and Gymnasium's, which are installed into build/venv-vector; VECTOR_VENV= names a virtual environment that has them.
 here=$(dirname "$0")
 venv=${VECTOR_VENV:-${B:-build}/venv-vector}
 if [ ! -x "$venv/bin/python" ]; then

@@ -7,12 +7,12 @@ auto.py held-out ...    the same on what auto is not tuned on; once, at the end
 auto.py table           the cells that are there -> docs/experiments/auto-*.csv and the page's tables
 auto.py first-rounds    three rounds of one actor of each task -> docs/experiments/auto-first-rounds.csv and the page's table
 auto.py fresh           some constants, and cells of auto, with seeds that the tables do not have -> docs/experiments/auto-fresh.csv and the page's table
-auto.py moves TASK      what auto's cells of a task that are there decided, and by what -> docs/experiments/auto-moves.csv and the page's table
+auto.py moves TASK      the decisions of auto's cells of a task, and their reasons -> docs/experiments/auto-moves.csv and the page's table
 auto.py check           writes nothing; fails if the page's tables are not those of the csv files
 
-run does what is missing and can be stopped (Ctrl-C, or --slice) and started again: a cell that is there is not run again. Cells lie in
-build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do; auto has
-runs of its own for each sheet and time price, in a directory that is named after the newest commit that touched what it decides by (--state)."""
+run makes the missing cells. It can be stopped (Ctrl-C, or --slice) and started again: a finished cell is not run again. Cells lie in
+build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do. auto has
+runs of its own for each sheet and time price, in a directory named after the newest commit that changed its decision code (--state)."""
 import argparse, csv, glob, json, math, os, signal, subprocess, sys, tempfile, time
 from statistics import mean, median, pstdev
 from auto_cells import (COLD_S, COMMON, CONSTANTS, FRESH_CELLS, FRESH_CONSTANTS, FRESH_SEEDS, FRESH_TASK, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS,
@@ -79,7 +79,7 @@ def auto(task, n_seeds, sheets):
 
 
 def servers(task):
-    """numbers, of a run: different numbers of actors that it had after its first round."""
+    """numbers, of a run: the different numbers of actors that it had after its first round."""
     arms = {"auto": ["Scaling.Policy=auto", "Billing.Convention=server"]}
     return experiment(task, 1, arms, {"sheet": [f"{sheet}=Billing.PriceSheet={sheet}" for sheet in SERVER_SHEETS]}, [])
 
@@ -142,7 +142,7 @@ def fresh_rows(results, state):
 
 
 def fresh_text(runs, prices, fresh):
-    """auto over the constant that is the best with the seeds of the tables: with these, and with others that nothing was chosen by."""
+    """auto compared with the constant that is the best with the seeds of the tables: with these seeds, and with seeds by which nothing was chosen."""
     price = {(row["task"], row["sheet"]): row for row in prices}
     lines = ["| prices | TimePrice | best constant of seeds 1 to 3 | its steps | auto's steps | auto over it | other seeds | its steps | auto's steps | auto over it |",
              "|---|--:|--:|--:|--:|--:|---|--:|--:|--:|"]
@@ -206,7 +206,7 @@ def first_rounds_text(rows):
 
 
 def noisy_round(rounds, usual):
-    """The first round after which auto takes b for twice the usual one or more, since the noise is so large; "" if there is none."""
+    """The first round after which auto's b is at least twice the usual one, because of the noise; "" if there is none."""
     rows = [math.inf if noise is None else max(noise, 0) for noise in rounds["noise_scale"]]
     for n in range(SURE, len(rows) + 1):
         newest = sorted(rows[max(n - NEWEST, 0):n])
@@ -241,7 +241,7 @@ def moves_text(rows):
             if not own:
                 continue
             trains = [[tuple(map(float, stay.replace("x", ":").split(":"))) for stay in row["stays"].split()] for row in own]
-            # Of runs with the same policy one counts.
+            # Of several runs with the same policy one counts.
             distinct = {row["policy"]: stays for row, stays in zip(own, trains)}.values()
             ups = [(before, after, after is not stays[-1]) for stays in distinct for before, after in zip(stays[1:], stays[2:]) if after[0] > before[0]]
             n_starts = [sum(after[0] > max(stay[0] for stay in stays[:i + 1]) for i, after in enumerate(stays[1:])) + 1 for stays in trains]
@@ -280,13 +280,13 @@ def read_cells(directory):
 
 
 def kept(rows, new, keys):
-    """The new rows, and those of before that none of them replaces."""
+    """The new rows, and those old rows that no new one replaces."""
     found = {tuple(str(row[key]) for key in keys): row for row in (*rows, *new)}
     return list(found.values())
 
 
 def collect(results, state):
-    """Of auto the cells of one state for each task, so that no table mixes two. Rows whose cells were made elsewhere stay."""
+    """For each task, auto's cells of one state only, so that no table mixes two states. Rows whose cells were made elsewhere stay."""
     runs, prices = [], {}
     for task in ALL_TASKS:
         for cell in read_cells(os.path.join(results, f"{task}.constants")):
@@ -319,7 +319,7 @@ def read_csv(path):
 
 
 class Cell:
-    """One task, sheet and time price: what auto and each constant cost and took, by seed."""
+    """One task, sheet and time price: the cost and time of auto and of each constant, by seed."""
 
     def __init__(self, task, sheet, time_name, runs, price, constants=None):
         self.task, self.sheet, self.time_name = task, sheet, time_name
@@ -337,7 +337,7 @@ class Cell:
         self.constants = {n: self.arms[f"c{n}"] for n in CONSTANTS if f"c{n}" in self.arms}
 
     def value(self, row):
-        """Money, seconds, and their sum; a run that did not arrive has none."""
+        """Money, seconds, and their sum; a run that did not reach the target has none."""
         if row["reached"] != "1":
             return NEVER, NEVER, NEVER
         money, seconds = float(row["full_" + self.sheet]), float(row["emulated_s"])
@@ -355,7 +355,7 @@ class Cell:
 
     @property
     def allowance(self):
-        """Two cold starts: everybody's time, and an actor's allocation for as long."""
+        """Two cold starts: the time of all, and an actor's allocation for as long."""
         return 2 * COLD_S * (self.time_price * self.second + self.actor_second)
 
     def ratio(self, arm="auto"):
@@ -373,7 +373,7 @@ class Cell:
         return interval(pairs, lambda drawn: median(a for a, _ in drawn) / (median(b for _, b in drawn) + self.allowance))
 
     def beaten_by(self):
-        """Constants that are a tenth better in money and in time at once."""
+        """Constants that are a tenth better both in money and in time."""
         return [n for n in self.constants if all(MARGIN * self.middle(f"c{n}", i) < self.middle("auto", i) for i in (0, 1))]
 
     def max_is_bad(self):
@@ -428,7 +428,7 @@ def task_table(task, cells, runs):
 
 
 def bars(cells):
-    """Each bar and how many cells meet it."""
+    """Each bar, and the number of cells that meet it."""
     def count(holds, of=cells):
         return f"{sum(map(holds, of))} of {len(of)}"
 
@@ -463,7 +463,7 @@ def fewest(rounds, b):
 
 
 def law_lines(runs):
-    """Which law the constants follow, and where it bends."""
+    """The law that the constants follow, and where it bends."""
     lines = ["### Which law", "", "| task | rows of an actor | rounds of 1, 4, 16, 64 actors | law of noise: b, rows | off by | sharp law: b, rows | off by | "
              "furthest below it: actors, share |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for task in ALL_TASKS.values():

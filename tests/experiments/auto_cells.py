@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What Policy=auto is held against: tasks, price sheets, time prices, constants, and which of them it is not tuned on.
+"""The cells with which Policy=auto is compared: tasks, price sheets, time prices, constants, and which of them it is not tuned on.
 
-A task ends when the mean return of the last 100 episodes reaches its target, so that the bill is the price of a result. Targets are ones
-that constants reach; they were chosen by constants alone. Rows an actor are few enough for one actor and many enough for 64."""
+A task ends when the mean return of the last 100 episodes reaches its target, so that the bill is the price of a result. Constants
+reach the targets, which were chosen by constants alone. The rows of an actor are few enough for one actor and many enough for 64."""
 from collections import namedtuple
 
 # job: in examples/. sets: what differs from it.
@@ -10,7 +10,7 @@ Task = namedtuple("Task", "name job target sets")
 
 COLD_S = 0.3
 
-# Of every run. The clock follows a model, so that money and time are the same on every host and however busy it is.
+# Settings of every run. The clock follows a model, so money and time are the same on every host, busy or not.
 COMMON = ("Billing.Clock=model", "Billing.Convention=serverless", "Distribution.Policy=single-learner-coarse",
           "Learner.Threads=1", "Evaluation.StopReturn=", "Evaluation.Episodes=", "Scaling.MinActors=1", "Scaling.MaxActors=64")
 
@@ -35,7 +35,7 @@ HELD_OUT_TASKS = [
 ]
 HELD_OUT_SHEETS = ["aws-lambda-arm64", "ec2-minionsrl"]
 
-# Sheets that bill MaxActors= places for as long as a job lasts: nothing is left to decide.
+# Sheets that bill MaxActors= places for the whole job, so that there is nothing to decide.
 SERVER_SHEETS = ["ec2-nitro", "ec2-stellaris", "slurm-tres"]
 
 # Constants and cells of auto that are run with other seeds, to see what remains of a constant that was the best with seeds 1 to 3: the cells of

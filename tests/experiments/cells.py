@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which jobs docs/experiments/ppo.md and algorithms.md are about, and what was published for them.
+"""The jobs of docs/experiments/ppo.md and algorithms.md, and the published scores.
 
-A row is a job file, what differs from it, and the score to hold it against. RETURN is the mean of the last 100 episodes of training,
-as CleanRL reports; EVALUATION the mean of so many episodes with the most likely actions, as RL Zoo does; BEST the highest such mean of a
-training, as Tianshou does."""
+A row is a job file, the settings that differ, and the score to compare it with. RETURN is the mean of the last 100 episodes of training,
+as CleanRL reports it. EVALUATION is the mean of so many episodes with the most likely actions, as in RL Zoo. BEST is the highest such mean of a
+training, as in Tianshou."""
 from collections import namedtuple
 
 RETURN, EVALUATION, BEST = "return", "evaluation", "best"
 
-# score, deviation and runs: as published. One run: the deviation is that of its episodes, which is no target.
-# seeds, target: where they are not those of the whole table, and not the score less its deviation.
+# score, deviation and runs: as published. With one run the deviation is that of its episodes, which makes no target.
+# seeds, target: only where they differ from those of the table, and from the score less its deviation.
 Row = namedtuple("Row", "name job sets metric episodes score deviation runs source seeds target", defaults=(None, None))
 
 CLEANRL = "CleanRL"
@@ -18,7 +18,7 @@ TIANSHOU = "Tianshou"
 NO_TARGET = "no target"
 
 # Mean returns of random actions: of MuJoCo's tasks by docs/experiments/parity.md; of MountainCar and Acrobot the least return there is, which
-# they nearly always get. A target that is no higher says nothing of an algorithm.
+# they nearly always get. A target that is not higher says nothing about an algorithm.
 AT_RANDOM = {"MountainCar-v0": -200, "Acrobot-v1": -500, "CartPole-v1": 22, "InvertedPendulum-v4": 5.7, "Reacher-v4": -43.2, "HalfCheetah-v4": -288.4,
              "InvertedDoublePendulum-v4": 55.7, "Swimmer-v4": 1.8, "Hopper-v4": 15.9, "Pusher-v4": -148.9, "Walker2d-v4": 2.2, "Ant-v4": -70.3,
              "Humanoid-v4": 124.4}
@@ -68,7 +68,7 @@ PPO = [
     tianshou("Ant-v4", "ant", 3258.4, 1079.3),
     cleanrl("Humanoid-v4", "hopper", 716.11, 49.08, "Job.Environment=Humanoid-v4"),
     unpublished("HumanoidStandup-v4", "hopper", RETURN, "Job.Environment=HumanoidStandup-v4"),
-    # Its first million steps alone, of which nothing is published. Points differ by their bricks, from 1 to 7
+    # Its first million steps alone, for which nothing is published. Points differ by their bricks, from 1 to 7
     pixels("Breakout-v5", 414.66, 28.09, 1, NO_TARGET, "Job.StopSteps=1000000", "Job.StopReturn=", "Learner.NormalizeRewards=yes"),
     pixels("Pong-v5", 20.36, 0.20, 2, 18.0),
 ]

@@ -99,7 +99,7 @@ def envelope(a, b, numbers):
 
 
 def search():
-    """F and P: a step that is better is taken and the next ones are longer; else they become shorter."""
+    """F and P. The search takes a step that is better and makes the next ones longer; else it makes them shorter."""
     a, b = model()
     draw = random.Random(1)
     numbers = [*regulator(a, b), *(float(i == k) for i in range(N) for k in range(i + 1))]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Policies that make an action of noise, on Pendulum from recorded episodes and on: docs/experiments/consistency.md and pi-ft.md.
+"""Policies that make an action of noise, on Pendulum, from recorded episodes and beyond: docs/experiments/consistency.md and pi-ft.md.
 
 generative.py run [--seeds N] [--only PATTERN]   the data set, and the trainings that are missing, seed by seed
 generative.py table                              writes the tables into the pages
 generative.py check                              fails if a page's tables are not those of the cells
 
-A training is a line of docs/experiments/generative.csv as soon as it is done; a line that is there is not done again. Each is an example as it
-stands but for what SETS says. Data set, checkpoints and records lie in build/generative, and are made again if they are gone."""
+A training is a line of docs/experiments/generative.csv as soon as it is done; a training that has a line is not repeated. Each is an example
+with the changes of SETS. Data set, checkpoints and records lie in build/generative, and are made again if they are gone."""
 import argparse, glob, json, os, re, subprocess
 from intervals import interval, mean
 from learning import BUILD, ROOT
@@ -19,11 +19,11 @@ STATE = os.path.join(BUILD, "generative")
 DATA = os.path.join(STATE, "data")
 CTL = os.path.join(BUILD, "actorctl")
 EPISODES = 50
-# The policy that the data set is of: on its way.
+# The policy that plays the data set: one in the middle of its training.
 TEACHER = ("Learner.HiddenLayers=64 64", "Learner.MinibatchSize=128", "Job.StopSteps=6000", "Evaluation.Episodes=0", "Learner.Threads=1")
 RECORDED = 50
 ACTING = ("Learner.Dataset=", "Learner.EpsilonStart=0.05", "Learner.EpsilonEnd=0.01", "Learner.EpsilonSteps=23000", "Job.StopSteps=23000")
-# Row: the example, what differs, and the row whose checkpoint it goes on from.
+# Row: the example, the settings that differ, and the row whose checkpoint it goes on from.
 ROWS = {
     "bc": ("bc", (), None),
     "td3-bc": ("td3-bc", (), None),
@@ -57,7 +57,7 @@ def job(example, sets, *words):
 
 
 def recorded():
-    """The data set's file, and what it says of itself when it is made."""
+    """The data set's file, and what the export prints about it when it is made."""
     path = os.path.join(DATA, "main_data.hdf5")
     if not os.path.exists(path):
         os.makedirs(STATE, mode=0o700, exist_ok=True)
@@ -71,7 +71,7 @@ def keep(row, seed):
 
 
 def train(row, seed):
-    """What a run says; its checkpoint's path is noted for the rows that go on from it."""
+    """The result of a run; the path of its checkpoint is noted for the rows that go on from it."""
     example, sets, source = ROWS[row]
     words = [f"Job.Seed={seed}", "Learner.Threads=1", f"Evaluation.Episodes={EPISODES}", "Evaluation.EveryRounds=1000"]
     if example != "pi-ft":

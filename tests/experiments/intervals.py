@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Means that few values allow, and how sure they are: what the tables of docs/experiments say of seeds and storms."""
+"""Means of few values, and their intervals, for the seeds and storms in the tables of docs/experiments."""
 import random
 from statistics import fmean as mean
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """PPO against DDPG and against DQN on the two iot5g tasks: docs/experiments/iot5g.md.
 
-iot5g.py search [--episodes N]   what random moves and a search reach (build/bench/iot5g-search), if iot5g-search.csv lacks it
+iot5g.py search [--episodes N]   the returns of random moves and of a search (build/bench/iot5g-search), if iot5g-search.csv lacks them
 iot5g.py run [--seeds N]         the trainings that are missing
 iot5g.py table                   writes the tables into the page
 iot5g.py check                   fails if the page's tables are not those of the cells
 
-A training is a line of docs/experiments/iot5g.csv as soon as it is done; a line that is there is not done again."""
+A training is a line of docs/experiments/iot5g.csv as soon as it is done; a training that has a line is not repeated."""
 import argparse, array, os, re, subprocess, tempfile
 from intervals import interquartile_mean, interval, mean
 from learning import BUILD
@@ -19,10 +19,10 @@ SEARCH_COLUMNS = ["task", "controller", "episodes", "mean", "deviation"]
 EVERY = 2048  # steps, near enough, from one evaluation to the next
 EPISODES = 40
 EARLY, LATE = 10000, 40000  # steps in which cells are counted
-# An observation's numbers and how many cells each has: tenths, but a decade of the error rate. The first three are the link's.
+# The numbers of an observation, and how many cells each has: tenths, except decades for the error rate. The first three are the link's.
 CELLS_OF = ((9, -1, 0), (10, 0, 1), (10, 0, 1), (10, 0, 1), (10, -1, 1))
 N_LINK = 3
-SHARE = 0.9  # of the way from random moves to the search
+SHARE = 0.9  # the share of the way from random moves to the search
 
 SMALL_ROUNDS = ("Actor.RolloutSteps=64", "Learner.LearningRate=0.001")
 CONTINUOUS, DISCRETE = "iot5g-continuous", "iot5g-discrete"
@@ -102,7 +102,7 @@ def rows_of(arm):
 
 
 def steps_to(row, bar):
-    """Steps until the first evaluation at the bar or above; all there were where none is. Whether one was."""
+    """(steps until the first evaluation at the bar or above, or all steps if there is none; whether there is one)"""
     curve = curve_of(row)
     for i, value in enumerate(curve):
         if value >= bar:

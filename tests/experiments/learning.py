@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Whether algorithms learn what others have published that they learn: runs what is missing, then writes the table into its page.
+"""Whether algorithms reach the scores that others have published: runs what is missing, then writes the table into its page.
 
 learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--check]
 
@@ -31,7 +31,7 @@ def job_file(row):
 
 
 def fingerprint(row):
-    """Of what a run depends on."""
+    """The hash of everything that a run depends on."""
     with open(job_file(row), encoding="utf-8") as f:
         lines = [line.strip() for line in f if line.strip() and not line.startswith(("#", "Description=", "Threads=", "PriceSheet="))]
     return hashlib.sha256("\n".join(lines + sorted(overrides(row))).encode()).hexdigest()[:12]
@@ -45,7 +45,7 @@ def read(path):
 
 
 def current(path, rows):
-    """Results of rows that are as they were."""
+    """Results of rows that have not changed."""
     prints = {row.name: fingerprint(row) for row in rows}
     return [r for r in read(path) if prints.get(r["row"]) == r["settings"]]
 
@@ -103,7 +103,7 @@ def number(value):
 
 
 def at_random(row):
-    """Of the task in a row's name, which an algorithm may precede and a source follow."""
+    """The value for the task in a row's name, which an algorithm may precede and a source follow."""
     return AT_RANDOM.get(row.name.split(": ")[-1].split(" ")[0], -math.inf)
 
 

@@ -20,7 +20,7 @@ ALGORITHMS = ("ddpg", "td3", "sac")
 EVERY, EPISODES = 1000, 10
 # Task: environment steps of a training, the return that counts as learned, and how many seeds of Stable-Baselines3.
 TASKS = {"Pendulum-v1": (8000, -200, 1)}
-# Both sides; Stable-Baselines3's defaults for what is not here.
+# Settings of both sides; all others are Stable-Baselines3's defaults.
 SETTINGS = {"rate": 0.001, "batch": 128, "buffer": 20000, "starts": 1000, "tau": 0.005, "noise": 0.1, "hidden": [64, 64]}
 GAMMA = {"ddpg": 0.98, "td3": 0.98, "sac": 0.99}
 SPEED_STEPS, SPEED_BATCH, SPEED_HIDDEN = 600, 256, ([64, 64], [256, 256])
@@ -122,7 +122,7 @@ def table_returns(task):
             if not rows:
                 continue
             reached = sorted(n for n in (steps_to(row, bar) for row in rows) if n)
-            # A seed that never arrives lies above all that do
+            # A seed that never reaches the bar counts as slower than all that do
             middle = reached[len(rows) // 2] if len(reached) > len(rows) // 2 else None
             lines.append("| " + " | ".join([algorithm.upper(), program, str(len(rows)),
                                             *(spread([curve_of(row)[k // EVERY - 1] for row in rows]) for k in moments),

@@ -6,7 +6,7 @@ phydrl.py run [--seeds N]   the trainings that are missing
 phydrl.py table             writes the table into the page
 phydrl.py check             fails if the page's table is not that of the cells
 
-A training is a line of docs/experiments/phydrl.csv as soon as it is done; a line that is there is not done again."""
+A training is a line of docs/experiments/phydrl.csv as soon as it is done; a training that has a line is not repeated."""
 import argparse, array, functools, os, re, subprocess, tempfile
 import envelope
 from intervals import interval, mean

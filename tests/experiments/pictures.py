@@ -39,7 +39,7 @@ def screen_of(words, state):
 
 
 def svg_of(screen, command):
-    """Runs of equal colour become one element each, in their columns: no font of a reader's may move them."""
+    """Each run of equal colour becomes one element, placed in its columns, so that no font of a reader can move it."""
     rows = [[(command[x] if x < len(command) else " ", "default", True) for x in range(COLUMNS)]]
     rows += [[(c.data, c.fg, c.bold) for c in (screen.buffer[y][x] for x in range(COLUMNS))] for y in range(LINES)]
     while rows and not "".join(c[0] for c in rows[-1]).strip():

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""REBEL beside PPO at equal environment steps, and what Eta= and PairSteps= do: runs what is missing, then writes the tables into the page.
+"""REBEL beside PPO at equal environment steps, and the effects of Eta= and PairSteps=: runs what is missing, then writes the tables into the page.
 
 rebel.py [--jobs N] [--only PATTERN] [--table|--check]
 
 Each finished run is a line of docs/experiments/rebel.csv, which is the only memory there is. A run is a whole job in one process
-(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings. CPU time and memory are those of that process;
-they are the host's, and all else follows from job file and seed. --only: rows whose name matches. --table: run nothing.
+(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings. CPU time and memory are those of that process and depend on
+the host; all else follows from job file and seed. --only: rows whose name matches. --table: run nothing.
 --check: write nothing, but fail if a table is not that of the cells."""
 import argparse, csv, fcntl, os, random, re, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ EPISODES = 50
 BAR = 0.9
 
 Row = namedtuple("Row", "name job sets seeds")
-# least: the lowest return there is, or that of random actions; parameters: of the policy, and of what estimates values.
+# least: the lowest possible return, or that of random actions; parameters: of the policy, and of the network that estimates values.
 Task = namedtuple("Task", "name least steps parameters rebel ppo")
 
 
@@ -59,7 +59,7 @@ def rows():
 
 
 def peak_of(pid):
-    """In KiB, of the program that it executes now: getrusage(2) would count what it was forked from."""
+    """Peak memory in KiB of the program that the process executes now: getrusage(2) would count the process that it was forked from, too."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         found = re.search(r"VmHWM:\s+(\d+) kB", f.read())
     return int(found.group(1)) if found else 0
@@ -136,7 +136,7 @@ def verdict(low, high, n_seeds):
 
 
 def of_ppo(cells, task, column):
-    """What REBEL has of PPO's, and whether that is enough."""
+    """REBEL's share of PPO's result, and whether that is enough."""
     mine, other = (of(cells, f"{task.name}: {word}", column) for word in ("rebel", "ppo"))
     value, low, high = ratio(mine, other, task.least)
     return f"{value:.2f} ({low:.2f} to {high:.2f}): {verdict(low, high, min(len(mine), len(other)))}"

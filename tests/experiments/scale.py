@@ -14,7 +14,7 @@ from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "scale.csv", "scale.md"
 WAIT_USEC, STEPS, ROUNDS, SEEDS = 100000, 32, 8, 3
-WARM = 2  # rounds at the beginning that do not count: their actors start
+WARM = 2  # rounds at the beginning that do not count, since their actors start
 NARROW, WIDE = 8, 1024
 SIZES = [*((n, actors, NARROW) for n in (4, 2, 1) for actors in (64, 16, 1)), *((n, actors, WIDE) for n in (4, 1) for actors in (64, 16))]
 PARTS = ("intake", "advantage", "gradient", "apply", "publish", "metering")
@@ -24,7 +24,7 @@ USER = 60100
 
 
 def install(numbers):
-    """The programs, with an environment that waits in the place of Box2D's, where an ordinary user sees them on the head as on the nodes."""
+    """Copies the programs to where an ordinary user sees them on the head and on the nodes, with an environment that waits in place of Box2D's."""
     to = os.path.join(os.environ["CLUSTER_DIR"], f"actord-{numbers}")
     if os.path.exists(to):
         return to
@@ -42,7 +42,7 @@ def install(numbers):
 
 
 def settings(nodes, actors, seed):
-    """The learner's work is small, as it is beside slow simulators: two epochs."""
+    """The learner's work is small (two epochs), as is usual with slow simulators."""
     return ("Job.Environment=LunarLander-v3", f"Job.Seed={seed}", f"Job.StopSteps={actors * STEPS * ROUNDS}", "Job.StopReturn=", f"Scaling.Actors={actors}",
             "Actor.EnvsPerActor=1", f"Actor.RolloutSteps={STEPS}", "Learner.Epochs=2", f"Learner.MinibatchSize={min(actors * STEPS, 512)}",
             "Distribution.Cluster=slurm", f"Distribution.Nodes={nodes}", "Billing.Clock=model", "Job.Profile=yes")
@@ -116,7 +116,7 @@ def efficiencies():
 
 
 def terms():
-    """What 64 actors on 4 nodes send, and where the learner's process spends its time: of a round, medians."""
+    """How much 64 actors on 4 nodes send in a round, and where the learner's process spends its time: medians."""
     lines = ["| numbers | sent KB | received KB | intake ms | advantage ms | gradient ms | apply ms | publish ms | metering ms |", "|--:" * 9 + "|"]
     for numbers in (NARROW, WIDE):
         rows = cells(nodes=4, actors=64, numbers=numbers)
@@ -136,12 +136,12 @@ def solve(matrix):
 
 
 def inputs(row):
-    """Of the model: a round, its actors, and the MB that come home."""
+    """The terms of the model: a round, its actors, and the MB that come back to the head."""
     return 1.0, float(row["actors"]), float(row["received_kb"]) / 1024
 
 
 def fit(rows):
-    """Least squares of what a round takes beyond its steps: ms a round, an actor and a MB."""
+    """Least squares of the time that a round takes beyond its steps: ms for each round, actor and MB."""
     xs, ys = [inputs(r) for r in rows], [float(r["round_ms"]) - IDEAL_MS for r in rows]
     return solve([[sum(x[i] * x[j] for x in xs) for j in range(3)] + [sum(x[i] * y for x, y in zip(xs, ys))] for i in range(3)])
 
@@ -151,7 +151,7 @@ def overhead(model, x):
 
 
 def model_check():
-    """The terms of cells with at most 16 actors, and what they say of 64."""
+    """The terms of cells with at most 16 actors, and what they predict for 64."""
     model = fit([r for r in read(CELLS) if int(r["actors"]) <= 16])
     lines = [f"Of the cells with 1 and 16 actors: {model[0]:.0f} ms a round, {model[1]:.1f} ms an actor, {model[2]:.0f} ms a MB.", "",
              "| numbers | nodes | 64 actors, predicted ms | measured ms |", "|--:|--:|--:|---|"]
@@ -166,7 +166,7 @@ def model_check():
 
 
 def kb_an_actor(numbers):
-    """That come home from an actor that is elsewhere: the difference of 16 and 64 actors, of which the head and four nodes have even parts."""
+    """The MB that come from an actor on a node: from the difference of 16 and 64 actors, which the head and four nodes share evenly."""
     many, few = (median(float(r["received_kb"]) for r in cells(nodes=4, actors=n, numbers=numbers)) for n in (64, 16))
     return (many - few) / (0.8 * 48)
 

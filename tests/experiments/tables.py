@@ -46,7 +46,7 @@ class Experiment:
 
     @property
     def metrics(self):
-        """Until a target, what it took: returns are those of the target then."""
+        """With a target the metrics are what it took to reach it; the returns are then those of the target."""
         named = [word for word in self.keys["Metric"].split() if word in HEADINGS]
         return [word for word in named if word in RATIOS] if any(word in UNTIL_END for word in named) else named
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What iot5g.py and off_policy.py share: a training in one process, cells that are lines of a file, tables in a page.
+"""Shared by iot5g.py and off_policy.py: a training in one process, cells that are lines of a file, tables in a page.
 
 A training is a whole job in one process (build/bench/train-inprocess), which gives the policy of `actorctl run`."""
 import csv, os, re, subprocess, sys
@@ -34,7 +34,7 @@ def is_there(name, key):
 
 
 def enter(name, columns, row, order):
-    """One more line, whole or not at all."""
+    """Adds a line, whole or not at all."""
     path = os.path.join(DOCS, name)
     rows = sorted([*read(name), row], key=order)
     with open(path + ".new", "w", encoding="utf-8", newline="") as f:
@@ -45,7 +45,7 @@ def enter(name, columns, row, order):
 
 
 def curve_text(curve):
-    """Values alone: what a step between two of them is stands in the script."""
+    """Only the values are stored; the script knows the steps between them."""
     return " ".join(f"{value:.5g}" for _, value in sorted(curve.items()))
 
 

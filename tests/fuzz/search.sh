@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Lets one fuzzer search from its seeds; what it finds interesting is kept in the build, what breaks it is shown. Its seeds
-# must lead further than no input does: else it does not reach what it is for.
+# Lets one fuzzer search from its seeds. Interesting inputs are kept in the build, and inputs that break it are shown. Its
+# seeds must reach more code than an empty input does: else the fuzzer does not reach the code that it is for.
 # usage: tests/fuzz/search.sh FUZZER SECONDS
 set -u
 . tests/tap.sh

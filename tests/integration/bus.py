@@ -7,7 +7,7 @@ from story import *
 MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
 JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
 LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "240000"), ("Checkpoint.IntervalSec", "0.3")]
-# tests/valgrind.sh puts the daemon under another program, which ends with a status of its own if it found anything.
+# tests/valgrind.sh runs the daemon under another program, which ends with a status of its own if it found anything.
 WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
 OPEN_BUS = """<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth><policy context="default"><allow user="*"/>
@@ -23,7 +23,7 @@ class BusError(Exception):
 
 
 class Keeper:
-    """What a service manager does for a service that leaves descriptors with it (sd_notify(3), FDSTORE=1)."""
+    """Plays the service manager for a service that leaves descriptors with it (sd_notify(3), FDSTORE=1)."""
 
     def __init__(self, path):
         self.kept, self.path = [], path
@@ -32,7 +32,7 @@ class Keeper:
         self.socket.setblocking(False)
 
     def read(self):
-        """All that was said so far; names of what is kept."""
+        """All that the service has said so far, and the names of the descriptors that are kept."""
         while True:
             try:
                 text, fds, *_ = socket.recv_fds(self.socket, 4096, 4)
@@ -73,7 +73,7 @@ class Bus:
         self.daemon = None
 
     def is_listening(self):
-        """Its socket lies there a moment before anything listens on it."""
+        """Waits until the bus listens: its socket exists a moment earlier."""
         with socket.socket(socket.AF_UNIX) as s:
             return s.connect_ex(self.dir + "/bus") == 0
 
@@ -110,7 +110,8 @@ class Bus:
             wait_for("the daemon has its name", lambda: self.has_name(), 60 if WRAP else 20)
 
     def stop(self, how=signal.SIGTERM):
-        """The bus may learn of the end later than we do: until then start() would take the dead daemon's name for the new one's."""
+        """Waits until the bus knows of the daemon's end, which it may learn later than we do. Before that, start() would take the dead daemon's
+    name for the new one's."""
         self.daemon.send_signal(how)
         status = self.daemon.wait(timeout=20 * PATIENCE)
         wait_for("the bus knows that the daemon is gone", lambda: not self.has_name())
@@ -159,8 +160,8 @@ class Bus:
         return sqlite3.connect(f"file:{self.dir}/state/actord/ledger.sqlite?mode=ro", uri=True)
 
     def processes(self, *comms):
-        """Of this daemon's jobs: what descends from spawners that have our environment, or has our log as standard error; where there
-        are no namespaces a job's spawner does not stay."""
+        """Processes of this daemon's jobs: descendants of spawners that have our environment, and processes with our log as standard error, since
+    without namespaces a job's spawner does not stay."""
         parents, names, ours = {}, {}, set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -215,6 +216,6 @@ def decisions(bus, job, after=0, most=1000000):
 
 
 def check_ledger(bus, job):
-    """Each record once, none missing."""
+    """Asserts that each record is there once, and none is missing."""
     for life, n, last in bus.ledger().execute("SELECT life, count(*), max(seq) FROM records WHERE job = ? GROUP BY life", (job,)):
         assert n == last, (life, n, last)

@@ -5,7 +5,7 @@ each of them says; then the uninstallation. Runs as root inside `tests/lane/fast
 import os, pwd, re, shutil, subprocess, time
 from story import *
 
-# Verbs of README that go on until they are interrupted, or the job ends.
+# Verbs of README that run until they are interrupted or the job ends.
 FOLLOWS = ("watch", "logs")
 AT_ONCE_SEC = 18 # less than the 25 s after which a bus gives up, on a slow machine too
 
@@ -18,7 +18,7 @@ def sh(line, timeout=120, check=True, env=None):
 
 
 def literal(line):
-    """A line of README as its reader types it: as root, `sudo` may be missing, and is no part of what is tried."""
+    """A line of README as its reader types it. As root, `sudo` may be missing; it is not part of this test."""
     place = os.path.join(STATE, "bin")
     if not shutil.which("sudo") and not os.path.exists(place):
         os.mkdir(place)
@@ -38,7 +38,7 @@ def lines_of_readme():
 
 
 def refused(what):
-    """What `actorctl` says of a daemon that does not start, and how soon."""
+    """The message of `actorctl` about a daemon that does not start, and the time until it comes."""
     start = time.monotonic()
     r = sh("actorctl --system list", check=False)
     seconds = time.monotonic() - start
@@ -101,11 +101,11 @@ def configuration():
         assert "MaxJob" in said, said
         assert "MaxJob" in status() and "78/CONFIG" in status(), status()
         assert sh("systemctl show -P NRestarts actord").stdout.strip() == "0"
-        # Still so for the next caller, when nothing has changed.
+        # The next caller gets the same answer, as nothing has changed.
         assert "MaxJob" in refused("actord.conf, again")
     finally:
         os.unlink("/etc/actord/actord.conf")
-    # The bus goes on waiting for 25 seconds, and asks for no other start meanwhile.
+    # The bus goes on waiting for 25 seconds, and asks for no further start meanwhile.
     sh("systemctl reset-failed actord.service")
     assert "systemctl start actord" in refused("the bus still waits")
     sh("systemctl start actord.service")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Debian packages: made of what is built here, checked by lintian, installed on a system that has never seen actord, tried by their own tests
+"""The Debian packages: made from this build, checked by lintian, installed on a system that has never seen actord, tested by their own tests
 (packaging/debian/tests), upgraded under a running job, removed and purged. Runs as root inside `tests/lane/fast.sh --fresh`."""
 import glob, os, pwd, shutil, subprocess, sys
 from story import *
@@ -9,7 +9,7 @@ OUT = os.path.join(STATE, "deb")
 TESTS = os.path.join(ROOT, "packaging", "debian", "tests")
 STATE_OF_DAEMON = "/var/lib/actord"
 ALL = ("actord", "actord-environments", "libactord-dev", "python3-actord", "cockpit-actord")
-# A page needs the program that shows it.
+# The test needs the program that shows manual pages.
 NAMES = tuple(name for name in ALL if name != "cockpit-actord" or shutil.which("cockpit-bridge"))
 
 
@@ -40,7 +40,7 @@ def made():
 @story("they install on a system that has never seen actord, and their own tests pass")
 def installed():
     assert not os.path.exists("/usr/bin/actorctl"), "actorctl is there already"
-    # Images of containers have this file, which forbids packages to start or stop a service.
+    # Images of containers have this file, which keeps packages from starting or stopping services.
     if os.path.exists("/usr/sbin/policy-rc.d"):
         os.unlink("/usr/sbin/policy-rc.d")
     sh("dpkg --install " + packages())

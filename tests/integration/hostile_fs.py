@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A file system that answers when it likes, which any user can mount: FUSE's protocol by hand, below an overlay, in a user namespace of its
-own. Each access through one of its descriptors is answered by the server below, through the overlay, with the
+"""A file system that delays its answers, and that any user can mount: FUSE's protocol by hand, below an overlay, in a user namespace of its
+own. The server below answers each access through one of its descriptors, through the overlay, with the
 rights of the user who mounted it.
 
 It holds `file`, `home/` and, to pass for a virtual environment, home/pyvenv.cfg and home/bin/python3. Nothing of libfuse is needed."""
@@ -61,7 +61,7 @@ def _answer(opcode, node, body):
 
 
 def _is_ours(pid):
-    """The bus's daemon, and the test, are answered: they close what they pass on, and that is not what is tried here."""
+    """The bus's daemon and the test always get an answer: they close the descriptors that they pass on, and this is not under test."""
     try:
         return open(f"/proc/{pid}/comm").read().startswith("actord")
     except OSError:
@@ -126,7 +126,7 @@ def _own_namespaces(libc):
 
 
 def _child(out, control, base):
-    """Mounts, sends descriptors of the file and of the directory, stays for the mounts' sake."""
+    """Mounts, sends descriptors of the file and of the directory, and stays so that the mounts stay."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         _own_namespaces(libc)

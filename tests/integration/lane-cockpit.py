@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The page of packaging/cockpit in a real Cockpit and a real browser: an ordinary user, and an administrator beside them. With PICTURES= a folder gets
-pictures of what was seen."""
+"""The page of packaging/cockpit in a real Cockpit and a real browser: an ordinary user, and an administrator beside them. PICTURES= names a folder that gets
+pictures of the page."""
 import json, os, shutil, socket, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -49,7 +49,7 @@ ENDLESS = "--set", "Job.StopReturn=", "--set", "Job.StopSteps=1000000000"
 
 
 def log_in(b, user, access):
-    """As Cockpit's own page for it does. access: any, or none: whether the bridge may ask sudo for administrative access."""
+    """Logs in as Cockpit's own page does. access: any, or none: whether the bridge may ask sudo for administrative access."""
     b.look(1200)
     b.go(PAGE)
     b.wait("document.readyState === 'complete' && document.getElementById('login-button') !== null")
@@ -136,7 +136,7 @@ def user():
         b.run("document.querySelector('#ask .danger').click()")
         b.wait("document.getElementById('job-title').textContent.endsWith('interrupted')", 30)
         equal(state(job), "ended", "the job of the user")
-        # Of others: seen, not touched; and what they wrote is no markup.
+        # Jobs of others can be seen, not changed, and their texts never become markup.
         b.run(f"location.hash = '#/job/{other}'")
         b.wait(f"document.getElementById('job-title').textContent.startsWith('Job {other}:')")
         b.wait("document.getElementById('text').textContent.includes('belongs to')")

@@ -85,12 +85,12 @@ def crowd():
     with Place() as place:
         wires = [Wire(ADDRESS, place.uids[i % len(USERS)]) for i in range(50)]
         begin = time.monotonic()
-        # The n-th of each, so that all clients are at it at once.
+        # First the n-th call of each client, so that all clients submit at the same time.
         calls = [[] for _ in wires]
         for _ in range(20):
             for wire, own in zip(wires, calls):
                 own.append(wire.submit(JOB_TEXT, JOBS))
-        # As many as may be queued: one more would be for the limit to refuse.
+        # As many as may be queued: the limit would refuse one more.
         ids = [[wire.answer(c)[0] for c in own] for wire, own in zip(wires, calls)]
         print(f"# 1000 submissions took {time.monotonic() - begin:.1f} s")
         for own in ids:
@@ -111,7 +111,7 @@ def flood():
         calls = [(wire, wire.submit(JOB_TEXT, JOBS)) for _ in range(10) for wire in many]
         mine = one.answer(one.submit(JOB_TEXT, JOBS))[0]
         others = [wire.answer(c)[0] for wire, c in calls]
-        # Whatever the daemon had not read yet came after it.
+        # Calls that the daemon had not read yet came after it.
         assert mine < sorted(others)[-1], (mine, sorted(others)[-3:])
         before = len([i for i in others if i < mine])
         print(f"# {before} of 200 were before it")
@@ -140,13 +140,13 @@ def make_room(kill):
         equal(daemon.ended(calm), "finished", "results")
         one, other = Wire(ADDRESS, daemon.uids[0]), Wire(ADDRESS, daemon.uids[1])
         long = submit(one, JOB_TEXT, ENDLESS)
-        # How old a job is counts from its first word: two that start at once may be either way round.
+        # The age of a job counts from its first message: two that start together may come in either order.
         wait_for("the older one runs", lambda: daemon.state(long) == "running" and prop(long, "Round") > 0)
         young = submit(one, HOPPER, SOME)
         wait_for("both run", lambda: daemon.state(young) == "running" and prop(young, "Round") > 2)
         guest = submit(other, JOB_TEXT, [("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
         if kill:
-            # Anywhere between the word to the job and its new place in the queue.
+            # The kill comes anywhere between the message to the job and its new place in the queue.
             time.sleep(random.uniform(0, 0.5))
             before = owner()
             subprocess.run(["systemctl", "kill", "-s", "KILL", "actord.service"], check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The installed spawner and those who would misuse it: a user whose file system does not answer, and a daemon under an attacker's control."""
+"""Misuse of the installed spawner: by a user whose file system does not answer, and by a daemon under an attacker's control."""
 import array, errno, json, os, pwd, re, signal, socket, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -13,7 +13,7 @@ DAEMON, TESTER = pwd.getpwnam("_actord"), pwd.getpwnam("tester")
 
 
 class Asked:
-    """One launch, asked for by the daemon's user through the spawner's socket."""
+    """One launch that the daemon's user requests through the spawner's socket."""
 
     def __init__(self, uid=None, fds=None, data=None, **fields):
         fields = {"manager": MANAGER_SYSTEM, "exit_with_daemon": 0, "job": 900, **fields}
@@ -53,7 +53,7 @@ class Asked:
 
 
 def job_of_tester():
-    """Of another user: from submission to its end."""
+    """A job of another user, from submission to its end."""
     words = ["runuser", "-u", "tester", "--", "actorctl", "--system", "submit", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=512",
              "--set", "Job.StopReturn="]
     r = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)

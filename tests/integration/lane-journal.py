@@ -33,7 +33,7 @@ def as_tester(*words, check=True):
 
 
 def journal(*words):
-    """Entries as {field: value}; a value that is no text comes as numbers."""
+    """Entries as {field: value}; a value that is not text comes as numbers."""
     out = subprocess.run(["journalctl", "--output=json", "--all", "--no-pager", *words], capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in out.splitlines()]
 
@@ -44,7 +44,7 @@ def state(job):
 
 
 def submit(folder, environment, *sets, until=None):
-    """The job's number once it ended; one with `until` goes on until that holds of its number, and is then stopped."""
+    """Returns the job's number when it has ended. With `until` the job goes on until until(number) holds, and is then stopped."""
     path = os.path.join(folder, EVIL + ".conf")
     with open(path, "w") as f:
         f.write(f"[Job]\nEnvironment={environment}\nDescription={EVIL}\nStopSteps={64 if not until else 1 << 40}\n"
@@ -81,7 +81,7 @@ def daemons_words():
     subprocess.run(["systemctl", "start", "actord.service"], check=True)
     folder = folder_of_files()
     # The journal reads a writer's unit from /proc when it comes to the writer's first line. The process that asks the plugin for its spec
-    # may be over by then, and its lines have no unit; the actor that trains is not, as its job goes on until its lines are there.
+# may have ended by then, and its lines then have no unit. The actor that trains still lives, as its job goes on until its lines are there.
     loud = submit(folder, f"./{EVIL}.so", until=lambda job: any("_SYSTEMD_UNIT" in e for e in lines_of_plugin(job)))
     submit(folder, f"mujoco:{EVIL}.xml")
     for evil in GROUPS.values():

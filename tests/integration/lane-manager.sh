@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The lane itself: what every other test in it takes for granted.
+# The lane itself: everything that the other tests in it rely on.
 . tests/tap.sh
 
 manager() { # manager METHOD SIGNATURE ARGUMENT...

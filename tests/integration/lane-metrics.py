@@ -93,7 +93,7 @@ def answers():
         raise AssertionError(f"a silent peer was answered: {silent[0].recv(100)}")
     except BlockingIOError:
         silent[0].settimeout(60)
-    # The process is an ordinary user without anything: it sees what a user sees.
+    # The process runs as an ordinary user without any right: it sees what a user sees.
     words = sh("systemctl", "show", "actord-metrics@x.service", "-p", "User,CapabilityBoundingSet,PrivateNetwork")
     assert "User=_actord-metrics" in words and "CapabilityBoundingSet=\n" in words and "PrivateNetwork=yes" in words, words
 

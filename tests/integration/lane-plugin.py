@@ -103,7 +103,7 @@ def noisy():
              lambda: any("ended" in e["MESSAGE"] for e in journal(f"ACTORD_JOB={job}", "_SYSTEMD_UNIT=actord.service")), 5)
     words = journal(f"SYSLOG_IDENTIFIER=actord-actor-job-{job}")
     assert 100 < len(words) < 10000, len(words)
-    # A writer that is over when the journal comes to its first line has no unit there.
+    # A writer that has ended before the journal comes to its first line has no unit there.
     equal({e["_SYSTEMD_UNIT"] for e in words if "_SYSTEMD_UNIT" in e}, {f"actord-job-{job}.scope"}, "units")
 
 

@@ -48,7 +48,7 @@ def system_scope():
 
 
 def burn(l, sec):
-    """Lets a process of the test's use that much in the job's cgroup."""
+    """Lets a process of the test use that much CPU time in the job's cgroup."""
     pid = os.fork()
     if pid == 0:
         open(f"/sys/fs/cgroup{l.group}/leaf/cgroup.procs", "w").write("0")

@@ -32,7 +32,7 @@ def example(name):
 
 
 def prop(job, name, bus="--system", runner=sh):
-    """A property of a job, through the bus and nothing of ours."""
+    """A property of a job, read from the bus without our programs."""
     r = runner("busctl", bus, "--json=short", "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", name)
     return json.loads(r.stdout)["data"]
 
@@ -224,7 +224,7 @@ def invoker_dies():
     equal(ended(job), "finished", f"results ({prop(job, 'Fault')})")
     equal(prop(job, "PolicySHA256"), prop(calm, "PolicySHA256"), "policies")
     assert prop(job, "Life") >= 2
-    # Two scopes were metered; what the first one's invoker did not tell is a line of its own.
+    # Two scopes were metered; usage that the first one's invoker did not report is a line of its own.
     parts = {k: prop(job, f"CPU{k}NSec") / 1e9 for k in ("Actors", "Learner", "Control", "Startup", "Lost")}
     total = prop(job, "CPUScopeNSec") / 1e9
     assert parts["Lost"] > 0 and abs(sum(parts.values()) - total) <= 0.01 * total, (parts, total)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Two ordinary users on the system bus: how much of the other's job one may see and change."""
+"""Two ordinary users on the system bus: what each may see and change of the other's job."""
 import json, os, pwd, re, shutil, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -26,7 +26,7 @@ def settings(user, job):
 
 
 def everything(user, job):
-    """All that the bus tells without a method of the job's own."""
+    """All that the bus tells without a call of the job's own methods."""
     out = call_as(user, "busctl", "--system", "call", "org.actord1", f"/org/actord1/job/{job}", "org.freedesktop.DBus.Properties", "GetAll", "s",
                   "org.actord1.Job").stdout
     out += call_as(user, "busctl", "--system", "call", "org.actord1", "/org/actord1", "org.actord1.Manager", "ListJobs").stdout
@@ -76,7 +76,7 @@ def stop(job):
 
 
 def all_rows(user, job):
-    """What every method of the table answers this user who is not the owner, refusals included."""
+    """The answers of all methods of the table to this user, who is not the owner, refusals included."""
     text = open(os.path.join(ROOT, "daemon/audience.h")).read()
     arguments = {"GetRounds": "tu 0 100", "GetSeries": "tu 0 100", "GetDecisions": "tu 0 100", "GetFaults": "u 100", "GetFleets": "s aws-lambda-x86",
                  "GetBillUnder": "s aws-lambda-x86", "GetBeside": "ss aws-lambda-x86 ec2-nitro"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Plays the daemon for tests of the spawner: sends a launch record and looks, through a stand-in for the invoker, at what a job is started with."""
+"""Plays the daemon for tests of the spawner: sends a launch record, and learns from a stand-in for the invoker what a job is started with."""
 import array, atexit, contextlib, ctypes, fcntl, os, select, shutil, signal, socket, struct, subprocess, tempfile
 
 from story import ROOT, Skip, tell
@@ -33,7 +33,7 @@ def beside():
 
 
 def is_given(path, group):
-    """To a job: its group may there what the owner may, or it is the owner."""
+    """Whether it was handed to a job: the job's group has the owner's rights there, or the job is the owner."""
     found = os.stat(path)
     as_owner = (found.st_mode & 0o700) >> 3
     return found.st_gid == group and (found.st_mode & as_owner == as_owner or found.st_uid == group)
@@ -64,7 +64,7 @@ class Launched:
             select.select([self.pid_fd], [], [], 5)
             os.close(self.pid_fd)
         self.process.wait(60)
-        try:  # as the daemon does: what the spawner leaves behind is ours to reap
+        try:  # as the daemon does: we must reap the processes that the spawner leaves behind
             os.waitpid(self.pid, 0) if self.pid else None
         except ChildProcessError:
             pass
@@ -92,7 +92,7 @@ def start_spawner(theirs, user=None, wrap=()):
 
 
 def settle(user=None, wrap=(), purpose=SETTLE, **fields):
-    """What the daemon asks for when a life is over: (error, what was counted); with REMOVE when the job is."""
+    """The daemon's request when a life has ended, or, with REMOVE, when the job has: (error, what was counted)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = start_spawner(theirs, user, wrap)
     ours.send(record(**{**fields, "purpose": purpose, "scope_each": 0, "mounts": (), **({"uid_first": user, "n_uids": 1} if user else {})}))
@@ -151,7 +151,7 @@ def status(launched, key):
 
 def check_common(l):
     assert l.error == 0, l.message
-    # What was counted before, for the difference that a life used: a number where there is a counter, and unknown elsewhere.
+    # The counters at the beginning, from which the usage of a life is computed: a number where there is a counter, and unknown elsewhere.
     assert (l.cpu_nsec == UNKNOWN) == (not l.metering), (l.cpu_nsec, l.metering)
     w = l.words
     assert w["argv"] == ["1 actord-invoker"]
@@ -180,7 +180,7 @@ def need_namespaces():
 
 
 def virtual_environment():
-    """What passes for one."""
+    """A directory that passes for one."""
     directory = place()
     os.makedirs(directory + "/bin")
     os.makedirs(directory + "/lib/python3.11/site-packages")
@@ -190,7 +190,7 @@ def virtual_environment():
 
 
 def place(mode=0o755):
-    """A directory that is gone when the tests are over."""
+    """A directory that is removed after the tests."""
     directory = tempfile.mkdtemp(prefix="actord-place-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     os.chmod(directory, mode)
@@ -207,7 +207,7 @@ def plugin(mode=0o644, directory_mode=0o755):
 
 
 def play():
-    """Tells the stories; what a spawner leaves behind is ours to reap, as it is the daemon's."""
+    """Tells the stories; as the daemon does, it reaps the processes that a spawner leaves behind."""
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:

@@ -10,7 +10,7 @@ C1 = "\u009b31m\u0085\u0090"                                 # a terminal's seco
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 BREAKS = "\u2028\u2029"
 HIDES = "\u200b\u200c\u2060\ufeff"
-INVALID = b"\xff\xc3\x28\x9b31m"                             # no UTF-8; the last is a control sequence to an 8-bit terminal
+INVALID = b"\xff\xc3\x28\x9b31m"                             # not UTF-8; the last is a control sequence to an 8-bit terminal
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f" + TURNS + BREAKS + HIDES + "]")
 # Of these, the first group is refused in a job file's values before anything else is; the others go on.
 GROUPS = {"C0": (ESCAPE + DEL).encode(), "beyond": (C1 + TURNS + BREAKS + HIDES).encode(), "invalid": INVALID}

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stands in for actord-cluster (include/cluster.h): its nodes are invokers on this host, at once, without a network. A test puts it
-beside the programs under that name. cluster.json there says what the cluster is like, and cluster.log what has happened."""
+beside the programs under that name. cluster.json there describes the cluster, and cluster.log records the events."""
 import json, os, select, socket, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
@@ -148,7 +148,7 @@ class Head:
                 self.say(COST, n.number)
 
     def obey_test(self):
-        """A test cuts a node's stream by a file's name."""
+        """A test cuts a node's stream by creating a file of a certain name."""
         for number, n in list(self.nodes.items()):
             if os.path.exists(os.path.join(HERE, f"cut-{number}")) and n.stream:
                 os.unlink(os.path.join(HERE, f"cut-{number}"))

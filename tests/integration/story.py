@@ -14,7 +14,7 @@ _witnesses = []
 WITNESS_LINES = 60
 
 
-# A deadline ends a test that hangs. What a quick machine needs is written at each; a slow or busy one is given so many times as long.
+# A deadline ends a test that hangs. Each deadline is the time for a quick machine; a slow or busy one gets this many times as long.
 PATIENCE = 6
 
 
@@ -30,13 +30,13 @@ def story(name):
 
 
 def bear_witness(lines):
-    """What a fixture saw of a story that fails, such as its daemon's log: the newest lines are told behind the reason, since where
-    output is cut the reason must not be what is missing."""
+    """Notes of a fixture on a story that fails, such as its daemon's log. The newest lines are printed after the reason, so that the
+    reason remains where output is cut."""
     _witnesses.extend(lines[-WITNESS_LINES:])
 
 
 def _tell_failure(i, name, error):
-    """The reason first, and where a fixture's end failed after it, that as well."""
+    """The reason first, then the failure of a fixture's end, if there was one."""
     reasons, trace = [], traceback.format_exc().splitlines()
     while error:
         reasons[:0] = "".join(traceback.format_exception_only(error)).splitlines()[:WITNESS_LINES]
@@ -72,7 +72,7 @@ def tell():
 
 
 class Result:
-    """What a run of actorctl left behind."""
+    """The output and the files of a run of actorctl."""
 
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
@@ -88,7 +88,7 @@ class Result:
 
 
 def environment():
-    """Directories of the test's own, so that no test touches what the user has."""
+    """Directories of the test's own, so that no test touches the user's files."""
     e = dict(os.environ)
     e["XDG_STATE_HOME"] = STATE
     e["XDG_DATA_HOME"] = os.path.join(STATE, "data")
@@ -158,12 +158,12 @@ HOSTILE = "tests/integration/hostile-env.c"
 
 
 def in_time(how):
-    """A short deadline for what hangs alone: a slow machine's start may take as long."""
+    """A short deadline, only for programs that hang: the start alone may take as long on a slow machine."""
     return ("Actor.TimeoutSec=1",) if how in ("hang", "stall") else ()
 
 
 def processes():
-    """{pid: (parent, comm)} of everything that lives."""
+    """{pid: (parent, comm)} of all processes."""
     found = {}
     for d in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -239,7 +239,7 @@ def hostile_words():
     assert "\033]" not in text and "\033[2J" not in text and len(text) < 200000, len(text)
     assert text.index("the last word") < text.rindex("100%") < text.index("full total"), text[-3000:]
 
-    # Stopped, it reads nothing; who writes goes on, and so does the job.
+    # Stopped, it reads nothing; the writer goes on, and so does the job.
     words = ["run", conf, "--json", "--set=Environment.How=chat", "--set=Job.StopSteps=4000"]
     whole = ctl(*words)
     last, = glob.glob(os.path.join(whole.state_directory, "jobs/1/state/*.safetensors"))

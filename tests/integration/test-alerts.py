@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a job says to others beside its records: CostAlert= to the journal, OnEnd= to the user's manager."""
+"""How a job informs others: by CostAlert= in the journal, and by OnEnd= through the user's manager."""
 from bus import *
 import wire
 
@@ -26,7 +26,7 @@ def alerts():
         bus.start()
         equal(bus.ended(job), "finished", "result")
         lines = said(bus, f"Job {job} has cost")
-        # One that was told as the kill came may be told again.
+        # A warning that was written when the kill came may be written again.
         told = [float(line.split("CostAlert= is ")[1].rstrip(".\n")) for line in lines]
         equal(sorted(set(told)), [round(a, 9) for a in amounts], "amounts that were told")
         assert len(told) <= 4, (before, lines)

@@ -25,7 +25,7 @@ def calm(*sets, job="cartpole-impala"):
 
 
 def stands(r):
-    """Of each round, as it was closed last: whom it took, how many acted, and the model's time."""
+    """For each round, as it was closed last: the actor that it took, how many acted, and the model's time."""
     return sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True).execute(
         "SELECT actor, decision_n_actors, emulated_round_nsec FROM records WHERE kind = 6 GROUP BY round HAVING seq = max(seq) ORDER BY round").fetchall()
 
@@ -40,7 +40,7 @@ def repeated():
     want = calm(*MODEL, *SHORT)
     actors, counts = took(want)
     equal((want.env_steps, want.rounds, set(actors), set(counts)), (16000, 64, {0, 1, 2, 3}, {4}), "steps, rounds, actors, counts")
-    assert want.invocations["total"] > want.rounds, want.invocations  # who still acted at the end
+    assert want.invocations["total"] > want.rounds, want.invocations  # the actors that still acted at the end
     for sets in ((), ("Actor.Processes=1",), ("Actor.Processes=2",), ("Learner.Threads=3",), ("Evaluation.Episodes=2", "Evaluation.EveryRounds=9")):
         r = policy(*MODEL, *SHORT, *sets)
         equal((r.policy_sha256, r.emulated_s, took(r)[0]), (want.policy_sha256, want.emulated_s, actors), f"policy, times and order with {sets}")
@@ -121,7 +121,7 @@ def replayed():
     again = policy(*SETS, "Scaling.MaxActors=4", *SHORT, f"Scaling.Policy=replay:{file}", "Actor.Processes=2")
     equal((again.policy_sha256, took(again)), (r.policy_sha256, took(r)), "policies and orders")
 
-    # An order that no real run would have taken.
+    # An order that would not occur in a real run.
     for i, d in enumerate(rows):
         d["taken"] = (3 - i) % 4 if i % 8 < 4 else i % 4
     json.dump(rows, open(file, "w"))

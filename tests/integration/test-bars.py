@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How tests/experiments/auto.py judges cells: the best constant, the bar for auto, seeds that do not reach the target, and what its decisions were."""
+"""How tests/experiments/auto.py judges cells: the best constant, the bar for auto, seeds that do not reach the target, and auto's decisions."""
 import os, sys
 from story import ROOT, equal, story, tell
 
@@ -77,7 +77,7 @@ def moves():
     equal(auto.noisy_round(rounds, 5632), 23, "the eighth of fifteen rounds, of which those count that hide the gradient")
     equal(auto.noisy_round(dict(rounds, noise_scale=[9000.0] * 38), 5632), "", "less than twice b")
     cell = {"levels": {"sheet": SHEET, "time": "even"}, "seed": 1, "result": {"policy_sha256": "a" * 64}, "rounds": rounds}
-    # The same policy under another sheet, and one that never moved.
+    # A run with the same policy under another sheet, and one whose number never changed.
     still = dict(cell, seed=2, result={"policy_sha256": "b" * 64}, rounds={key: values[:3] for key, values in rounds.items()})
     rows = [auto.move_row(TASK.name, c) for c in (cell, dict(cell, levels={"sheet": "x", "time": "even"}), still)]
     equal(auto.moves_text(rows).split("\n")[2:], [f"| {TASK.name} | 1 | 4 | 38 | 23 | 1 | 1 | 0.50 | 3 |"], "the line of the page")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A life that cannot begin: it is tried again while the cause may pass, and meanwhile the job can end like any other."""
+"""A life that cannot begin is tried again as long as the cause may pass. Meanwhile the job can end like any other."""
 import contextlib, resource, struct
 
 from bus import *
 
 
 def limit_free(bus, n):
-    """n more descriptors, and no others, may the daemon open."""
+    """Lets the daemon open n more descriptors, and no more."""
     held = {int(fd) for fd in os.listdir(f"/proc/{bus.daemon.pid}/fd")}
     limit = next(k for k in range(4096) if k - len([fd for fd in held if fd < k]) == n)
     return resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -21,7 +21,7 @@ def comm(pid):
 
 
 def signal_to(pid, number):
-    """To a process that may be gone."""
+    """Sends a signal to a process that may be gone."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
@@ -30,7 +30,7 @@ UNKNOWN = 2**64 - 1
 
 
 def begins_from(bus, job):
-    """Of the newest life that is noted: its number, and what the job's cgroup had counted when it began (LaunchAnswer of include/launch.h)."""
+    """The newest life in the notes: its number, and the counters of the job's cgroup when it began (LaunchAnswer of include/launch.h)."""
     answer = open(f"{bus.dir}/actord/jobs/{job}.launch", "rb").read()
     nsec, _, life = struct.unpack_from("=QQQ", answer, 24)
     return life, nsec
@@ -72,7 +72,7 @@ def not_kept():
 def never_began():
     with Bus() as bus:
         before = resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE)
-        # Enough to take the job, and too few to begin it.
+        # Enough descriptors to take the job, but too few to begin it.
         for n in range(1, 12):
             limit_free(bus, n)
             try:
@@ -116,7 +116,7 @@ def runtime():
 
 
 def state_of(pid):
-    """Its letter in /proc; Z: it is gone."""
+    """The letter of its state in /proc; Z: it is gone."""
     try:
         return open(f"/proc/{pid}/stat").read().rpartition(") ")[2][0]
     except OSError:
@@ -124,10 +124,10 @@ def state_of(pid):
 
 
 def is_held(pid, over):
-    """Stops the process that reads a checkpoint: whether it stands still, and has not answered before that."""
+    """Stops the process that reads a checkpoint. Returns whether it stands still and has not answered before that."""
     signal_to(pid, signal.SIGSTOP)
     wait_for("it stands still, or is gone", lambda: state_of(pid) in "TZX")
-    # Twice: the daemon takes an answer that is there no later than the call after the next.
+    # Twice: the daemon reads a waiting answer by the second call at the latest.
     if state_of(pid) == "T" and comm(pid) == "actord-verify" and not over() and not over():
         return True
     signal_to(pid, signal.SIGCONT)
@@ -135,7 +135,7 @@ def is_held(pid, over):
 
 
 def stop_reader(bus, over):
-    """Stops the process that reads the next life's checkpoint, as soon as it is there; None: over() came first."""
+    """Stops the process that reads the next life's checkpoint as soon as it starts; None: over() held first."""
     path = f"/proc/{bus.daemon.pid}/task/{bus.daemon.pid}/children"
     if not os.path.exists(path):
         raise Skip("this kernel does not list a process's children")
@@ -153,9 +153,9 @@ def n_checkpoints(bus, job):
 
 
 def between_lives(bus, sets=()):
-    """A job whose life is over while the checkpoint of its next one is being read: the job, its life and the process that reads. The file
-    is large enough that it is a process. Each life that is ended has written a checkpoint, so that any number of them may be; and a job
-    that ends before a reader is caught is followed by another one."""
+    """A job whose life has ended while the checkpoint for its next life is being read: returns the job, its life and the process that reads.
+    The file is large enough that a process of its own reads it. Each life that the test ends has written a checkpoint, so it may end any
+    number of them. If a job ends before a reader is caught, another job follows."""
     job, seen = None, 0
     for _ in range(60):
         if not job or bus.state(job) == "ended":
@@ -168,7 +168,7 @@ def between_lives(bus, sets=()):
         reader = stop_reader(bus, lambda: bus.get(job, "Life") > life or bus.state(job) == "ended")
         if reader:
             return job, life, reader
-        # The life that has begun meanwhile goes on from what was written by then.
+        # The life that has begun meanwhile goes on from the newest checkpoint of that time.
         wait_for("it runs", lambda: bus.state(job) in ("running", "ended"))
         seen = n_checkpoints(bus, job)
     raise AssertionError("no reader of a checkpoint was caught between two lives")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""All usage is on the bill, whichever process of a job is killed: the ledger's sums against the counters of the job's cgroups, which are read from outside."""
+"""All usage is on the bill, whichever process of a job is killed: the ledger's sums are compared with the counters of the job's cgroups, read from outside."""
 import os, random, re, signal, time
 
 from story import Skip, descendants, equal, run, story, tell, wait_for
@@ -14,7 +14,7 @@ def used(r):
 
 
 def roots(p):
-    """The cgroup around that of each of the job's lives, which counts on when that is gone. Others' jobs have some, too."""
+    """The parent cgroup of the cgroups of the job's lives, which goes on counting when those are gone. Other users' jobs have some, too."""
     daemons = "|".join(map(str, descendants(p.pid, "actord"))) or "none"
     return {d for d, _, _ in os.walk("/sys/fs/cgroup") if re.search(rf"/actord-(({daemons})-1|run({daemons})\.slice)$", d)}
 
@@ -35,7 +35,7 @@ class Watcher:
             try:
                 entry[0].seek(0)
                 entry[1] = max(entry[1], int(entry[0].readline().split()[1]))
-            except OSError:  # it is removed: what it counted stays with us
+            except OSError:  # it is removed; we keep its last reading
                 entry[0].close()
                 self.over += self.open.pop(path)[1] / 1e6
 
@@ -81,7 +81,7 @@ def killed(*comms, sets=()):
 
 
 def balanced(r, watcher):
-    """Both ways: our counter, and the one that was read from outside, which lacks what was used after its last look."""
+    """Compares both: our counter, and the one read from outside, which lacks the usage after its last reading."""
     if not r.cpu_s.get("scope"):
         raise Skip("no cgroup can be made here: process clocks have no total to compare with")
     assert abs(used(r) - r.cpu_s["scope"]) <= 0.01 * r.cpu_s["scope"], r.cpu_s

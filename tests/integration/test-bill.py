@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The estimates beside a bill: the same rounds under other distributions, compared with jobs that ran under them, and the
+"""The estimates beside a bill. Those for other distributions are compared with jobs that ran under them; others are for the
 fleet of servers that would have done the same work."""
 from bus import *
 
@@ -60,7 +60,7 @@ def metered():
         coarse, fine = rows(real["single-learner-coarse", 1]), rows(real["single-learner-fine", 1])
         equal({k: coarse["single-learner-coarse", 1][k] for k in NUMBERS}, {k: as_it_ran(real["single-learner-coarse", 1])[k] for k in NUMBERS}, "its own")
         for run in ("fused", 1), ("multi-learner", 2):
-            # Loose: a busy machine makes one run twice as long as another.
+            # A loose bound: on a busy machine one run takes twice as long as another.
             estimate, ran = coarse[run], as_it_ran(real[run])
             assert all(ran[k] / 3 <= estimate[k] <= ran[k] * 3 for k in NUMBERS), (run, estimate, ran)
         for row in coarse["single-learner-fine", 1], coarse["environments", 1], fine["single-learner-coarse", 1], fine["fused", 1]:

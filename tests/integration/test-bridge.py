@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Environments in Python: the same numbers as without us, the same policy whatever happens to an actor, and nothing beyond the sandbox."""
+"""Environments in Python: they give the same numbers as without actord, the policy is the same whatever happens to an actor, and they reach nothing outside the sandbox."""
 import glob, shutil, struct, zlib
 from story import *
 
@@ -180,7 +180,7 @@ for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Pract
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
 
-# Replays what `env rollout` says it did, in plain Python and with the seeds that its streams have.
+# Replays the steps that `env rollout` printed, in plain Python and with the seeds of its streams.
 REFERENCE = '''
 import json, random, sys
 import gymnasium, numpy as np
@@ -298,7 +298,7 @@ def pure():
         killer = Killer("actord-actor", low=0.1, high=0.3, most=2)
 
         def later(p):
-            """Not while they load: the one that is asked what the environment is is alone, and all three come after it."""
+            """Waits until they have loaded: the process that describes the environment comes first and alone, all three follow."""
             wait_for("actors", lambda: len(descendants(p.pid, "actord-actor")) >= 3, 30)
             killer(p)
         again = run(job(name, 9216), during=later)
@@ -385,7 +385,7 @@ gymnasium.register("Own-v0", Own)
 
 
 def own_modules():
-    """A directory of modules that no package index knows, one of which is called as one of the interpreter's."""
+    """A directory of modules that no package index knows; one of them has the name of a module of the interpreter."""
     folder = os.path.join(STATE, "own")
     os.makedirs(folder, exist_ok=True)
     for name, text in (("mine", OWN), ("helper", "REWARD = 0.5\n"), ("random", "raise ImportError('not this one')\n"),
@@ -487,10 +487,10 @@ def slow():
 def missing():
     text = refused("gym:actord_awkward:Needy-v0")
     assert "no module package_that_is_not" in text and venv() in text, text
-    # A word that anyone may have taken in the index is no advice.
+    # Any stranger may own such a name in the index, so the message must not advise installing it.
     text = refused("gym:nowhere:X-v0")
     assert "no module nowhere" in text and "install nowhere" not in text and "write [Actor] PythonPath=DIR with the directory" in text, text
-    # Found out when it is imported, made, wrapped or shown; pip's name for it may be another one.
+    # A missing module is found when the environment is imported, made, wrapped or shown; its name for pip may differ.
     install = f"install it by {venv()}/bin/pip install "
     assert "no package Box2D: " + install + "'gymnasium[box2d]'" in refused("gym:LunarLander-v3")
     assert "no package cv2: " + install + "opencv-python" in refused("gym:CartPole-v1", "Environment.Wrappers=AtariPreprocessing()")

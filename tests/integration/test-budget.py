@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Budgets under fire: jobs with random budgets and random numbers of actors, whose actors, learners, invokers and daemon are killed at random.
 
-No round may begin once the money is gone, so a budget is passed by less than the cost of one round. What was spent when is added up here,
-from the ledger's records and the price sheet's three prices, by no code of the daemon's.
+No round may begin once the money is gone, so a budget is passed by less than the cost of one round. This test adds up by itself what was spent and when,
+from the ledger's records and the price sheet's three prices, without code of the daemon.
 
 BUDGET_RUNS=200 BUDGET_SEED=1 tests/integration/test-budget.py is the long version; it prints what docs/experiments/minionsrl.md shows."""
 import math
 
 from bus import *
 
-ENDS_A_LIFE, LIVES = ("actord-learner", "actord-invoker"), 4  # a fifth without a checkpoint would end a job that is left alone
+ENDS_A_LIFE, LIVES = ("actord-learner", "actord-invoker"), 4  # a fifth life without a checkpoint would end the job
 RUNS, SEED, AT_ONCE, KILLS = int(os.environ.get("BUDGET_RUNS", "8")), int(os.environ.get("BUDGET_SEED", "1")), 4, 10
 GB_SECOND, PROVISIONED, REQUEST = 0.0000166667, 0.0000041667, 0.0000002  # packaging/price/aws-lambda-x86.sheet
 RESERVED = 1769 << 20
@@ -26,7 +26,7 @@ def job_of(rng):
             "Learner.MinibatchSize": 8,
             "Billing.Clock": rng.choice(["model", "metered"]), "Billing.ColdStartSec": rng.choice(["0", "0.01", "0.3"]),
             "Checkpoint.IntervalSec": rng.choice(["0.1", "0.5", "5"]), "Distribution.Policy": rng.choice(["single-learner-coarse", "fused"])}
-    if policy == "schedule":  # a boost: all of a sudden everybody
+    if policy == "schedule":  # a boost: suddenly all actors
         sets["Scaling.Schedule"] = f"1*{rng.randint(1, 30)} {most}*{rng.randint(1, 5)} 1*{rng.randint(1, 30)} {most}*1000"
     if policy == "adapt":
         sets["Scaling.TargetReturn"] = "100"
@@ -38,7 +38,7 @@ def job_of(rng):
 
 
 def price(kind, emulated_nsec, reserved):
-    """Of one record, rounded as the sheet says: milliseconds of execution, microseconds of provision, whole MiB."""
+    """The cost of one record, rounded as the sheet says: milliseconds of execution, microseconds of provision, whole MiB."""
     gb = math.ceil((reserved or RESERVED) / (1 << 20)) / 1024
     if kind == "pool":
         return math.ceil(emulated_nsec / 1000) / 1e6 * gb * PROVISIONED
@@ -62,7 +62,7 @@ def spent(ledger, job):
 
 
 def disturb(bus, rng, jobs):
-    """Kills something now and then until all jobs have ended; returns how often what."""
+    """Kills a process now and then until all jobs have ended; returns how often each kind was killed."""
     killed, end = {}, time.monotonic() + 120 * PATIENCE
     while any(bus.state(j) != "ended" for j in jobs):
         assert time.monotonic() < end, [(j, bus.state(j)) for j in jobs]
@@ -87,7 +87,7 @@ def disturb(bus, rng, jobs):
 
 
 def check(bus, job, sets):
-    """How far the budget was passed, in units of the round by which it was."""
+    """By how much the budget was exceeded, in units of the cost of the round that exceeded it."""
     total, began = spent(bus.ledger(), job)
     budget, result = float(sets["Job.Budget"]), bus.get(job, "Result")
     what = f"{sets}: {result}, {bus.get(job, 'Fault')}, {bus.get(job, 'Round')} rounds, {bus.get(job, 'Life')} lives, {began} and at last {total}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Environments whose action is several choices at once (MULTI_DISCRETE): each is learned, and what cannot learn them says so."""
+"""Environments whose action is several choices at once (MULTI_DISCRETE): each choice is learned, and algorithms that cannot learn them say so."""
 import json, os
 from story import *
 

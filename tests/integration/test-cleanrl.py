@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Scripts in the form of CleanRL's as job files: read as texts, whatever is in them."""
+"""Scripts in the form of CleanRL's become job files. They are only read as text, whatever they contain."""
 from story import *
 
 ARGS = """import os

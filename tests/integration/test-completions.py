@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What bash and zsh complete after --set, typed into a real shell on a terminal of its own."""
+"""The completions of bash and zsh after --set, typed into a real shell on a terminal of its own."""
 import os, pty, re, select, shutil, time
 from story import *
 
@@ -32,7 +32,7 @@ class Shell:
             self.text += os.read(self.fd, 65536).decode(errors="replace")
 
     def completes(self, line, *expected):
-        """What the terminal shows after the line and two tabs has these words."""
+        """Asserts that the terminal shows these words after the line and two tabs."""
         self.text = ""
         self.type("\x15" + line + "\t\t")
         self.read(lambda text: all(word in text for word in expected))

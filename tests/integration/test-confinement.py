@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What separates the processes of a job from each other and from the host, seen from outside while the job runs."""
+"""The separation of a job's processes from each other and from the host, seen from outside while the job runs."""
 from story import *
 
 SHARED = ("actord-segment", "actord-policy", "actord-job-page", "actord-settings", "actor-")

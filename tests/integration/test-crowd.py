@@ -10,7 +10,7 @@ PLUGIN = [("Job.Environment", "./mine.so")]
 
 
 class Crowd(Bus):
-    """A daemon whose only place is taken, so that whatever comes waits."""
+    """A daemon whose only place is taken, so that each further job waits."""
 
     def __enter__(self):
         super().__enter__()
@@ -93,7 +93,7 @@ def leaves():
         for _ in range(20):
             gone.submit(JOB_TEXT, ENDLESS)
         with bus.connect() as other:
-            # Another connection of the same user is not held up, and shows that the calls before have been read.
+            # Another connection of the same user is not held up; its answer shows that the earlier calls have been read.
             job = other.answer(other.submit(JOB_TEXT, ENDLESS))[0]
         before = len(bus.jobs())
         gone.close()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The daemon on a bus of its own (user mode): its interface, its queue, what it refuses, and what dies around it."""
+"""The daemon on a bus of its own (user mode): its interface, its queue, its refusals, and the deaths of processes around it."""
 import errno, functools, hashlib, shutil, socket
 import xml.etree.ElementTree as ElementTree
 
@@ -87,7 +87,7 @@ def signals():
         assert [s for i, s in enumerate(states) if states[i - 1:i] != [s]] == ["starting", "running", "ending", "ended"], states
         rounds = [names["Round"]["data"] for names, _ in changes if "Round" in names]
         assert rounds == sorted(rounds) and rounds[-1] == bus.get(job, "Round"), rounds
-        # A timer gathers what moves: 30 rounds in a moment are a few signals.
+        # A timer gathers the changes: 30 rounds in a moment make a few signals.
         assert len(rounds) <= 10 + 10 * (bus.get(job, "WallNSec") / 1e9), rounds
         for names, gone in changes:
             assert not gone and all(announced[name] == ("true",) for name in names), (names, gone)
@@ -345,7 +345,7 @@ def die(*deaths):
     with Bus() as bus:
         job = bus.submit(overrides=LONG)
         for comm, life in deaths:
-            # Some rounds beyond a checkpoint of this life: there is something to repeat, and somewhere to begin.
+            # Some rounds beyond a checkpoint of this life: the next life has a checkpoint to begin with and rounds to repeat.
             newest = lambda: bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ? AND life = ?", (job, life)).fetchone()[0]
             wait_for("rounds beyond a checkpoint", lambda: bus.get(job, "Life") == life and newest() and bus.get(job, "Round") > newest() + 3)
             victims = bus.processes(comm)
@@ -427,7 +427,7 @@ def files_of(bus):
 
 
 def told(bus, job):
-    """What the ledger has of a job, rows of checkpoints included."""
+    """The job's rows in the ledger, those of checkpoints included."""
     return [bus.ledger().execute(f"SELECT * FROM {table} WHERE {key} = ?", (job,)).fetchall()
             for table, key in (("jobs", "id"), ("records", "job"), ("statistics", "job"), ("checkpoints", "job"))]
 
@@ -471,7 +471,7 @@ def old_files():
         equal(files_of(bus), list(map(str, jobs)), "nothing goes unless it is asked for")
         bus.stop(signal.SIGKILL)
 
-        # In the middle of a removal; and what the ledger does not know.
+        # A removal that was interrupted, and files that the ledger does not know.
         place = bus.dir + "/state/actord/jobs/"
         os.makedirs(place + "removed-9-0badcafe/state")
         os.makedirs(place + "9.before-0badcafe/state")

@@ -11,7 +11,7 @@ def disk_of(bus):
 
 
 def checkpoints_of(bus, job):
-    """What its checkpoints take, in whole blocks."""
+    """The space of its checkpoints, in whole blocks."""
     place = f"{bus.dir}/state/actord/jobs/{job}/state/"
     return [-os.stat(place + name).st_size // 4096 * -4096 for name in os.listdir(place)]
 
@@ -35,7 +35,7 @@ def disk_quota():
         policy = shutil.copy(max(glob.glob(f"{bus.dir}/state/actord/jobs/{job}/state/*"), key=os.path.getmtime), bus.dir + "/policy.safetensors")
         size = max(kept)
 
-        # Rows of an actord that counted nothing.
+        # Rows of an actord that did not count files.
         bus.stop()
         with contextlib.closing(sqlite3.connect(bus.dir + "/state/actord/ledger.sqlite")) as ledger:
             ledger.executescript("DELETE FROM files; DELETE FROM disk; UPDATE jobs SET environment = NULL")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every distribution ends with the same policy, whichever of its processes is killed; only the times differ."""
+"""Every distribution gives the same policy, whichever of its processes is killed; only the times differ."""
 import math, os, re, time
 from distributing import *
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A job that ends on a full disk: ledger, files and standard output agree, or the job has not ended."""
+"""A job that ends on a full disk: either ledger, files and standard output agree, or the job has not ended."""
 import contextlib, os, resource, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
 
 def private_namespace():
-    """This program again, where it may mount; True where that is impossible."""
+    """Runs this program again where it may mount; True if that is impossible."""
     if os.environ.get(PRIVATE):
         return False
     words = ["unshare", "--mount", "--propagation", "private"]
@@ -47,7 +47,7 @@ class Disk:
         os.rmdir(self.dir)
 
     def fill(self, leave=0):
-        """Takes all space but `leave` bytes."""
+        """Fills the disk except for `leave` bytes."""
         with open(self.dir + "/fill", "wb", buffering=0) as f:
             try:
                 while True:
@@ -159,7 +159,7 @@ def learner_killed_while_it_waits():
 
 
 def leave(disk, p):
-    """Ctrl-C until it goes; what it printed."""
+    """Presses Ctrl-C until it ends; returns what it printed."""
     for _ in range(2):
         p.send_signal(signal.SIGINT)
         time.sleep(0.5)
@@ -172,7 +172,7 @@ def recover(disk):
 
 
 def consistent(directory):
-    """However the job ended, its rounds are there without gaps, it has ended, and it counts once."""
+    """Asserts that the job has ended, that its rounds have no gaps, and that it counts once, however it ended."""
     state, result, rounds, ends, policy, jobs = books(directory)
     equal((state, jobs), ("ended", 1), "state, and jobs in the totals")
     db = sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)

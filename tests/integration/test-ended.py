@@ -19,7 +19,7 @@ def path(job):
 
 
 def everything(bus, job):
-    """All properties, and what the methods answer that only read."""
+    """All properties, and the answers of the methods that only read."""
     properties = {k: v["data"] for k, v in bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB)[0].items()}
     asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetBeside", "ss", "", ""], ["GetEstimates"], ["GetRounds", "tu", 0, 100],
              ["GetSeries", "tu", 0, 100],
@@ -29,7 +29,7 @@ def everything(bus, job):
 
 
 def differences(a, b):
-    """NaN comes as null, so that what is not known equals itself."""
+    """NaN becomes null, so that an unknown figure equals itself."""
     return {k: (a.get(k), b.get(k)) for k in a.keys() | b.keys() if a.get(k) != b.get(k)}
 
 
@@ -219,7 +219,7 @@ def trimmed():
 
 
 def make_older(bus):
-    """The ledger as an update finds it in which an actord wrote that kept no summaries."""
+    """A ledger as an older actord wrote it, which kept no summaries."""
     db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
     db.execute("UPDATE jobs SET summary = NULL, environment = NULL, description = NULL, currency = NULL, rounds = 0, env_steps = 0, return_mean = NULL, "
                "cost_full = 0")
@@ -254,7 +254,7 @@ def older():
         equal((rows[0][0], rows[0][4]), (jobs[-1] + 1, ""), "the row that says nothing")
         after = told()
         equal([rows[1:], *after[1:]], before, "what is told")
-        # Once and for all: no later daemon counts them again.
+        # Only once: no later daemon counts them again.
         bus.stop()
         bus.start()
         equal(told()[1:], before[1:], "after another start")
@@ -286,7 +286,7 @@ def schema_3():
 
 
 def used(bus):
-    """What LedgerMax= limits: pages of the ledger that are in use."""
+    """The number of used pages of the ledger, which LedgerMax= limits."""
     ask = lambda what: bus.ledger().execute(f"PRAGMA {what}").fetchone()[0]
     return (ask("page_count") - ask("freelist_count")) * ask("page_size")
 
@@ -378,7 +378,7 @@ def listing():
         more = []
 
         def between():
-            """One more of each: a job that comes, and one that ends."""
+            """One more job is submitted, and one ends."""
             if not more:
                 bus.call(MANAGER_PATH, MANAGER, "StopJob", "t", running)
             if len(more) < 3:

@@ -11,7 +11,7 @@ def lines(r):
 
 
 def points(*words):
-    """{point: finding} of all that is not kept, and the exit status."""
+    """{point: finding} of all rules that are not kept, and the exit status."""
     r = ctl("env", "check", *words, "--json=short")
     found = json.loads(r.out)
     equal(found["ok"], not any(not p["ok"] for p in found["points"]), "ok")

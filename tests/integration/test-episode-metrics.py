@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What environments measure of their episodes, from metrics() to everything that shows a round or an evaluation."""
+"""Metrics of episodes, from an environment's metrics() to every program that shows a round or an evaluation."""
 import csv, json, os, re
 from story import *
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""actorctl experiment: a matrix of small jobs, interrupted, gone on with, redefined, and with a cell that fails."""
+"""actorctl experiment: a matrix of small jobs that is interrupted, continued and redefined, and has a cell that fails."""
 import csv, glob, json, os, shutil, signal, subprocess, tempfile
 import xml.etree.ElementTree as ElementTree
 from story import BUILD, CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs that users freeze: they wait in the queue, cost nothing, and go on to the policy that they would have had."""
+"""Jobs that users freeze: they wait in the queue, cost nothing, and then go on and reach the same policy."""
 from bus import *
 
 WORKERS = "actord-invoker", "actord-learner", "actord-actor"

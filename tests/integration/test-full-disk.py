@@ -13,8 +13,8 @@ STOP_SEC = 15              # STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC of daemon/job
 def small_disk(config=""):
     """A daemon whose state is on a disk of 16 MB, and a way to fill that: fill() and unfill().
 
-    What three jobs have in their spools and in the daemon's hands when the disk is full is some 4 MB: all of it must fit
-    after unfill()."""
+    When the disk is full, three jobs have some 4 MB in their spools and in the daemon. All of it must fit
+after unfill()."""
     if os.geteuid() != 0:
         raise Skip("mounting a small disk needs root")
     bus = Bus(config)
@@ -77,7 +77,7 @@ def full_disk_stopped():
         for job in jobs:
             bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
         time.sleep(STOP_SEC + 2)
-        learners = bus.processes("actord-learner")            # as slow as on a host that is busy
+        learners = bus.processes("actord-learner")            # as slow as on a busy host
         for pid in learners:
             os.kill(pid, signal.SIGSTOP)
         unfill()

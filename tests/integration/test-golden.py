@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One policy on every CPU: short jobs come to the policies of the table, with each width of vectors that this CPU has."""
+"""One policy on every CPU: short jobs give the policies of the table, with each width of vectors that this CPU has."""
 import os, re, sys
 from story import *
 
@@ -84,7 +84,7 @@ def lacking():
         assert refused.status != 0 and f"KernelClass={word}" in refused.err and " ".join(present()) in refused.err, refused.err
 
 
-# What the table has, for a change that is meant to change it: tests/integration/test-golden.py --write
+# Writes the table anew after an intended change: tests/integration/test-golden.py --write
 def write():
     with open(TABLE) as f:
         comments = [line for line in f if line.startswith("#")]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""actorctl -H HOST: a daemon behind ssh, for which a program stands in that runs the bridge here."""
+"""actorctl -H HOST: a daemon behind ssh. A program that runs the bridge on this host stands in for ssh."""
 import shutil
 
 from bus import *

@@ -15,9 +15,9 @@ def begun(bus, job, rounds=5):
 
 
 def stopped(watched, watcher, sec):
-    """Stops one that is waited for, then its watcher, as a debugger or a host that sleeps does; the watcher comes back first."""
+    """Stops a process that another waits for, then its watcher, as a debugger or a sleeping host does; the watcher continues first."""
     os.kill(watched, signal.SIGSTOP)
-    time.sleep(1)  # by now something is asked of it
+    time.sleep(1)  # by now it has been given work
     os.kill(watcher, signal.SIGSTOP)
     time.sleep(sec)
     os.kill(watcher, signal.SIGCONT)

@@ -4,14 +4,14 @@
 test's own stands where journald listens, in a mount namespace, and so stands one where a service manager does."""
 import ctypes, struct
 
-# Before anything else of this process is there: an ordinary user has a mount namespace only within a user namespace.
+# Before this process starts anything else: an ordinary user gets a mount namespace only within a user namespace.
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWUSER, MS_REC, MS_PRIVATE = 0x20000, 0x10000000, 0x4000, 0x40000
 JOURNAL = "/run/systemd/journal/socket"
 
 
 def hide_run():
-    """An empty /run, for this process and its children. Returns why not."""
+    """Gives this process and its children an empty /run. Returns the reason if that is impossible."""
     import os
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)) < 0:
@@ -32,7 +32,7 @@ from sanitise_strings import FORBIDDEN, GROUPS, strings
 
 
 class Listener:
-    """Who sends waits when the queue is full, so that a thread empties it."""
+    """A sender waits when the queue is full, so a thread empties it."""
 
     def __init__(self, path):
         self.path, self.heard = path, []
@@ -63,7 +63,7 @@ class Listener:
 
 
 def fields(data):
-    """Of one entry, in the journal's own protocol: NAME=value, or NAME, a length and a value that may have line breaks."""
+    """Parses one entry in the journal's own protocol: NAME=value, or NAME, a length and a value that may have line breaks."""
     while data:
         line, _, rest = data.partition(b"\n")
         if b"=" in line:

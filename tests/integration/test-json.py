@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What every verb prints with --json is what packaging/schemas/actorctl.json says, in one naming."""
+"""The output of every verb with --json follows packaging/schemas/actorctl.json, with one way of naming."""
 from bus import *
 
 try:
@@ -13,7 +13,7 @@ FILE = os.path.join(EXAMPLES, "cartpole.conf")
 SHORT = ("--set", "Job.StopReturn=", "--set", "Job.StopSteps=512")
 PARTS = {"time_usec", "cost", "bill_lines", "bill_of_job", "scheduler_training", "profile", "metrics", "space"}  # of other definitions
 checked, verbs_checked = set(), set()
-played = []  # the stories that came to their ends
+played = []  # the stories that ran to their ends
 
 
 def is_valid(name, text, verb):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Several learners end with the policy of one, whether all of them move parameters or only the first, and whichever is killed."""
+"""Several learners give the policy of one, whether all of them update parameters or only the first, and whichever is killed."""
 from distributing import *
 
 SHARED = ("multi-learner", "central")

@@ -26,7 +26,7 @@ def log(bus):
 
 
 def write(bus, n):
-    """What a person adds to the file: it lies in the write-ahead file first."""
+    """A person's change of the ledger, which lies in the write-ahead file first."""
     db = sqlite3.connect(path(bus), timeout=30 * PATIENCE)
     db.execute("PRAGMA wal_autocheckpoint = 0")
     db.execute("CREATE TABLE notes (text BLOB)")
@@ -58,7 +58,7 @@ def pinned():
         assert re.search(r"has 2\d MiB .* since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d at the latest process " + f"{reader.pid} \\({name}\\) has a transaction open",
                          said), said
         assert "End that transaction, or the process." in said, said
-        # Tried again and again, and not said again; the job goes on meanwhile.
+        # The daemon tries again and again, but logs it once; the job goes on meanwhile.
         steps = bus.get(running, "EnvSteps")
         wait_for("the job goes on", lambda: bus.get(running, "EnvSteps") > steps)
         time.sleep(11)
@@ -76,7 +76,7 @@ def extended():
         heard = []
 
         def start():
-            """What was said until the daemon was ready."""
+            """The messages until the daemon was ready."""
             heard.clear()
             bus.start(wait=False)
 

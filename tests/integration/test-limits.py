@@ -15,7 +15,7 @@ def limited(limit, *args, env=None, before=()):
 
 
 def well_or_named(limit, name, *args, **kw):
-    """The run's result, which is good or names the limit. A limit may be too low already for actorctl, or for its daemon: then there is no job, but
+    """The run's result, which is good or names the limit. The limit may be too low even for actorctl or for its daemon: then there is no job, but
     there is a sentence."""
     r = limited(limit, *args, **kw)
     if r.status == 0:
@@ -82,13 +82,13 @@ def data():
 @story("too few processes: RLIMIT_NPROC is named")
 def processes_of_user():
     if os.geteuid() != 0:
-        # This user has processes already, and may start none.
+        # This user has processes already, and may start no more.
         assert not ends_well_or_names("ulimit -u 1", "RLIMIT_NPROC")
         return
     if not shutil.which("setpriv"):
         raise Skip("setpriv is missing, and root has no such limit")
     before = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
-    # Through a shell: setpriv itself still has root's way to a closed directory.
+    # Through a shell: setpriv itself still has root's access to a closed directory.
     if subprocess.run([*before, "bash", "-c", f'exec "{CTL}" --version'], capture_output=True).returncode != 0:
         raise Skip("another user cannot start what was built here, and root has no such limit")
     place = os.path.join(STATE, "stranger")

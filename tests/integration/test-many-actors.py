@@ -43,7 +43,7 @@ def most():
 
 
 def parked_kib(pid):
-    """Proportional memory of each actor below this process that lives as long as it is read."""
+    """The proportional memory of each actor below this process; actors that end while they are read are left out."""
     for p in descendants(pid):
         try:
             if not open(f"/proc/{p}/cmdline").read().startswith("actord-actor"):

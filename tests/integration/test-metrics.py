@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rounds as files of other tools: each is read back by the tool that it is for."""
+"""Rounds as files for other tools: the tool itself reads each file back."""
 import csv, glob
 
 from bus import *
@@ -130,7 +130,7 @@ def broken():
 
 
 def sip(reader, p):
-    """Takes some bytes of a pipe now and then, so that there is always room for a few soon."""
+    """Reads some bytes from a pipe now and then, so that a few always fit soon."""
     while p.poll() is None:
         try:
             os.read(reader, 4096)

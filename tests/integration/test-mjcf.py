@@ -119,7 +119,7 @@ def changed():
         Killer("actord-actor", most=1)(p)
 
     r = run(os.path.join(MODELS, "balance.conf"), "Job.StopSteps=10000000", during=edit, ok=False)
-    assert r.status in (1, 2), r.status  # 2: no round had closed yet, which blames the job file
+    assert r.status in (1, 2), r.status  # 2: no round had closed yet, so the job file counts as the cause
     assert "not the spec that it gave when the job began" in r.err, r.err[-600:]
 
 
@@ -137,7 +137,7 @@ def restarted():
                 wait_for("the directory is given away", lambda: bus.keeper.read() == [f"job-{job}-model"])
                 stranger = os.open("/", os.O_RDONLY)
                 bus.keeper.kept.append((f"job-{first}-model", stranger))
-            # Twice: the second daemon has it from the first one's hands alone.
+            # Twice: the second daemon can have the directory only from the first one.
             for how in signal.SIGTERM, signal.SIGKILL:
                 bus.stop(how)
                 bus.start()

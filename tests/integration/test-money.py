@@ -36,7 +36,7 @@ class Days(Bus):
         self.start()
 
     def pass_day(self):
-        """For the ledger it is a day later."""
+        """Makes it a day later for the ledger."""
         with contextlib.closing(sqlite3.connect(self.dir + "/state/actord/ledger.sqlite")) as ledger, ledger:
             days = [row[0] for row in ledger.execute("SELECT day FROM spending ORDER BY day")]
             for n, day in enumerate(days):
@@ -88,7 +88,7 @@ def days():
 
         bus.restart(signal.SIGKILL)
         equal((bus.state(job), bus.get(job, "Waiting")), ("queued", words), "a restart changes nothing")
-        # The end of a day, by the daemon's timer; a slow machine meets it at the start.
+        # The daemon's timer meets the end of the day; on a slow machine the daemon meets it at its start.
         bus.restart(then=lambda: bus.move(6, day))
         print(f"# before the end of the day the job is {bus.state(job)}")
         wait_for("it goes on", lambda: bus.state(job) != "queued", 30)

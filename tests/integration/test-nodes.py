@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Actors on nodes: the policy is the same with any number of them, whatever becomes of them. The nodes are invokers on this host, which
+"""Actors on nodes: the policy is the same with any number of nodes, whatever happens to them. The nodes are invokers on this host, which
 a stand-in for the cluster's program starts."""
 import json, os, shutil, signal, sqlite3, subprocess, sys, tempfile, time
 import bus as buses
@@ -14,7 +14,7 @@ NODES = ("Distribution.Cluster=slurm",)
 
 
 def place(**cluster):
-    """The programs once more, with a stand-in beside them."""
+    """A copy of the programs, with a stand-in beside them."""
     path = tempfile.mkdtemp(dir=telling.STATE)
     for name in os.listdir(BUILD):
         source = os.path.join(BUILD, name)
@@ -242,7 +242,7 @@ def priced():
     assert close(busy["amount"], 3 * busy["quantity"]) and busy["paper"] and not idle["paper"], lines
     assert ("nodes", "vCPU-s") not in lines, lines
     assert 0.09 < n["waited_s"] < 5 * PATIENCE and 0 < n["idle_s"] < n["total_s"], n
-    # Rows of observations come home; policies and snapshots go out.
+    # The head receives rows of observations, and sends policies and snapshots.
     assert n["received_bytes"] > 100000 and n["sent_bytes"] > 10000, n
     assert close(traffic["quantity"] * (1 << 30), n["sent_bytes"] + n["received_bytes"]) and close(traffic["amount"], 1024 * traffic["quantity"]), (traffic, n)
     assert close(n["cost"], busy["amount"] + idle["amount"] + traffic["amount"]), n

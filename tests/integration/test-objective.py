@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Policy=auto in real jobs: what each Objective= chooses and reports, and what it cannot do. Clock=model, so that figures are the same on every host."""
+"""Policy=auto in real jobs: the choices and reports of each Objective=, and what it cannot do. Clock=model, so that figures are the same on every host."""
 import re
 
 from bus import *

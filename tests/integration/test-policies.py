@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Exported policies, run by the programs that they are for: onnxruntime, NumPy, a C compiler, Gymnasium. The numbers of all must be
-those of NumPy's on the tensors, and an exported policy must do in Gymnasium what `eval` says that it does."""
+"""Exported policies, run by the programs that they are for: onnxruntime, NumPy, a C compiler, Gymnasium. All must give the numbers that
+NumPy computes from the tensors, and in Gymnasium an exported policy must get the returns that `eval` prints."""
 import hashlib, struct
 
 from tools import *

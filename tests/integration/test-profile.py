@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the time of rounds goes: actorctl run --profile, which costs nothing."""
+"""actorctl run --profile: how the time of rounds is spent; the profile changes neither policy nor bill."""
 import os, sqlite3
 from story import *
 
@@ -26,7 +26,7 @@ def near(a, b, share, what):
 
 
 def rounds_wall_s(r):
-    """From the first round's begin to the last one's end, as the records have it."""
+    """The time from the first round's beginning to the last one's end, by the records."""
     with sqlite3.connect(os.path.join(r.state_directory, "ledger.sqlite")) as ledger:
         begin, end = ledger.execute("SELECT min(start_nsec), max(end_nsec) FROM records WHERE kind = 6").fetchone()
     return (end - begin) / 1e9

@@ -14,7 +14,7 @@ def policy(*sets, seed=7, **kw):
 
 
 def digests(r):
-    """Of the policy, and of all that the learner learned and keeps."""
+    """The hashes of the policy, and of all that the learner has learned and keeps."""
     assert r.state_sha256 and r.state_sha256 != r.policy_sha256, r.state_sha256
     return r.policy_sha256, r.state_sha256
 

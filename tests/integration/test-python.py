@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Python package, installed from the wheel that `make wheel` builds, in an interpreter of its own: runs, jobs of a daemon, policies,
-environments, and what it says when something is wrong."""
+environments, and its messages when something is wrong."""
 import glob, zipfile
 
 from bus import *
@@ -30,7 +30,7 @@ def wheel():
 
 
 def python(code, *words, env=None):
-    """What code prints as its last line of JSON, with `actord` imported."""
+    """Runs code with `actord` imported; returns its last line, which is JSON."""
     changed = {"ACTORCTL": CTL, **environment(), **(env or {})}
     kept = dict(os.environ)
     os.environ.update(changed)

@@ -81,7 +81,7 @@ int getgrouplist(const char *user, gid_t group, gid_t *groups, int *n) {
 
 
 class SlowBus(Bus):
-    """Its daemon's user database does not answer while a file is there; then it has us in so many groups, one of them the last."""
+    """A daemon whose user database does not answer while a certain file exists. After that it has us in so many groups, with this one last."""
 
     def __init__(self, config, n_groups=1, group=os.getgid()):
         super().__init__(config)
@@ -92,7 +92,7 @@ class SlowBus(Bus):
         self.hang()
 
     def asking(self):
-        """Processes of the daemon's that ask it."""
+        """Processes of the daemon that query the user database."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):

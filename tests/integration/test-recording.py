@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings: the episodes that an evaluation plays, as pictures; and nothing left behind where there can be none."""
+"""Recordings: the episodes that an evaluation plays, as pictures. Where a recording is impossible, no file is left behind."""
 import math, glob, os, shutil, struct
 from story import HOSTILE, STATE, ctl, equal, run, shared_library, story, tell
 

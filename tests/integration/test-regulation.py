@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A controller and an envelope beside a policy: verify refuses what does not hold, and says why."""
+"""A controller and an envelope beside a policy: verify refuses matrices that do not fit, and says why."""
 from story import *
 import glob
 
@@ -15,7 +15,7 @@ WRONG = (
     ("Learner.SafetySet=0.9 0 0.8 0", "the envelope reaches to 0.812616 in number 3"),
     ("Environment.BarePlant=no", "the four numbers of the bare plant: write yes"),
     ("Environment.BarePlant=", "the four numbers of the bare plant: write yes"),
-    # Whole matrices that fit each other, and not the four numbers that the plant shows
+    # Matrices that fit each other, but not the four numbers that the plant shows
     (("Learner.ModelA=0.5", "Learner.ModelB=1", "Learner.ControllerF=0", "Learner.EnvelopeP=1"), "need one agent, no stack, BOXes of their sizes"),
     ("Job.Environment=Pendulum-v1", "BarePlant"),
     # Four numbers of the state and one of the action: 5, and 15 products

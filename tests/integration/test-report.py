@@ -11,7 +11,7 @@ VOID = {"meta", "link", "br", "path", "line", "rect", "circle", "polyline"}
 
 
 class Reader(html.parser.HTMLParser):
-    """Which elements there are, that each one is closed, and what a reader sees."""
+    """Collects the elements and the text that a reader sees, and checks that each element is closed."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ _jobs = {}
 
 
 def elastic():
-    """A run whose number of actors changes, with a description that is not harmless."""
+    """A run whose number of actors changes, with a malicious description."""
     if not _jobs:
         r = run("elastic", "Job.Description=" + HOSTILE, "Job.StopSteps=40000", "Scaling.Policy=auto", "Job.StopReturn=")
         _jobs.update(r.json, run="r" + os.path.basename(r.state_directory))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""actorctl run, from the outside: what scripts rely on, how jobs end, what is left behind, whether the books balance."""
+"""actorctl run, from the outside: what scripts rely on, how jobs end, which files stay, and whether the books balance."""
 import contextlib, os, shlex, shutil, signal, subprocess, time
 from story import *
 
@@ -96,7 +96,7 @@ def calibrated():
 @story("calibrate measures rounds that learn, even while a replay store fills; it prints no cold start where there is none")
 def calibrated_learning():
     path = os.path.join(EXAMPLES, "cartpole-dqn.conf")
-    # An update takes what it takes, however many a round has; a round without one would be divided among them all.
+    # An update takes its time, however many a round has; the time of a round without one would be divided among all.
     few, some, many = (ctl("calibrate", path, "--json", "--set", f"Learner.TrainRatio={ratio}") for ratio in (0.001, 0.1, 2))
     for r in few, some:
         assert 0.1 * many.update_usec < r.update_usec < 10 * many.update_usec, (r.json, many.json)
@@ -200,7 +200,7 @@ def refused():
         r = ctl(*words, "--set", wrong, "--json")
         equal((r.status, r.state, r.result, runs()), (2, "refused", "refused", before), r.err)
         assert said in r.fault and r.fault in r.err, (r.fault, r.err)
-    # every second one failed before its first round, which leaves a checkpoint of nothing learnt
+    # every second one failed before its first round and left a checkpoint of an untrained policy
     untrained = "jobs/1/state/checkpoint-0.safetensors"
     for n in range(50):
         directory = os.path.join(STATE, "actord", "runs", str(int(before[-1]) + 1 + n))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs of `actorctl run` are listed, and named where jobs are; and what has no job or run is refused in one way."""
+"""Runs of `actorctl run` are listed, and verbs take their names as they take jobs'; every name without a job or run is refused in the same way."""
 import json, os, re, signal, time
 from bus import *
 from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
@@ -106,7 +106,7 @@ def recovered():
         row, = (row for row in rows().values() if row["state"] == "running")
         return json.load(open(os.path.join(row["state_directory"], "run.json")))
 
-    # The job has no end of its own: an actor that was no longer needed would be missed by no one.
+    # The job does not end by itself: the kill of an actor that is no longer needed would have no effect.
     def kill_actors(p):
         wait_for("a round", lambda: any(row["state"] == "running" and row["rounds"] > 0 for row in rows().values()))
         while p.poll() is None and "killed" not in note()["fault"]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is not a scheduler is refused."""
+"""Trained schedulers: a training is a job with a bill, its result is a file, and a file that is not a scheduler is refused."""
 import fcntl, json, os, pty, select, struct, termios, time
 from story import *
 
@@ -79,7 +79,7 @@ def replaced():
 
 
 def until_left(process, screen, seconds=180):
-    """Reads a training's display until it has an idea of how long is left: then the first runs have ended."""
+    """Reads a training's display until it shows the time that is left: then the first runs have ended."""
     text, told, end = "", False, time.monotonic() + seconds
     while True:
         if not select.select([screen], [], [], max(0, end - time.monotonic()))[0]:
@@ -119,7 +119,7 @@ def interrupted():
     equal(run("cartpole", *MODEL, "Scaling.Policy=minions:small.unfinished", "Job.StopSteps=512", "Job.StopReturn=").state, "finished", "states")
 
     endless = ["scheduler", "train", conf(), "--name=none", "--rounds=100000", "--target=1000", "--set", "Job.StopSteps=1000000000"]
-    # Two unlike ones: of equal signals that are pending, one is lost.
+    # Two different signals: if two equal ones are pending, one is lost.
     for signals, want in ([signal.SIGINT], "nothing kept"), ([signal.SIGINT, signal.SIGTERM], "nothing of this training is kept"):
         def interrupt(p):
             wait_for("the job's learner", lambda: descendants(p.pid, "actord-learner"))

@@ -63,7 +63,7 @@ def forbidden():
     limits = ["sh", "-c", 'unshare -U sh -c \'exit 0\' || exit 77; '
               'mount -t proc proc /proc && echo 0 >/proc/sys/user/max_user_namespaces || exit 77; '
               '"$@"; while set -- /proc/[0-9]*; [ $# -gt 1 ]; do sleep 0.05; done', "sh"]
-    # The shell is PID 1 there: it stays until what the spawner started is over, as with PID 1 everything ends.
+    # The shell is PID 1 there: it stays until the spawner's processes have ended, since the end of PID 1 ends all of them.
     wrap = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", *limits]
     if subprocess.run([*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         raise Skip("a child cannot be kept from user namespaces here")
@@ -88,7 +88,7 @@ def container():
 def own_cgroup():
     need_root()
     beside()
-    before = os.umask(0o077)                                 # a user's own: the job may write there all the same
+    before = os.umask(0o077)                                 # it belongs to a user, but the job may write there all the same
     try:
         launched = launch()
     finally:
@@ -168,7 +168,7 @@ def left_behind():
     dead.wait()
     empty, populated, young, other, open_books = [f"{parent}/{name}" for name in (
         f"actord-{dead.pid}-7001", f"actord-{dead.pid}-7002", f"actord-{os.getpid()}-7003", f"actord-{dead.pid}-7004x",
-        f"actord-job-{dead.pid}-7005")]  # the last is of a daemon that may come back to read it, for a day
+        f"actord-job-{dead.pid}-7005")]  # the last belongs to a daemon that may come back to read it, for a day
     try:
         for path in (empty, empty + "/leaf", populated, young, other, open_books):
             os.mkdir(path)

@@ -26,7 +26,7 @@ LogStdInit=-1
 
 
 def venv():
-    """With the package that the parity test compares with: whichever test comes first fetches it."""
+    """The virtual environment with the package that the parity test uses, too; the first test that needs it fetches it."""
     subprocess.run(["sh", "-c", 'PARITY_REQUIREMENTS=requirements-swmm.txt; . "$0"', ROOT + "/tests/parity/venv.sh"],
                    env={**os.environ, "ACTORD_BUILD": BUILD}, stdout=subprocess.DEVNULL, check=True)
     if not os.path.exists(VENV + "/installed"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What stands on a terminal, as an emulator of one shows it: lines that fit, a bar that stays in its place, keys."""
+"""The display on a terminal, as an emulator shows it: lines that fit, a bar that stays in its place, keys."""
 import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 from bus import *
 from story import CTL, EXAMPLES, PATIENCE, STATE, Skip, descendants, environment, equal, story, tell, wait_for
@@ -67,7 +67,7 @@ RUN = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=
 def fits():
     for columns in 60, 80, 120:
         t = Terminal(*RUN, columns=columns)
-        # In a round in which no episode ends, early on, there is no return to tell.
+        # Early rounds in which no episode ends have no return to show.
         assert t.until(lambda t: re.search(r"(?m)^\[.* return .* left", t.text())), t.text()
         live = next(line for line in t.lines() if line.startswith("["))
         equal(t.status(), 0, t.text())

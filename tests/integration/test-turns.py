@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One caller's flood of calls does not hold up another's: turns go round, whatever came first. What is asserted is an order, never a time."""
+"""One caller's flood of calls does not hold up another's call: callers take turns, whatever came first. The tests assert an order, never a time."""
 import contextlib, resource
 
 from bus import *
@@ -10,7 +10,7 @@ FLOOD = 600
 
 
 class Answers:
-    """Who was answered, in the order in which the bus passed the answers on."""
+    """The names of those that were answered, in the order in which the bus passed the answers on."""
 
     def __init__(self, bus):
         self.seen = []
@@ -44,7 +44,7 @@ def ask(wire, member="ListJobs", signature="", *values):
 
 def calls_before(bus, many, one, answers):
     """How many calls of a flood are answered before another caller's only one, which came last."""
-    # While the daemon stands still everything queues up before it.
+    # While the daemon is stopped all calls queue up.
     os.kill(bus.daemon.pid, signal.SIGSTOP)
     floods = [ask(many) for _ in range(FLOOD)]
     mark = many.send("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId")
@@ -70,7 +70,7 @@ def flood():
             address = bus.env["DBUS_SESSION_BUS_ADDRESS"]
             with Wire(address) as many, Wire(address) as one:
                 for wire in many, one:
-                    wire.answer(ask(wire))  # from now on it knows whose they are
+                    wire.answer(ask(wire))  # from now on it knows whose calls these are
                 n = calls_before(bus, many, one, answers)
         if n <= FLOOD // 4:
             return
@@ -98,7 +98,7 @@ def too_many():
 
 
 def make_longer(bus, job, times):
-    """The records of an ended job again and again, as a job of a week would have them."""
+    """Copies the records of an ended job many times, so that it has as many as a job of a week."""
     path = bus.dir + "/state/actord/ledger.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(records)")]

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What is installed: units that systemd accepts, restrictions that stay as tight as they are, access rules that parse, and an uninstall
-# that leaves nothing.
+# The installed files: systemd accepts the units, their restrictions stay as tight as they are, the access rules parse, and an uninstall
+# leaves nothing.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -24,7 +24,7 @@ at_most() { # at_most DESCRIPTION SEEN LIMIT
     check "$1 ($2 of $3 tenths)" test "$2" -le "$3"
 }
 
-# Programs and users of an installation that is not there cannot be looked at: only what is said about the units counts.
+# Programs and users are not installed here, so complaints about them are ignored; only complaints about the units count.
 verify() {
     local said
     said=$(systemd-analyze verify --man=no --recursive-errors=no "$@" 2>&1 | grep -F "$root" |
@@ -48,7 +48,7 @@ if command -v systemd-analyze >/dev/null; then
     at_most "the daemon's exposure" "$(exposure actord.service)" 5
     at_most "the exposure of a request for metrics" "$(exposure actord-metrics@.service)" 8
     at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 30
-    # Each of these is inherited by the jobs and breaks them.
+    # Jobs inherit each of these, and break by it.
     for word in RestrictNamespaces ProtectControlGroups PrivateUsers SystemCallFilter=@system-service ProtectKernelTunables; do
         refuse "the spawner's unit has no $word" grep -q "^$word" "$units/actord-spawn.service"
     done

@@ -18,7 +18,7 @@ def same_file(a, b):
 
 
 def install(venv, requirements):
-    """Why there is none; None: it is there."""
+    """Why it is missing; None: it is there."""
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     for words in ([python, "-m", "venv", "--clear", venv],
                   [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]):
@@ -41,7 +41,7 @@ def virtual(venv, requirements):
 
 
 def foreign(code, *words, timeout=60):
-    """What Python code prints under the virtual environment, as JSON of its last line."""
+    """Runs Python code under the virtual environment; returns its last line, which is JSON."""
     virtual(VENV, REQUIREMENTS)
     p = subprocess.run([PYTHON, "-c", code, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=timeout * PATIENCE)

@@ -51,7 +51,7 @@ def put(data, signature, *values):
 
 
 def get(data, at, signature):
-    """Values and where they end."""
+    """The values, and the position behind them."""
     values = []
     while signature:
         one, signature = first(signature)
@@ -158,7 +158,7 @@ class Wire:
         return found
 
     def serve(self, signature, *values):
-        """Waits for somebody's call, returns these values, and tells the call's member and arguments."""
+        """Waits for a call, answers with these values, and returns the call's member and arguments."""
         while not self.calls:
             self.read()
         serial, sender, member, arguments = self.calls.pop(0)

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The bare container: this machine's own root under `systemd-nspawn`, not booted. There is no manager, no bus, no cgroup
-# that could be written, and a seccomp filter that refuses more than a host does. What a test needs and such a host has
-# not is a reason to skip, never to fail. Prints one TAP document, a subtest per test.
+# The bare container: this machine's own root under `systemd-nspawn`, not booted. It has no manager, no bus, no writable
+# cgroup, and a seccomp filter that refuses more than a host does. If a test needs something that such a host lacks, it
+# must skip, never fail. Prints one TAP document, a subtest per test.
 # usage: tests/lane/bare.sh TEST...     (paths in this tree; they run in /src, which is this tree)
 #
-# The host can be made worse:
+# These make the host worse:
 # BARE_USER=NAME        an ordinary user of this name, made for it, runs the tests
 # BARE_CPUS=LIST        these processors alone, as taskset takes them
-# BARE_BUSY=N           so many busy loops beside the tests
-# BARE_QUOTA=PERCENT    of one processor for all of it, where a cpu controller can be written
+# BARE_BUSY=N           N busy loops run beside the tests
+# BARE_QUOTA=PERCENT    all of it gets this share of one processor, where a cpu controller can be written
 # BARE_DEADLINE=SECONDS (3600)   the whole container is killed after this
 # TEST_DEADLINE=SECONDS (900)    each test
 # B=DIRECTORY (build)   the build to test
@@ -21,7 +21,7 @@ build=${B:-build}
 deadline=${BARE_DEADLINE:-3600}
 . "$src/tests/lane/overlay.sh"
 
-# The kernel's throttle, in either version of cgroups; the container joins it, and nothing moves it below.
+# The kernel's throttle, in either version of cgroups. The container joins this cgroup, and nothing moves it further down.
 limit_cpu() { # limit_cpu PERCENT
     local v1 v2 path
     v1=$(findmnt --noheadings --first-only --output TARGET --types cgroup --options cpu || true)

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The fast lane: this machine's own root, under a real systemd as PID 1, at native speed. An overlay of / is booted
-# by systemd-nspawn; whatever the tests change is thrown away with it. Prints one TAP document, a subtest per test.
+# The fast lane: this machine's own root, under a real systemd as PID 1, at native speed. systemd-nspawn boots an overlay
+# of /; all changes that the tests make are thrown away with it. Prints one TAP document, a subtest per test.
 # usage: tests/lane/fast.sh [--fresh] TEST...     (paths in this tree; they run as root, in /src, which is this tree)
 #
 # --fresh: a system that has never seen actord: no file of it, no user _actord, and a bus that started without its rules.
 #
 # Inside: system bus, polkit, journald, logind, an ordinary user `tester` with a manager and a session bus of its own
 # (tests/lane/as-tester), this tree installed if it can be. Where cgroup v1 holds the controllers (memory, pids, cpu),
-# they are missing inside; what needs them is for tests/vm.
+# they are missing inside; tests that need them are in tests/vm.
 #
 # LANE_DEADLINE=SECONDS (300)   the whole lane is killed after this
 # TEST_DEADLINE=SECONDS (120)   each test
@@ -23,7 +23,7 @@ deadline=${LANE_DEADLINE:-300}
 
 . "$src/tests/lane/overlay.sh"
 
-# Nothing of the host's own services runs inside: a database, mail, whatever starts there by itself.
+# None of the host's own services runs inside: no database, no mail, nothing that starts by itself there.
 write_units() {
     local units=$t/root/etc/systemd/system
     mkdir -p "$units" "$t/root/etc/systemd/user"
@@ -62,7 +62,7 @@ write_main() {
     } >"$t/io/main"
 }
 
-# Files that an earlier installation left on this machine, too.
+# Also the files that an earlier installation left on this machine.
 make_fresh() {
     make -C "$src" -s --no-print-directory B="$build" uninstall DESTDIR="$t/root" >/dev/null 2>&1 || bail "make uninstall failed."
     sed -i '/^_actord\(-metrics\)\?:/d' "$t"/root/etc/{passwd,group,shadow,gshadow}

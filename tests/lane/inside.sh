@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Runs as root in /src under a fresh systemd, in the container of tests/lane as well as in the machine of tests/vm:
-# puts in place what a test may rely on, then runs the tests. Prints one TAP document.
+# prepares what a test may rely on, then runs the tests. Prints one TAP document.
 # usage: tests/lane/inside.sh TEST...
 set -euo pipefail
 
@@ -11,7 +11,7 @@ bail() {
     exit 1
 }
 
-# What `make install` does where it has no DESTDIR; the files themselves are there already. Nothing on a fresh system.
+# The steps of `make install` without DESTDIR; the files themselves are there already. On a fresh system nothing is done.
 settle_installation() {
     systemd-sysusers 2>/dev/null
     systemd-tmpfiles --create >/dev/null 2>&1 || true # a container may not write all that the system's own files ask
@@ -26,7 +26,7 @@ add_tester() {
     systemctl start "user@$(id -u tester).service"
 }
 
-# While it can still be read: the journal goes with the lane.
+# Now, while the journal can still be read: it goes with the lane.
 show_journal() {
     echo "# The last lines of the journal:"
     journalctl --boot --no-pager --lines=150 --output=short-monotonic 2>&1 | sed 's/^/# /'

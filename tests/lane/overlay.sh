@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
 #
-# The ground of both containers, the booted lane (fast.sh) and the bare one (bare.sh): an overlay of this machine's root,
-# and one of this tree at /src. Whatever the tests change is thrown away with it.
+# The file systems of both containers, the booted lane (fast.sh) and the bare one (bare.sh): an overlay of this machine's
+# root, and one of this tree at /src. All changes that the tests make are thrown away with them.
 # Source it with `src` and `build` set; mount_root() sets `t`, the folder of the container.
 # shellcheck disable=SC2154
 
@@ -28,7 +28,7 @@ enter() { # enter SCRIPT TEST...
     LANE_NAME=actord-lane-$$ exec unshare "${own[@]}" "$@"
 }
 
-# Without a manager to give us a scope, nspawn puts its cgroups beside our own process: let that be a place of our own.
+# If no manager gives us a scope, nspawn puts its cgroups beside our own process: so we move to a cgroup of our own.
 leaves=()
 enter_cgroup() {
     local controllers path mount

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Our MuJoCo module once more, compiled against the engine of Python's package; then the comparison with Gymnasium.
+# Compiles our MuJoCo module once more, against the engine of the Python package, and compares it with Gymnasium.
 # shellcheck disable=SC2154 # venv.sh sets here, root, build and venv
 set -e
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 #
-# Sourced: sets root, build and venv, a virtual environment with what requirements.txt, or another file that
-# PARITY_REQUIREMENTS= is, names. Without a package index there is nothing to compare with: that is said, and the script ends.
+# Sourced: sets root, build and venv, a virtual environment with the packages that requirements.txt, or the file of
+# PARITY_REQUIREMENTS=, names. Without a package index there is nothing to compare with: the script says so and ends.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${ACTORD_BUILD:-$root/build}

@@ -8,7 +8,7 @@
 #
 # For COMMAND: SLURM_CONF; CLUSTER_DIR, a folder with log/, munged.pid and node-N.pid of each slurmd; the network of node N
 # is /run/netns/nN, and its cable at the head vN. Users tester and stranger may run jobs,
-# tester's account narrow one at a time; nodes have 2 CPUs each.
+# in tester's account `narrow` one job at a time; nodes have 2 CPUs each.
 #
 # CLUSTER_NODES=N (4)
 # CLUSTER_ACCOUNTS=no      without slurmdbd: sacct does not work
@@ -27,7 +27,7 @@ fail() {
     exit 1
 }
 
-# Inside, the first line of defence is the PID namespace: the kernel ends everything in it with its first process.
+# Inside, the PID namespace is the first guarantee: the kernel ends everything in it together with its first process.
 if [ -z "${CLUSTER_DIR:-}" ]; then
     [ $# -gt 0 ] || fail "no command was named."
     [ "$(id -u)" -eq 0 ] || skip "a cluster of its own needs root"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The full lane: a virtual machine with Debian 12's own kernel and every cgroup v2 controller, for what only that can
-# show (limits that are enforced, the kernel that users have). Prints one TAP document, a subtest per test.
+# The full lane: a virtual machine with Debian 12's own kernel and every cgroup v2 controller, for tests that need them
+# (limits that are enforced, the kernel that users have). Prints one TAP document, a subtest per test.
 # usage: tests/vm/run.sh TEST...     (paths in this tree; they run as root, in /src, which is this tree)
 #
 # The processor is emulated, an order of magnitude slower: no test of speed belongs here. The image is made once, in
@@ -28,7 +28,7 @@ bail() {
     exit 1
 }
 
-# Made under a lock, and under a name that says what it was made from.
+# The image is made under a lock; its name says what it was made from.
 find_image() {
     local version
     version=$(find tests/vm/packages tests/vm/image.sh tests/vm/root -type f | sort | xargs cat | sha256sum | cut -c1-12)
@@ -62,7 +62,7 @@ pack() {
     rm -rf "$stage"
 }
 
-# Three ways out of the machine: what tests print, how they ended, and the console for when it goes wrong.
+# Three channels out of the machine: the tests' output, their exit status, and the console in case of a failure.
 boot() {
     local status=0 qemu reader
     mkfifo "$work/tap"

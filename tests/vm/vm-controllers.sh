@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The machine itself: what every other test in it takes for granted.
+# The machine itself: everything that the other tests in it rely on.
 . tests/tap.sh
 
 fork_twice() { # under TasksMax=2, sh and its first sleep use up what there is
