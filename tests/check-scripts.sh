@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# shellcheck finds nothing in our shell scripts, and Python can parse our Python files.
+# The linter shellcheck finds nothing in our shell scripts, and Python can parse our Python files.
 . tests/tap.sh
 . tests/sources.sh
 

@@ -124,7 +124,7 @@ static void test_refusals(void) {
                 { "\"a\\nStopSteps=1\":\n  b: 1\n", "ppo", "is not an environment's" },
                 { "a: &a\n  <<: *a\n", "ppo", "more than" },
                 { "a: &a\n  <<: *a\n  <<: *a\n", "ppo", "more than" },
-                { "a:\n  <<: 3\n", "ppo", "no entry" },
+                { "a:\n  <<: 3\n", "ppo", "must be an entry" },
                 { "a:\n  n_envs: 0\n", "dqn", "n_envs must be at least 1" },
                 { "a:\n  n_timesteps: -3\n", "ppo", "n_timesteps must be at least 1" },
         };
