@@ -183,9 +183,10 @@ static ExitStatus env_list(const Options *options, const char *environment) {
         }
         pager_open(options);
         table_print(table, options, "environment");
-        if (options->json == JSON_OFF && !options->no_legend)
-                print_line(2, "gym:ID is any of Gymnasium's, pettingzoo:MODULE any of PettingZoo's, "
-                              "mujoco:FILE.xml a model, ./FILE.so a plugin.");
+        if (options->json == JSON_OFF && !options->no_legend) {
+                print_line(2, "gym:ID is any of Gymnasium's, pettingzoo:MODULE any of PettingZoo's.");
+                print_line(2, "mujoco:FILE.xml is a model, ./FILE.so a plugin.");
+        }
         pager_close();
         return STATUS_OK;
 }
