@@ -90,7 +90,7 @@ def too_many():
                     equal(many.answer(serial), [[]], "an answer")
                 except Refused as e:
                     refused += 1
-                    assert e.name == "org.actord1.Error.Busy" and "1024 of a user" in e.text, e
+                    assert e.name == "org.actord1.Error.Busy" and "1024 of each user" in e.text, e
             # Each call may bring eight descriptors, and half of the daemon's are for calls that wait.
             room = min(1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 16)
             assert 0 < refused <= 1024 + 400 - room, refused
