@@ -115,6 +115,19 @@ static int commit_records(const Job *job, sd_bus_error *error) {
                      : 0;
 }
 
+/* A bill is made anew only from all records of the job: none was removed, and the newest are committed. */
+static int check_records(const Job *job, sd_bus_error *error) {
+        int r;
+
+        r = reply_trimmed(&job->row, error);
+        return r < 0 ? r : commit_records(job, error);
+}
+
+static int reply_unread(sd_bus_message *m, int error) {
+        return sd_bus_reply_method_errnof(
+                        m, error, "The ledger's records could not be read: %s.", g_strerror(-error));
+}
+
 static int bill_under_answer(sd_bus_message *m, int result, void *work) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const BillUnder *under = work;
@@ -122,8 +135,7 @@ static int bill_under_answer(sd_bus_message *m, int result, void *work) {
         int r;
 
         if (result < 0)
-                return sd_bus_reply_method_errnof(m, result, "The ledger's records could not be read: %s.",
-                                g_strerror(-result));
+                return reply_unread(m, result);
         bill_make(&under->usage, under->sheet, &under->settings, &bill);
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
@@ -147,8 +159,7 @@ static int check_under(const Job *job, const PriceSheet *sheet, sd_bus_error *er
         r = price_sheet_check(sheet, &settings, &message);
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
-        r = reply_trimmed(&job->row, error);
-        return r < 0 ? r : commit_records(job, error);
+        return check_records(job, error);
 }
 
 int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -228,8 +239,7 @@ static int beside_call_answer(sd_bus_message *m, int result, void *work) {
         int r;
 
         if (result < 0)
-                return sd_bus_reply_method_errnof(m, result, "The ledger's records could not be read: %s.",
-                                g_strerror(-result));
+                return reply_unread(m, result);
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
                 return r;
@@ -287,10 +297,7 @@ int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = read_beside_sheets(job, prices, servers, call, error);
         if (r < 0)
                 return r;
-        r = reply_trimmed(&job->row, error);
-        if (r < 0)
-                return r;
-        r = commit_records(job, error);
+        r = check_records(job, error);
         if (r < 0)
                 return r;
 

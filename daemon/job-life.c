@@ -454,7 +454,10 @@ static void begin_later(Job *job, const char *sentence) {
 static void cannot_begin(Job *job, const char *what, int error) {
         g_autofree char *sentence = sentence_of_start(job, what, error);
 
-        (is_tried_again(job, error) ? begin_later : job_give_up)(job, sentence);
+        if (is_tried_again(job, error))
+                begin_later(job, sentence);
+        else
+                job_give_up(job, sentence);
 }
 
 static void set_row_state(Job *job, const char *word) {

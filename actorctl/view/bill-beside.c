@@ -195,13 +195,6 @@ int bill_beside_fetch(Connection *connection, const char *path, const JobStatus 
         return 0;
 }
 
-static void print_lines(const char *text) {
-        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-
-        for (char **line = lines; *line && **line; line++)
-                print_wrapped("", "  ", *line);
-}
-
 void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Options *options) {
         Options text = *options;
         char money[48];
@@ -211,7 +204,7 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 printf("\nthe same rounds elsewhere, by estimate, in %s:\n\n", bill->currency);
                 table_print(beside->known, &text, NULL);
                 printf("%s", beside->unknown->len > 0 ? "\n" : "");
-                print_lines(beside->unknown->str);
+                print_wrapped_lines(beside->unknown->str);
         }
         if (beside->has_fleets) {
                 printf("\n");

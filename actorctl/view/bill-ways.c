@@ -56,14 +56,11 @@ static int read_ways(sd_bus_message *m, Table *table, GString *lines) {
 
 static void print_text(const Options *options, const char *called, const char *currency, const Table *table,
                 const GString *text) {
-        g_auto(GStrv) lines = g_strsplit(text->str, "\n", -1);
-
         print_line(0, "what the rounds of %s cost, in %s:", called, currency);
         printf("\n");
         table_print(table, options, NULL);
         printf("\n");
-        for (char **line = lines; *line && **line; line++)
-                print_wrapped("", "  ", *line);
+        print_wrapped_lines(text->str);
 }
 
 static void print_json(const Options *options, const char *currency, const Table *table) {

@@ -338,6 +338,13 @@ void print_wrapped(const char *first, const char *rest, const char *text) {
         wrap(first, rest, valid, CLAMP(screen, WRAPPED_LEAST, WRAPPED_LONGEST));
 }
 
+void print_wrapped_lines(const char *text) {
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+        for (char **line = lines; *line && **line; line++)
+                print_wrapped("", "  ", *line);
+}
+
 void print_line(unsigned indent, const char *format, ...) {
         g_autofree char *text = NULL, *valid = NULL, *rest = g_strnfill(indent, ' ');
         va_list arguments;

@@ -42,6 +42,9 @@ JsonNode *table_to_json(const Table *table);
  * first begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
 
+/* The same for each line of a text, up to the first empty one; what is wrapped is indented. */
+void print_wrapped_lines(const char *text);
+
 /* Prints a line to standard output, and where it is longer than the terminal is wide, the rest of it below,
  * behind so many blanks. */
 void print_line(unsigned indent, const char *format, ...) __attribute__((format(printf, 2, 3)));

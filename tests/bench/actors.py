@@ -7,6 +7,8 @@ almost no work. The first round, which starts the actors, is left out. If the co
   ACTORS_RUNS=3               runs of each, by turns; medians are printed"""
 import json, os, resource, statistics, subprocess, tempfile
 
+import figure
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("B", os.path.join(ROOT, "build")))
 NUMBERS = [int(n) for n in os.environ.get("ACTORS", "64 256 1000 4000").split()]
@@ -49,6 +51,4 @@ print("|--:|--:|--:|")
 for n, values in rates.items():
     rate = statistics.median(values)
     print(f"| {n} | {rate:,.0f} | {rate / statistics.median(next(iter(rates.values()))):.2f} |")
-    if path := os.environ.get("BENCH_FIGURES"):
-        with open(path, "a") as f:
-            f.write(json.dumps({"name": f"invocations of {n} actors", "unit": "invocations/s", "value": rate}) + "\n")
+    figure.note(f"invocations of {n} actors", "invocations/s", rate)

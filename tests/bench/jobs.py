@@ -3,9 +3,10 @@
 """Whole jobs, measured from outside: learning, wall time, start-up, memory, what the sandbox costs. Medians; A and B alternate. Prints a table; never fails.
 
 jobs.py [cartpole] [hopper] [sandbox] [start] [clock] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
-import json, os, statistics, sys
+import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
+from figure import note
 
 
 def line(what, value, bar=""):
@@ -13,10 +14,8 @@ def line(what, value, bar=""):
 
 
 def figure(name, value, unit, limit=None):
-    """For the table of make bench, as tests/bench/figure.h."""
-    if path := os.environ.get("BENCH_FIGURES"):
-        with open(path, "a") as f:
-            print(json.dumps({"name": name, "unit": unit, "value": value, **({"limit": limit} if limit else {})}), file=f)
+    """For the table of make bench. A limit of 0 is none."""
+    note(name, unit, value, **({"limit": limit} if limit else {}))
 
 
 def median(values):

@@ -8,6 +8,8 @@ around the simulator alone (build/bench/env-steps), under a fixed policy, so its
   MUJOCO_RUNS=3         runs of each task; medians are printed"""
 import json, os, re, statistics, subprocess, tempfile, time
 
+import figure
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("B", os.path.join(ROOT, "build")))
 STEPS, RUNS = int(os.environ.get("MUJOCO_STEPS", 200000)), int(os.environ.get("MUJOCO_RUNS", 3))
@@ -38,12 +40,6 @@ def bare_loop(task):
     return STEPS / int(rates[1])
 
 
-def note(name, seconds, limit):
-    if path := os.environ.get("BENCH_FIGURES"):
-        with open(path, "a") as f:
-            f.write(json.dumps({"name": name, "unit": "s", "value": seconds, "limit": limit}) + "\n")
-
-
 if not os.path.exists(os.path.join(BUILD, "env-mujoco.so")):
     raise SystemExit("MuJoCo was not found when this tree was built: packaging/dependencies.sh build, then make")
 walls, parts, bare = ({task: [] for task in TASKS} for _ in range(3))
@@ -63,4 +59,4 @@ for task in TASKS:
     loop_share = 100 * statistics.median(b / w for b, w in zip(bare[task], walls[task]))
     rest = wall - part["environment"] - part["gradient"] - part["forward"]
     print(f"| {task} | {wall:.1f} | {part['environment']:.1f} | {part['gradient']:.2f} | {part['forward']:.2f} | {rest:.2f} | {share:.0f} % | {loop:.1f} | {loop_share:.0f} % |")
-    note(f"{task}, a run of {STEPS} steps", wall, part["environment"])
+    figure.note(f"{task}, a run of {STEPS} steps", "s", wall, limit=part["environment"])

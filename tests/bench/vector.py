@@ -10,6 +10,8 @@ two CPU seconds, medians of the rounds; in brackets: the same by wall time, for 
 they wait. The quotients are of the same MuJoCo where there is one. Never fails."""
 import importlib.metadata, json, os, resource, statistics, subprocess, sys, time
 
+import figure
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("ACTORD_BUILD") or os.path.join(ROOT, os.environ.get("B", "build"))
 NAMES = ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "Hopper-v4", "HalfCheetah-v4", "Walker2d-v4", "Humanoid-v4")
@@ -115,11 +117,8 @@ def main():
                 turns[column].append(turn(column, name))
         middle = {c: statistics.median(t[0] for t in turns[c] if t) if any(turns[c]) else float("nan") for c in COLUMNS}
         ours = middle["ours, same MuJoCo"] if turns["ours, same MuJoCo"][0] else middle["ours"]
-        if path := os.environ.get("BENCH_FIGURES"):
-            rival = max((c for c in COLUMNS if not c.startswith("ours")), key=lambda c: middle[c] if middle[c] == middle[c] else 0)
-            with open(path, "a") as f:
-                print(json.dumps({"name": f"{name}, two cores, in sandboxes", "unit": "steps/s", "value": ours, "peer": rival, "peer_value": middle[rival]}),
-                      file=f)
+        rival = max((c for c in COLUMNS if not c.startswith("ours")), key=lambda c: middle[c] if middle[c] == middle[c] else 0)
+        figure.note(f"{name}, two cores, in sandboxes", "steps/s", ours, peer=rival, peer_value=middle[rival])
         times = [ours / middle["EnvPool"], ours / max(middle["AsyncVectorEnv"], middle["2 x Gymnasium"])]
         print(f"| {name} | " + " | ".join(cell(turns[c]) for c in COLUMNS) + " | " + " | ".join(f"{t:.1f}" for t in times) + " |", flush=True)
 

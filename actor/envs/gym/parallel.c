@@ -72,7 +72,7 @@ static int present(const Parallel *p, const ParallelTask *task, uint8_t *ret) {
         return n;
 }
 
-/* At an end nobody is there; the last state is still that of those who acted. */
+/* When an episode has ended, no agent is present. Its last state still belongs to the agents that acted. */
 int parallel_look(Parallel *p, const ParallelTask *task) {
         int n = present(p, task, p->active);
 
