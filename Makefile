@@ -242,6 +242,12 @@ wheel:
 deb:
 	@packaging/deb.sh $(B)/deb
 
+# What they are made of, as SPDX: the libraries of this system that the programs load, with versions and licences.
+.PHONY: sbom
+sbom: all
+	@packaging/sbom.py $(B) $(VERSION) >$(B)/actord.spdx.json.new && mv $(B)/actord.spdx.json.new $(B)/actord.spdx.json
+	@echo $(B)/actord.spdx.json
+
 .PHONY: clean
 clean:
 	rm -rf $(B)

@@ -3,7 +3,8 @@
 #
 # Builds the Debian packages of this tree by dpkg-buildpackage, with packaging/debian as the folder debian.
 # usage: packaging/deb.sh DIRECTORY [BUILT]
-# DIRECTORY is made anew and gets the packages. BUILT is a folder with built objects of this tree; they are packed and not compiled again.
+# DIRECTORY is made anew and gets the packages, and actord.spdx.json, which says what they are made of.
+# BUILT is a folder with built objects of this tree; they are packed and not compiled again.
 set -eu
 
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -34,4 +35,6 @@ fi
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL B="${built:-build}" DEB_BUILD_OPTIONS="$options" \
     dpkg-buildpackage --unsigned-source --unsigned-changes --build=binary "$check"
 cd ..
+version=$(sed -n 's/^VERSION := //p' "$src/Makefile")
+"$src/packaging/sbom.py" "${built:-source/build}" "$version" >actord.spdx.json
 rm -rf source
