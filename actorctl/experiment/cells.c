@@ -1,57 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The cells of an experiment are the cross product of arms, levels and seeds. The job parser checks each
- * cell before the first one runs. A cell's definition is a hash of everything that its result depends on,
- * so that a finished cell is run again exactly when one of these has changed. */
-#include <errno.h>
-#include <fcntl.h>
+ * cell before the first one runs. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/experiment/experiment.h"
-#include "lib/cleanup.h"
-#include "lib/environments.h"
 #include "lib/fragment.h"
 #include "lib/sanitise.h"
-#include "lib/settings/print.h"
-#include "lib/sheets.h"
-
-const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor) {
-        return experiment_factor(experiment, factor)->levels->pdata[cell->levels[factor]];
-}
-
-char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator) {
-        GString *text = g_string_new(NULL);
-
-        for (guint i = 0; i < experiment->factors->len; i++)
-                g_string_append_printf(text, "%s%s", i > 0 ? separator : "",
-                                experiment_level(experiment, cell, i)->name);
-        return g_string_free(text, FALSE);
-}
-
-size_t experiment_n_combinations(const Experiment *experiment) {
-        size_t n = 1;
-
-        for (guint i = 0; i < experiment->factors->len; i++)
-                n *= experiment_factor(experiment, i)->levels->len;
-        return n;
-}
-
-size_t cell_combination(const Experiment *experiment, const Cell *cell) {
-        size_t n = 0;
-
-        for (guint i = 0; i < experiment->factors->len; i++)
-                n = n * experiment_factor(experiment, i)->levels->len + cell->levels[i];
-        return n;
-}
-
-void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination) {
-        for (guint i = experiment->factors->len; i-- > 0;) {
-                size_t n = experiment_factor(experiment, i)->levels->len;
-
-                cell->levels[i] = combination % n;
-                combination /= n;
-        }
-}
 
 static Cell *cell_free(Cell *cell) {
         if (!cell)
@@ -83,87 +39,6 @@ GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell) {
                 add_sets(sets, experiment_level(experiment, cell, i)->sets);
         g_ptr_array_add(sets, g_strdup_printf("Job.Seed=%" G_GUINT64_FORMAT, cell->seed));
         return sets;
-}
-
-/* The result depends on the plugin, so its bytes are part of the hash. */
-static void hash_file(GChecksum *checksum, int fd) {
-        guchar buffer[65536];
-        off_t at = 0;
-        ssize_t n;
-
-        while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
-                g_checksum_update(checksum, buffer, n);
-                at += n;
-        }
-}
-
-/* Only the file itself is hashed, not the files that it refers to. */
-static void hash_model(GChecksum *checksum, const JobFile *job_file) {
-        g_autofree char *name = g_path_get_basename(job_file->settings.environment);
-        _cleanup_close_ int fd = openat(
-                        job_file->directories.fds[DIRECTORY_MODEL], name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-        if (fd >= 0)
-                hash_file(checksum, fd);
-}
-
-/* Settings at their defaults are left out, so that writing a default down does not change the definition. */
-static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
-        const SettingRow *row;
-
-        for (Setting i = 0; (row = setting_row(i)); i++) {
-                char value[SETTING_TEXT_MAX];
-                g_autofree char *line = NULL;
-
-                if (setting_print(settings, i, value) == 0 || strcmp(value, row->fallback) == 0 ||
-                                i == SETTING_Job_Description || i == SETTING_Job_Tag)
-                        continue;
-                line = g_strdup_printf("%s.%s=%s\n", row->section, row->key, value);
-                g_checksum_update(checksum, (const guchar *) line, -1);
-        }
-        for (uint32_t i = 0; i < settings->n_options; i++) {
-                g_autofree char *line = g_strdup_printf(
-                                "Environment.%s=%s\n", settings->options[i].key, settings->options[i].value);
-
-                g_checksum_update(checksum, (const guchar *) line, -1);
-        }
-}
-
-/* The price sheet decides what a result costs, so it is part of the hash. A sheet that is not found is
- * refused later, by the daemon. */
-static void hash_sheet(GChecksum *checksum, const char *name) {
-        g_autofree char *text = NULL;
-
-        if (sheets_read(name, &text) >= 0)
-                g_checksum_update(checksum, (const guchar *) text, -1);
-}
-
-static char *make_definition(const Experiment *experiment, const JobFile *job_file, const Cell *after) {
-        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-
-        /* The version decides what is computed, and what the defaults are. */
-        g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
-        hash_settings(checksum, &job_file->settings);
-        if (job_file->sheet)
-                g_checksum_update(checksum, (const guchar *) job_file->sheet, -1);
-        else
-                hash_sheet(checksum, job_file->settings.price_sheet);
-        for (char **sheet = experiment->prices; sheet && *sheet; sheet++)
-                hash_sheet(checksum, *sheet);
-        if (job_file->environment_fd >= 0)
-                hash_file(checksum, job_file->environment_fd);
-        if (environment_is_mjcf(job_file->settings.environment))
-                hash_model(checksum, job_file);
-        /* Also the bytes of a trained scheduler, and of a file of decisions. */
-        if (job_file->scheduler_data)
-                g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,
-                                (gssize) job_file->scheduler_data->len *
-                                                g_array_get_element_size(job_file->scheduler_data));
-        /* Environment=job:FILE: the inner job's settings stand behind the outer job's text. */
-        g_checksum_update(checksum, (const guchar *) job_file->text + strlen(experiment->job_text), -1);
-        if (after)
-                g_checksum_update(checksum, (const guchar *) after->definition, -1);
-        return g_strdup(g_checksum_get_string(checksum));
 }
 
 static void name_cell(const Experiment *experiment, Cell *cell) {
@@ -254,7 +129,7 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                 cell->n_actors_max = settings_actors_max(&job_file.settings);
                 cell->n_actors_most =
                                 cell->after ? cell->after->n_actors_most : most_actors(&job_file.settings);
-                cell->definition = make_definition(experiment, &job_file, cell->after);
+                cell->definition = cell_define(experiment, &job_file, cell->after);
         }
         job_file_done(&job_file);
         return status;
@@ -400,4 +275,22 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         if (status == STATUS_OK)
                 *ret = g_steal_pointer(&cells);
         return status;
+}
+
+double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric) {
+        double *values = g_new(double, experiment->seeds->len);
+        size_t n = 0;
+
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->arm != arm || cell_combination(experiment, cell) != combination)
+                        continue;
+                g_assert(n < experiment->seeds->len);
+                values[n++] = cell->outcome ? outcome_restricted(cell->outcome, metric, experiment->target)
+                                            : NAN;
+        }
+        g_assert(n == experiment->seeds->len);
+        return values;
 }

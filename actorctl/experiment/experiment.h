@@ -100,6 +100,13 @@ const char *metric_to_string(Metric metric);
 Metric metric_from_string(const char *word);
 const char *metric_heading(Metric metric);
 
+/* Series: a column, n_rounds long; NULL: not measured. */
+const double *series_column(const Series *series, const char *name);
+/* Adds a column of NaNs and returns it. */
+double *series_add(Series *series, const char *name);
+/* Adds what follows from the columns: cost_training, the full total without evaluations. */
+void series_complete(Series *series);
+
 /* File: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */
 ExitStatus experiment_load(const char *file, Experiment **ret);
 /* The same for a text; the job file's path is relative to file_name. */
@@ -107,6 +114,8 @@ ExitStatus experiment_parse(const char *file_name, const char *text, Experiment 
 Experiment *experiment_free(Experiment *experiment);
 /* "1-3, 7" -> 1 2 3 7. NULL with *ret_reason, g_free(). */
 GArray *seeds_parse(const char *text, char **ret_reason);
+
+/* Matrix */
 const Arm *experiment_arm(const Experiment *experiment, size_t i);
 const Factor *experiment_factor(const Experiment *experiment, size_t i);
 /* A cell's level of a factor. */
@@ -134,18 +143,16 @@ typedef struct CellSource {
 /* Where the overrides of a cell stand; for the parser of its job_file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
+/* Definitions: the SHA-256 of all that a cell's result depends on; after: the cell that it follows, or NULL.
+ * g_free(). */
+char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
+
 /* Outcomes: writes a cell's file into a directory, whole or not at all. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
 /* Reads a finished cell. 1: read; 0: there is no file, it belongs to another definition of the cell, or
  * it is damaged, with a message; -EEXIST, with a message: it belongs to another experiment. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
-/* A column, n_rounds long; NULL: not measured. */
-const double *series_column(const Series *series, const char *name);
-/* Adds a column of NaNs and returns it. */
-double *series_add(Series *series, const char *name);
-/* Adds what follows from the columns: cost_training, the full total without evaluations. */
-void series_complete(Series *series);
 
 /* Metrics: NaN where not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);

@@ -517,11 +517,3 @@ ExitStatus experiment_load(const char *file, Experiment **ret) {
         }
         return experiment_parse(file, text, ret);
 }
-
-const Arm *experiment_arm(const Experiment *experiment, size_t i) {
-        return experiment->arms->pdata[i];
-}
-
-const Factor *experiment_factor(const Experiment *experiment, size_t i) {
-        return experiment->factors->pdata[i];
-}

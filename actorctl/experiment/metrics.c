@@ -29,6 +29,27 @@ Metric metric_from_string(const char *word) {
         return _METRIC_INVALID;
 }
 
+const double *series_column(const Series *series, const char *name) {
+        for (guint i = 0; series->names && i < series->names->len; i++)
+                if (strcmp(series->names->pdata[i], name) == 0)
+                        return series->values->pdata[i];
+        return NULL;
+}
+
+double *series_add(Series *series, const char *name) {
+        double *column = g_new(double, MAX(series->n_rounds, 1));
+
+        if (!series->names) {
+                series->names = g_ptr_array_new_with_free_func(g_free);
+                series->values = g_ptr_array_new_with_free_func(g_free);
+        }
+        for (size_t i = 0; i < series->n_rounds; i++)
+                column[i] = NAN;
+        g_ptr_array_add(series->names, g_strdup(name));
+        g_ptr_array_add(series->values, column);
+        return column;
+}
+
 void series_complete(Series *series) {
         const double *full = series_column(series, "cost_full"),
                      *evaluation = series_column(series, "cost_evaluation");
@@ -162,22 +183,4 @@ double outcome_restricted(const Outcome *outcome, Metric metric, double target) 
         if (!metric_is_to_target(metric) || isfinite(value))
                 return value;
         return at_end(&outcome->series, metric == METRIC_COST_TO_TARGET ? "cost_training" : "emulated_s");
-}
-
-double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
-                Metric metric) {
-        double *values = g_new(double, experiment->seeds->len);
-        size_t n = 0;
-
-        for (guint i = 0; i < cells->len; i++) {
-                const Cell *cell = cells->pdata[i];
-
-                if (cell->arm != arm || cell_combination(experiment, cell) != combination)
-                        continue;
-                g_assert(n < experiment->seeds->len);
-                values[n++] = cell->outcome ? outcome_restricted(cell->outcome, metric, experiment->target)
-                                            : NAN;
-        }
-        g_assert(n == experiment->seeds->len);
-        return values;
 }

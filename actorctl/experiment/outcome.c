@@ -32,27 +32,6 @@ Outcome *outcome_free(Outcome *outcome) {
         return NULL;
 }
 
-const double *series_column(const Series *series, const char *name) {
-        for (guint i = 0; series->names && i < series->names->len; i++)
-                if (strcmp(series->names->pdata[i], name) == 0)
-                        return series->values->pdata[i];
-        return NULL;
-}
-
-double *series_add(Series *series, const char *name) {
-        double *column = g_new(double, MAX(series->n_rounds, 1));
-
-        if (!series->names) {
-                series->names = g_ptr_array_new_with_free_func(g_free);
-                series->values = g_ptr_array_new_with_free_func(g_free);
-        }
-        for (size_t i = 0; i < series->n_rounds; i++)
-                column[i] = NAN;
-        g_ptr_array_add(series->names, g_strdup(name));
-        g_ptr_array_add(series->values, column);
-        return column;
-}
-
 static int write_synced(int directory, const char *name, const char *text, size_t n) {
         _cleanup_close_ int fd = -EBADF;
         int r;

@@ -117,44 +117,6 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         return node;
 }
 
-char *format_duration(uint64_t nsec, char ret[32]) {
-        uint64_t s = nsec / 1000000000;
-
-        if (s >= 3600)
-                snprintf(ret, 32, "%" G_GUINT64_FORMAT "h %umin", s / 3600, (unsigned) (s / 60 % 60));
-        else if (s >= 60)
-                snprintf(ret, 32, "%umin %us", (unsigned) (s / 60), (unsigned) (s % 60));
-        else if (s >= 10)
-                snprintf(ret, 32, "%.1f s", seconds(nsec));
-        else
-                snprintf(ret, 32, "%.3f s", seconds(nsec));
-        return ret;
-}
-
-char *format_count(uint64_t n, char ret[32]) {
-        char digits[24];
-        size_t length = (size_t) snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, n), to = 0;
-
-        for (size_t i = 0; i < length; i++) {
-                if (i > 0 && (length - i) % 3 == 0)
-                        ret[to++] = ',';
-                ret[to++] = digits[i];
-        }
-        ret[to] = '\0';
-        return ret;
-}
-
-char *format_money(double amount, const char *currency, char ret[48]) {
-        int digits = amount >= 0.01 ? 4 : 6;
-
-        if (amount >= 1)
-                digits = 2;
-        if (amount > 0 && amount < 1e-4)
-                digits = 9;
-        snprintf(ret, 48, "%.*f %s", digits, isfinite(amount) ? amount : 0.0, currency);
-        return ret;
-}
-
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]) {
         if (status->n_evaluation_episodes == 1)
                 snprintf(ret, EVALUATION_TEXT_MAX, "%.2f (1 episode)", status->evaluation_mean);

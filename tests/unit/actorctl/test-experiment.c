@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Experiments without a daemon: the text, the matrix, the definition of a cell, metrics, statistics,
- * pictures. */
+/* Experiments without a daemon: the text, the matrix, metrics, statistics, pictures. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -132,30 +131,6 @@ static void test_cpus(void) {
         g_assert_false(cell_fits(cells->pdata[1], 3, 8));
         g_assert_true(cell_fits(cells->pdata[1], 0, 4));
         g_assert_false(cell_fits(cells->pdata[0], 6, 4));
-}
-
-static char *definition(const char *text) {
-        g_autoptr(Experiment) e = NULL;
-        g_autoptr(GPtrArray) cells = cells_of(text, &e);
-
-        return g_strdup(((Cell *) cells->pdata[0])->definition);
-}
-
-/* A setting that is given twice, or at its default, does not change a cell's definition; one that changes
- * the job does. */
-static void test_definition(void) {
-        g_autofree char *plain = definition(HEAD "[Arm x]\n"),
-                        *same = definition(HEAD
-                                        "Title=Other\n[Arm y]\nLearner.Gamma=0.99\nJob.StopSteps=1000\n"),
-                        *described = definition(HEAD "[Arm x]\nJob.Description=words\n"),
-                        *other = definition(HEAD "[Arm x]\nLearner.Gamma=0.9\n"),
-                        *option = definition(HEAD "[Arm x]\nEnvironment.SuttonBartoReward=yes\n");
-
-        g_assert_cmpuint(strlen(plain), ==, 64);
-        g_assert_cmpstr(plain, ==, same);
-        g_assert_cmpstr(plain, ==, described);
-        g_assert_cmpstr(plain, !=, other);
-        g_assert_cmpstr(plain, !=, option);
 }
 
 static void check_wrong(const char *text, const char *words) {
@@ -557,7 +532,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/experiment/combinations", test_combinations);
         g_test_add_func("/experiment/after", test_after);
         g_test_add_func("/experiment/cpus", test_cpus);
-        g_test_add_func("/experiment/definition", test_definition);
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
                 g_autofree char *name = g_strdup_printf("/experiment/wrong/%zu", i);
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A cell's definition is a hash of everything that its result depends on, so that a finished cell is run
+ * again exactly when one of these has changed. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "lib/cleanup.h"
+#include "lib/environments.h"
+#include "lib/settings/print.h"
+#include "lib/sheets.h"
+
+/* A folder of modules is small. Of one that is not, each further file counts by its size and its time, as
+ * long files do. */
+enum {
+        FILES_MAX = 1000,
+        FILE_BYTES_MAX = 1 << 20,
+        DEPTH_MAX = 16,
+};
+
+/* The result depends on the plugin, so its bytes are part of the hash. */
+static void hash_file(GChecksum *checksum, int fd) {
+        guchar buffer[65536];
+        off_t at = 0;
+        ssize_t n;
+
+        while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+                g_checksum_update(checksum, buffer, n);
+                at += n;
+        }
+}
+
+/* Only the file itself is hashed, not the files that it refers to. */
+static void hash_model(GChecksum *checksum, const JobFile *job_file) {
+        g_autofree char *name = g_path_get_basename(job_file->settings.environment);
+        _cleanup_close_ int fd = openat(
+                        job_file->directories.fds[DIRECTORY_MODEL], name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd >= 0)
+                hash_file(checksum, fd);
+}
+
+static void close_directory(DIR **directory) {
+        if (*directory)
+                closedir(*directory);
+}
+
+static int compare_names(const void *a, const void *b) {
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+/* The names in a directory, ascending, without hidden ones and what Python compiles; NULL: it cannot be
+ * read. */
+static GPtrArray *names_in(int fd) {
+        int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        __attribute__((cleanup(close_directory))) DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+        GPtrArray *names;
+        struct dirent *entry;
+
+        if (!directory) {
+                if (copy >= 0)
+                        close(copy);
+                return NULL;
+        }
+        names = g_ptr_array_new_with_free_func(g_free);
+        while ((entry = readdir(directory)))
+                if (entry->d_name[0] != '.' && strcmp(entry->d_name, "__pycache__") != 0)
+                        g_ptr_array_add(names, g_strdup(entry->d_name));
+        g_ptr_array_sort(names, compare_names);
+        return names;
+}
+
+static void hash_module(GChecksum *checksum, int fd, const struct stat *st, unsigned *n_files) {
+        g_autofree char *line = NULL;
+
+        if (st->st_size <= FILE_BYTES_MAX && ++*n_files <= FILES_MAX) {
+                hash_file(checksum, fd);
+                return;
+        }
+        line = g_strdup_printf("%" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld\n", (gint64) st->st_size,
+                        (gint64) st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+        g_checksum_update(checksum, (const guchar *) line, -1);
+}
+
+/* The modules of PythonPath=: names and bytes of the files, and of those in the folders below. A linked
+ * folder is not followed, since links may make a circle. */
+static void hash_modules(GChecksum *checksum, int directory, unsigned depth, unsigned *n_files) {
+        g_autoptr(GPtrArray) names = names_in(directory);
+
+        for (guint i = 0; names && i < names->len; i++) {
+                const char *name = names->pdata[i];
+                _cleanup_close_ int fd =
+                                openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+                struct stat st, link;
+
+                if (fd < 0 || fstat(fd, &st) < 0 || fstatat(directory, name, &link, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                g_checksum_update(checksum, (const guchar *) name, (gssize) strlen(name) + 1);
+                if (S_ISREG(st.st_mode))
+                        hash_module(checksum, fd, &st, n_files);
+                else if (S_ISDIR(link.st_mode) && depth < DEPTH_MAX)
+                        hash_modules(checksum, fd, depth + 1, n_files);
+        }
+}
+
+/* The packages of a virtual environment are too many to read. Each has a folder that is called after its
+ * name and version. */
+static void hash_packages(GChecksum *checksum, int environment) {
+        _cleanup_close_ int lib = openat(environment, "lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        g_autoptr(GPtrArray) versions = lib >= 0 ? names_in(lib) : NULL;
+
+        for (guint i = 0; versions && i < versions->len; i++) {
+                g_autofree char *path = g_build_filename(versions->pdata[i], "site-packages", NULL);
+                _cleanup_close_ int fd = openat(lib, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                g_autoptr(GPtrArray) names = fd >= 0 ? names_in(fd) : NULL;
+
+                for (guint k = 0; names && k < names->len; k++)
+                        if (g_str_has_suffix(names->pdata[k], ".dist-info"))
+                                g_checksum_update(checksum, names->pdata[k],
+                                                (gssize) strlen(names->pdata[k]) + 1);
+        }
+}
+
+static void hash_python(GChecksum *checksum, const Directories *directories) {
+        unsigned n_files = 0;
+
+        if (directories->fds[DIRECTORY_PYTHON] >= 0)
+                hash_packages(checksum, directories->fds[DIRECTORY_PYTHON]);
+        if (directories->fds[DIRECTORY_PYTHON_PATH] >= 0)
+                hash_modules(checksum, directories->fds[DIRECTORY_PYTHON_PATH], 0, &n_files);
+}
+
+/* Settings at their defaults are left out, so that writing a default down does not change the definition. */
+static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
+        const SettingRow *row;
+
+        for (Setting i = 0; (row = setting_row(i)); i++) {
+                char value[SETTING_TEXT_MAX];
+                g_autofree char *line = NULL;
+
+                if (setting_print(settings, i, value) == 0 || strcmp(value, row->fallback) == 0 ||
+                                i == SETTING_Job_Description || i == SETTING_Job_Tag)
+                        continue;
+                line = g_strdup_printf("%s.%s=%s\n", row->section, row->key, value);
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                g_autofree char *line = g_strdup_printf(
+                                "Environment.%s=%s\n", settings->options[i].key, settings->options[i].value);
+
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+}
+
+/* The price sheet decides what a result costs, so it is part of the hash. A sheet that is not found is
+ * refused later, by the daemon. */
+static void hash_sheet(GChecksum *checksum, const char *name) {
+        g_autofree char *text = NULL;
+
+        if (sheets_read(name, &text) >= 0)
+                g_checksum_update(checksum, (const guchar *) text, -1);
+}
+
+char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after) {
+        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+
+        /* The version decides what is computed, and what the defaults are. */
+        g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
+        hash_settings(checksum, &job_file->settings);
+        if (job_file->sheet)
+                g_checksum_update(checksum, (const guchar *) job_file->sheet, -1);
+        else
+                hash_sheet(checksum, job_file->settings.price_sheet);
+        for (char **sheet = experiment->prices; sheet && *sheet; sheet++)
+                hash_sheet(checksum, *sheet);
+        if (job_file->environment_fd >= 0)
+                hash_file(checksum, job_file->environment_fd);
+        if (environment_is_mjcf(job_file->settings.environment))
+                hash_model(checksum, job_file);
+        hash_python(checksum, &job_file->directories);
+        /* Also the bytes of a trained scheduler, and of a file of decisions. */
+        if (job_file->scheduler_data)
+                g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,
+                                (gssize) job_file->scheduler_data->len *
+                                                g_array_get_element_size(job_file->scheduler_data));
+        /* Environment=job:FILE: the inner job's settings stand behind the outer job's text. */
+        g_checksum_update(checksum, (const guchar *) job_file->text + strlen(experiment->job_text), -1);
+        if (after)
+                g_checksum_update(checksum, (const guchar *) after->definition, -1);
+        return g_strdup(g_checksum_get_string(checksum));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a cell of an experiment depends on: with the same settings and files its result is kept, with others
+ * it is run again. */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+
+static char *directory;
+
+#define HEAD "[Experiment]\nJob=job.conf\nSeeds=1-2\n"
+
+static char *definition(const char *text) {
+        g_autofree char *path = g_build_filename(directory, "x.exp", NULL);
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = NULL;
+
+        g_assert_cmpint(experiment_parse(path, text, &e), ==, STATUS_OK);
+        g_assert_cmpint(cells_make(e, &cells), ==, STATUS_OK);
+        return g_strdup(((Cell *) cells->pdata[0])->definition);
+}
+
+/* A setting that is given twice, or at its default, does not change a cell's definition; one that changes
+ * the job does. */
+static void test_definition(void) {
+        g_autofree char *plain = definition(HEAD "[Arm x]\n"),
+                        *same = definition(HEAD
+                                        "Title=Other\n[Arm y]\nLearner.Gamma=0.99\nJob.StopSteps=1000\n"),
+                        *described = definition(HEAD "[Arm x]\nJob.Description=words\n"),
+                        *other = definition(HEAD "[Arm x]\nLearner.Gamma=0.9\n"),
+                        *option = definition(HEAD "[Arm x]\nEnvironment.SuttonBartoReward=yes\n");
+
+        g_assert_cmpuint(strlen(plain), ==, 64);
+        g_assert_cmpstr(plain, ==, same);
+        g_assert_cmpstr(plain, ==, described);
+        g_assert_cmpstr(plain, !=, other);
+        g_assert_cmpstr(plain, !=, option);
+}
+
+static void write_file(const char *name, const char *text) {
+        g_autofree char *path = g_build_filename(directory, name, NULL), *folder = g_path_get_dirname(path);
+
+        g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* A user's own module belongs to what a cell is, also one in a folder below; what Python compiles of it
+ * does not. Of a virtual environment its packages and their versions do. */
+static void test_modules(void) {
+        g_autofree char *modules = g_build_filename(directory, "mine", NULL),
+                        *environment = g_build_filename(directory, "venv", NULL),
+                        *sets = g_strdup_printf("[Arm x]\nJob.Environment=gym:mine:Mine-v0\n"
+                                                "Actor.PythonPath=%s\nActor.Python=%s\n",
+                                        modules, environment),
+                        *text = g_strconcat(HEAD, sets, NULL);
+        static const struct {
+                const char *name, *text;
+                bool changes;
+        } steps[] = {
+                { "mine/mine.py", "a = 2", true },
+                { "mine/mine.py", "a = 1", true },
+                { "mine/parts/wheel.py", "b = 2", true },
+                { "mine/__pycache__/mine.pyc", "x", false },
+                { "mine/.git/HEAD", "x", false },
+                { "venv/lib/python3.11/site-packages/numpy/core.py", "x", false },
+                { "venv/lib/python3.11/site-packages/gymnasium-1.0.dist-info/METADATA", "x", true },
+        };
+        g_autofree char *last = NULL;
+
+        write_file("mine/mine.py", "a = 1");
+        write_file("mine/parts/wheel.py", "b = 1");
+        write_file("venv/bin/python", "");
+        write_file("venv/pyvenv.cfg", "home = /usr/bin\n");
+        write_file("venv/lib/python3.11/site-packages/numpy-2.0.dist-info/METADATA", "x");
+        last = definition(text);
+        for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
+                char *now;
+
+                write_file(steps[i].name, steps[i].text);
+                now = definition(text);
+                g_assert_cmpint(strcmp(now, last) != 0, ==, steps[i].changes);
+                g_free(last);
+                last = now;
+        }
+}
+
+static void remove_tree(const char *path) {
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (dir && (name = g_dir_read_name(dir))) {
+                g_autofree char *below = g_build_filename(path, name, NULL);
+
+                remove_tree(below);
+        }
+        (void) g_remove(path);
+}
+
+int main(int argc, char **argv) {
+        int status;
+
+        g_test_init(&argc, &argv, NULL);
+        directory = g_dir_make_tmp("actord-test-XXXXXX", NULL);
+        write_file("job.conf", "[Job]\nEnvironment=CartPole-v1\nStopSteps=1000\n[Actor]\nRolloutSteps=64\n");
+        g_test_add_func("/definition/settings", test_definition);
+        g_test_add_func("/definition/modules", test_modules);
+        status = g_test_run();
+        remove_tree(directory);
+        g_free(directory);
+        return status;
+}
