@@ -87,9 +87,9 @@ typedef struct Network {
         uint32_t passes;                        /* of the network, for one action out of noise; else 0 */
         /* 1: noise is a process that each slot carries (lib/noise.h), not drawn anew for each action */
         uint32_t noise_carried;
-        /* 0, or how many numbers are given, of which `monomials` makes the n_observation that it reads:
-         * "network editing" (Cao et al., ICLR 2024) */
-        uint32_t n_given;
+        /* 0, or how many monomials of the observation layers read in its place: "network editing" (Cao et
+         * al., ICLR 2024) */
+        uint32_t n_edited;
         Monomial monomials[EDITED_MAX];
         uint64_t n_parameters;
         /* of each number of an action, but of ACT_GAUSSIAN */
@@ -99,12 +99,12 @@ typedef struct Network {
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The numbers that a network reads: the observation; where it acts by passes, behind it the action with
- * noise, and the time. */
+/* The numbers that layers read: the observation, or what an edit makes of it; where a network acts by
+ * passes, behind it the action with noise, and the time. */
 static inline uint64_t network_inputs(const Network *network) {
         uint64_t beside = network->passes > 0 ? network->n_action + TIME_EMBEDDING : 0;
 
-        return network->n_observation + beside;
+        return (network->n_edited > 0 ? network->n_edited : network->n_observation) + beside;
 }
 
 /* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only

@@ -323,6 +323,10 @@ enum KernelClass_ {
                 "of critics; 2: products of two inputs stand behind the inputs")                            \
         X(Learner, LinkEditing, matrix, link_editing, "", 0, 1,                                             \
                 "0: critics do not read this one of the augmented inputs; 1: they do")                      \
+        X(Learner, PolicyInputAugmentation, u32, policy_input_augmentation, "1", 1, 2,                      \
+                "of the policy; 2: products of two inputs stand behind the inputs")                         \
+        X(Learner, PolicyLinkEditing, matrix, policy_link_editing, "", 0, 1,                                \
+                "0: the policy does not read this one of the augmented inputs; 1: it does")                 \
         X(Learner, Alpha, f64, alpha, "", 1e-9, 1,                                                          \
                 "s' P s of the model falls to this share in each step")                                     \
         X(Learner, SafetySet, matrix, safety_set, "", 0, 1e9,                                               \

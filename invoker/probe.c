@@ -96,6 +96,7 @@ static int field_at_fault(int error) {
         case -ESPIPE: return SPEC_FIELD_PAIRS;
         case -ENOSTR: return SPEC_FIELD_PAIRED_STACK;
         case -EILSEQ: return SPEC_FIELD_EDITED;
+        case -EBADR: return SPEC_FIELD_EDITED_POLICY;
         case -EXDEV: return SPEC_FIELD_REGULATION;
         default: return SPEC_FIELD_ACTION_KIND;
         }

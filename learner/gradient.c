@@ -39,9 +39,16 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
+/* What a caller writes there may be an observation that is still to be edited. */
+static size_t input_columns(const Network *network) {
+        size_t n = network_inputs(network);
+
+        return n > network->n_observation ? n : network->n_observation;
+}
+
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = network_inputs(network), n_in = 0, scratch = 0, n;
+        size_t columns = input_columns(network), n_in = 0, scratch = 0, n;
         float *at;
 
         assert(network);
@@ -72,7 +79,7 @@ int pass_new(const Network *network, Pass **ret) {
         pass->network = network;
         pass->stride = SHARD_ROWS_MAX;
         pass->input = at = pass->memory;
-        at += (size_t) network_inputs(network) * SHARD_ROWS_MAX;
+        at += input_columns(network) * SHARD_ROWS_MAX;
         pass->transposed = at;
         at += n_in * SHARD_ROWS_MAX;
         for (uint32_t i = 0; i < network->n_layers; i++) {

@@ -10,7 +10,7 @@
 typedef struct Pass {
         const Network *network;
         uint32_t stride;
-        float *input; /* [n_observation][stride], written by the caller */
+        float *input; /* [network_inputs()][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
         float *slope[LAYERS_MAX]; /* the same, of activations whose slope output does not tell; or NULL */
         float *transposed;        /* of one layer: kernel_transpose() */
@@ -25,7 +25,7 @@ Pass *pass_free(Pass *pass);
 void pass_forward(Pass *pass, const float *parameters);
 /* d_output of the layers that no layer reads, written by the caller -> gradient, which may be NULL; those of
  * the others are computed on the way. d_input: NULL, or, of a network that reads by dense layers alone, what
- * its input gets, [n_observation][stride]. */
+ * its input gets, [network_inputs()][stride]. */
 void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 

@@ -147,8 +147,8 @@ static int runtime_derive_beside(Runtime *rt) {
                         return r;
                 if (network->n_observation > rt->n_input_most)
                         rt->n_input_most = network->n_observation;
-                if (network->n_given > rt->n_input_most)
-                        rt->n_input_most = network->n_given;
+                if (network_inputs(network) > rt->n_input_most)
+                        rt->n_input_most = (uint32_t) network_inputs(network);
         }
         return 0;
 }
@@ -175,8 +175,8 @@ static void runtime_shape_tapes(Runtime *rt) {
         rt->shape.n_inputs[INPUT_MOMENTS] = rt->network->passes > 0 ? 2 * MOMENT_NUMBERS + 1 : 0;
         /* Before each pass of a policy, observation, action and time are joined one after the other. */
         n_inputs = rt->network->passes > 0 ? 3 * rt->n_input_most : rt->n_input_most;
-        /* Each of two critics reads what an edit makes of the same. */
-        n_inputs += 2 * EDITED_MAX;
+        /* A policy reads what an edit makes of an observation, and so does each of two critics. */
+        n_inputs += 3 * EDITED_MAX;
         rt->tape_columns = TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + n_inputs);
 }
 

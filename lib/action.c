@@ -61,6 +61,16 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
         }
 }
 
+void observation_edit(const Network *network, const float *observation, float *ret) {
+        for (uint32_t i = 0; i < network->n_edited; i++) {
+                const Monomial *m = &network->monomials[i];
+
+                ret[i] = observation[m->first];
+                if (m->second != MONOMIAL_LINEAR)
+                        ret[i] *= observation[m->second];
+        }
+}
+
 static int32_t logits_greatest(const float *logits, uint32_t n) {
         uint32_t best = 0;
 

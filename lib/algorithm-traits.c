@@ -129,6 +129,8 @@ static const struct {
         { SETTING_Learner_NoiseProcess, BIT(DDPG) },
         { SETTING_Learner_InputAugmentation, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
         { SETTING_Learner_LinkEditing, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
+        { SETTING_Learner_PolicyInputAugmentation, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
+        { SETTING_Learner_PolicyLinkEditing, BIT(DDPG) | BIT(TD3) | BIT(PHYDRL) },
         { SETTING_Learner_TargetNoise, BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
         { SETTING_Learner_NoiseClip, BIT(TD3) | BIT(PHYDRL) | BIT(TD3_BC) },
         { SETTING_Learner_Temperature, BIT(SAC) },

@@ -39,6 +39,7 @@ struct Forward {
         float *panel;            /* of a layer whose panels are not kept */
 
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
+        float *given;               /* one, before it is edited; NULL: it is not */
         float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
         float *noise;               /* of passes: [FORWARD_ROWS_MAX][passes][n_action] */
         float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
@@ -85,7 +86,8 @@ static bool layer_possible(const Network *network, uint32_t i) {
         n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
         if (layer->input == i && (n_in < 1 || n_in > network_inputs(network)))
                 return false;
-        if (layer->input == i && layer->kind == LAYER_CONVOLUTION && n_in != network->n_observation)
+        if (layer->input == i && layer->kind == LAYER_CONVOLUTION &&
+                        (n_in != network->n_observation || network->n_edited > 0))
                 return false;
         if (layer->kind == LAYER_DENSE ? layer->n_units != layer->n_out || layer->n_reads != n_in
                                        : !convolution_possible(layer))
@@ -117,7 +119,8 @@ static bool choices_possible(const Network *network) {
 static bool network_possible(const Network *network) {
         const Layer *action, *value, *log_std;
 
-        if (network->n_layers < 1 || network->n_layers > LAYERS_MAX || network->n_observation < 1)
+        if (network->n_layers < 1 || network->n_layers > LAYERS_MAX || network->n_observation < 1 ||
+                        !network_edit_possible(network))
                 return false;
         for (uint32_t i = 0; i < network->n_layers; i++)
                 if (!layer_possible(network, i))
@@ -162,7 +165,7 @@ static size_t panel_numbers(const Layer *layer) {
 
 /* How many floats each part has. */
 typedef struct Sizes {
-        size_t observation, noise, squares, units, panel;
+        size_t observation, given, noise, squares, units, panel;
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: none */
 } Sizes;
 
@@ -172,6 +175,7 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
         size_t n_kept = 0;
 
         *ret = (Sizes){ .observation = FORWARD_ROWS_MAX * padded(network_inputs(network)) };
+        ret->given = network->n_edited > 0 ? padded(network->n_observation) : 0;
         ret->noise = (size_t) FORWARD_ROWS_MAX * network->passes * network->n_action;
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *layer = &network->layers[i];
@@ -194,7 +198,7 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
 
 /* Adds up all parts. -E2BIG: scratch memory is beyond its limit; weights that are kept have their own. */
 static int sizes_total(const Sizes *sizes, size_t *ret) {
-        size_t n = sizes->observation + sizes->noise + sizes->squares + sizes->units;
+        size_t n = sizes->observation + sizes->given + sizes->noise + sizes->squares + sizes->units;
 
         for (uint32_t i = 0; i < LAYERS_MAX; i++)
                 n += sizes->outputs[i];
@@ -250,6 +254,7 @@ static int forward_make(const Network *network, const ActordEnvSpec *spec, bool 
 
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = take(&next, sizes.observation);
+        forward->given = take(&next, sizes.given);
         forward->noise = take(&next, sizes.noise);
         forward->squares = take(&next, sizes.squares);
         forward->units = take(&next, sizes.units);
@@ -429,7 +434,8 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         size_t n = forward->network.n_observation;
 
         for (size_t r = 0; r < n_rows; r++) {
-                float *x = forward->observation + r * padded(network_inputs(&forward->network));
+                float *read = forward->observation + r * padded(network_inputs(&forward->network));
+                float *x = forward->given ? forward->given : read;
 
                 observation_read(&forward->space, (const uint8_t *) observations + r * stride, x);
                 if (forward->network.pixels)
@@ -439,6 +445,8 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
                         observation_normalise(policy_numbers(bank, layout->mean_at),
                                         policy_numbers(bank, layout->inverse_sd_at), bank->observation_clip,
                                         n, x);
+                if (forward->given)
+                        observation_edit(&forward->network, x, read);
         }
 }
 

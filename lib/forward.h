@@ -55,6 +55,8 @@ void forward_draw(Forward *forward, size_t row, ActordRandom *random);
  * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
+/* And, of an edited network, into what its layers read: [n_edited], with the bits that a tape gives it. */
+void observation_edit(const Network *network, const float *observation, float *ret);
 
 /* The logarithms of the standard deviations of ACT_SQUASHED lie between these, as in CleanRL's
  * sac_continuous_action; a layer says where, from -1 to 1. */

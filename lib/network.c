@@ -341,6 +341,45 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
         return 0;
 }
 
+/* Makes layers read products of the observation's numbers, too, and leave out what `links` has a 0 for. The
+ * numbers come first, then the products: of the first with each, of the second with each from the second
+ * on, and so forth. */
+static int network_edit(Network *network, uint32_t augmentation, const setting_matrix *links) {
+        uint32_t n = network->n_observation, n_kept = 0, at = 0;
+        uint64_t n_augmented = n;
+
+        if (augmentation > 1)
+                n_augmented += (uint64_t) n * (n + 1) / 2;
+        if (augmentation <= 1 && links->n == 0)
+                return 0;
+        if (n_augmented > EDITED_MAX || (links->n > 0 && links->n != n_augmented))
+                return -EILSEQ;
+        for (uint32_t i = 0; i < n; i++, at++)
+                if (links->n == 0 || links->values[at] != 0)
+                        network->monomials[n_kept++] = (Monomial){ (uint16_t) i, MONOMIAL_LINEAR };
+        for (uint32_t i = 0; i < n && at < n_augmented; i++)
+                for (uint32_t k = i; k < n; k++, at++)
+                        if (links->n == 0 || links->values[at] != 0)
+                                network->monomials[n_kept++] = (Monomial){ (uint16_t) i, (uint16_t) k };
+        if (n_kept == 0)
+                return -EILSEQ;
+        network->n_edited = n_kept;
+        return 0;
+}
+
+bool network_edit_possible(const Network *network) {
+        if (network->n_edited > EDITED_MAX || (network->n_edited > 0 && network->passes > 0))
+                return false;
+        for (uint32_t i = 0; i < network->n_edited; i++) {
+                const Monomial *m = &network->monomials[i];
+
+                if (m->first >= network->n_observation ||
+                                (m->second != MONOMIAL_LINEAR && m->second >= network->n_observation))
+                        return false;
+        }
+        return true;
+}
+
 /* Named as the policies of Stable-Baselines3's DDPG and TD3. */
 static int network_derive_deterministic(
                 const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
@@ -351,6 +390,12 @@ static int network_derive_deterministic(
         if (r < 0)
                 return r;
         network->act = ACT_DETERMINISTIC;
+        if (algorithm_uses(settings->algorithm, SETTING_Learner_PolicyLinkEditing)) {
+                r = network_edit(network, settings->policy_input_augmentation,
+                                &settings->policy_link_editing);
+                if (r < 0)
+                        return -EBADR;
+        }
         trunk = network_append_trunk(network, settings, &spec->observation, "actor.mu");
         if (trunk < 0)
                 return trunk;
@@ -399,34 +444,6 @@ static int network_derive_denoiser(
         return 0;
 }
 
-/* Makes a network read products of what it is given, too, and leave out what LinkEditing= names. The inputs
- * come first, then the products: of the first with each, of the second with each from the second on, and so
- * forth. */
-static int network_edit(const JobSettings *settings, Network *network) {
-        uint32_t n = network->n_observation, n_kept = 0, at = 0;
-        const setting_matrix *links = &settings->link_editing;
-        uint64_t n_augmented = n;
-
-        if (settings->input_augmentation > 1)
-                n_augmented += (uint64_t) n * (n + 1) / 2;
-        if (settings->input_augmentation <= 1 && links->n == 0)
-                return 0;
-        if (n_augmented > EDITED_MAX || (links->n > 0 && links->n != n_augmented))
-                return -EILSEQ;
-        for (uint32_t i = 0; i < n; i++, at++)
-                if (links->n == 0 || links->values[at] != 0)
-                        network->monomials[n_kept++] = (Monomial){ (uint16_t) i, MONOMIAL_LINEAR };
-        for (uint32_t i = 0; i < n && at < n_augmented; i++)
-                for (uint32_t k = i; k < n; k++, at++)
-                        if (links->n == 0 || links->values[at] != 0)
-                                network->monomials[n_kept++] = (Monomial){ (uint16_t) i, (uint16_t) k };
-        if (n_kept == 0)
-                return -EILSEQ;
-        network->n_given = n;
-        network->n_observation = n_kept;
-        return 0;
-}
-
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret) {
         Network network;
@@ -450,7 +467,7 @@ int network_derive_beside(
         network.n_observation = (uint32_t) n_reads;
         network.n_action = policy->n_action;
         if (row->reads & READS_ACTION && algorithm_uses(settings->algorithm, SETTING_Learner_LinkEditing)) {
-                r = network_edit(settings, &network);
+                r = network_edit(&network, settings->input_augmentation, &settings->link_editing);
                 if (r < 0)
                         return r;
         }

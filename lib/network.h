@@ -9,7 +9,8 @@
 
 /* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
  * -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it learns no action of several choices;
- * -ERANGE: they need bounds;
+ * -ERANGE: they need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's inputs, or there
+ * are too many of them;
  * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
@@ -17,6 +18,9 @@ int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Netwo
  * inputs, or there are too many of them. */
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
+
+/* Whether each monomial of an edited network is of the observation's numbers. */
+bool network_edit_possible(const Network *network);
 
 /* How many frames of an observation a learner keeps apart, each once: those of images. Other observations
  * are kept whole. */

@@ -74,7 +74,9 @@
         X(SEVERAL, "action.kind: an action is several choices (MULTI_DISCRETE), and Algorithm= learns "     \
                    "one, or numbers; ppo, a2c, impala, impact or rebel would work")                         \
         X(ACTION_SIZES, "action_choices: none or too many of a number of a MULTI_DISCRETE action, which "   \
-                        "has at most 64")
+                        "has at most 64")                                                                   \
+        X(EDITED_POLICY, "observation: PolicyLinkEditing= needs a 0 or 1 for each augmented input of the "  \
+                         "policy, 36 at most, and a 1 among them")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -167,6 +169,7 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
  * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
  * kept from round to round does not fit the learner's MemoryMax=; -ESPIPE: the algorithm needs snapshots;
  * -ENOSTR: and can have no stacks of frames; -EMULTIHOP: and no agents beside one;
+ * -EILSEQ, -EBADR: LinkEditing= or PolicyLinkEditing= does not fit;
  * -ECHRNG: it needs observations of which there are means; -EDOTDOT: and learns no several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 

@@ -78,6 +78,19 @@ static char *choices_text(const Network *network) {
         return g_string_free(text, text->len == 0);
 }
 
+static char *inputs_text(const Network *network) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < network->n_edited; i++) {
+                const Monomial *m = &network->monomials[i];
+
+                g_string_append_printf(text, "%s%u", i > 0 ? " " : "", m->first);
+                if (m->second != MONOMIAL_LINEAR)
+                        g_string_append_printf(text, "*%u", m->second);
+        }
+        return g_string_free(text, text->len == 0);
+}
+
 ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret) {
         g_autoptr(Model) model = g_new0(Model, 1);
         const Safetensors *file = checkpoint->checkpoint.file;
@@ -97,6 +110,7 @@ ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint,
         if (status != STATUS_OK)
                 return status;
         model->choices = choices_text(&model->network);
+        model->inputs = inputs_text(&model->network);
         model->sha256 = safetensors_metadata(file, METADATA_POLICY_SHA256) ?: "";
         model->round = safetensors_metadata(file, METADATA_ROUND) ?: "";
         *ret = g_steal_pointer(&model);
@@ -110,6 +124,7 @@ Model *model_free(Model *model) {
         g_free(model->inverse_sd);
         g_free(model->parameters);
         g_free(model->choices);
+        g_free(model->inputs);
         g_free(model);
         return NULL;
 }

@@ -66,9 +66,12 @@ static size_t list_metadata(const Model *model, const Checkpoint *checkpoint, co
         ret[n_kept++] = (MetadataRow){ METADATA_OBSERVATION, observation_word(model) };
         if (model->choices)
                 ret[n_kept++] = (MetadataRow){ METADATA_CHOICES, model->choices };
+        if (model->inputs)
+                ret[n_kept++] = (MetadataRow){ METADATA_INPUTS, model->inputs };
         for (size_t i = 0; i < n && n_kept < SAFETENSORS_METADATA_MAX; i++) {
                 if (strcmp(rows[i].key, METADATA_OBSERVATION) == 0 ||
-                                strcmp(rows[i].key, METADATA_CHOICES) == 0)
+                                strcmp(rows[i].key, METADATA_CHOICES) == 0 ||
+                                strcmp(rows[i].key, METADATA_INPUTS) == 0)
                         continue;
                 ret[n_kept] = rows[i];
                 if (strcmp(rows[i].key, METADATA_FORMAT) == 0)

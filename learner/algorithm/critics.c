@@ -39,6 +39,10 @@ int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret) {
         return 0;
 }
 
+Node critics_policy(Tape *t, Net policy) {
+        return tape_network(t, policy, tape_edit(t, policy, tape_input(t, INPUT_OBSERVATION)));
+}
+
 Node critics_action(Tape *t, const Network *policy, Node share) {
         double low = policy->action_low, high = policy->action_high;
         Node action = tape_shift(t, tape_scale(t, share, 0.5 * high - 0.5 * low), 0.5 * low + 0.5 * high);
@@ -70,7 +74,7 @@ Smoothed critics_smoothed(const Runtime *runtime) {
 }
 
 Node critics_smoothed_action(Tape *t, const Smoothed *p) {
-        Node policy = tape_network(t, NET_TARGET, tape_input(t, INPUT_OBSERVATION));
+        Node policy = critics_policy(t, NET_TARGET);
         Node noise = tape_clamp(t, tape_scale(t, tape_input(t, INPUT_NORMAL), p->noise), -p->noise_clip,
                         p->noise_clip);
         Node share = tape_add(t, tape_output(t, policy, OUTPUT_ACTION), noise);
@@ -102,7 +106,7 @@ void critics_loss(Tape *t, const void *arg) {
 /* The mean of -Q(s, mu(s)) by the first critic: (6) of "Continuous control with deep reinforcement learning"
  * (Lillicrap et al. 2016). arg: the policy's Network. */
 static void policy_loss(Tape *t, const void *arg) {
-        Node policy = tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION));
+        Node policy = critics_policy(t, NET_POLICY);
         Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));
         Node value = critics_value(t, NET_CRITIC, critics_joined(t, action));
 

@@ -35,6 +35,8 @@ int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret);
 
 /* Recording */
 
+/* The policy, or its target, applied to the observation. */
+Node critics_policy(Tape *tape, Net policy);
 /* The action that an output between -1 and 1 stands for, within the policy's bounds. */
 Node critics_action(Tape *tape, const Network *policy, Node share);
 /* A critic's value of the observation and this action, joined; see critics_joined(). */

@@ -6,7 +6,7 @@
 #include "learner/algorithm/critics.h"
 
 static void ddpg_target(Tape *t, const void *arg) {
-        Node policy = tape_network(t, NET_TARGET, tape_input(t, INPUT_OBSERVATION));
+        Node policy = critics_policy(t, NET_TARGET);
         Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));
 
         critics_target(t, critics_value(t, NET_CRITIC_TARGET, critics_joined(t, action)));

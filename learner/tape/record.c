@@ -201,14 +201,14 @@ Node tape_edit(Tape *tape, uint32_t net, Node x) {
 
         assert(tape->shape && net < TAPE_NETS_MAX && tape->shape->networks[net]);
         network = tape->shape->networks[net];
-        if (network->n_given == 0)
+        if (network->n_edited == 0)
                 return x;
-        assert(of->width == network->n_given);
+        assert(of->width == network->n_observation);
         return append(tape, (TapeNode){
                                             .op = TAPE_EDIT,
                                             .of = net,
                                             .a = x,
-                                            .width = network->n_observation,
+                                            .width = network->n_edited,
                                             .moves = of->moves,
                                             .late = of->late,
                             });

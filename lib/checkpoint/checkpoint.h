@@ -33,6 +33,9 @@
 /* And, where an action is several choices, how many each number of it has: "2 3 5". The outputs are those of
  * the first number, then those of the second, and so on. */
 #define METADATA_CHOICES "choices"
+/* And, where the policy reads monomials of the observation (PolicyInputAugmentation=, PolicyLinkEditing=),
+ * which, in order: "2 0*0 0*2" are number 2, the square of number 0, and the product of numbers 0 and 2. */
+#define METADATA_INPUTS "inputs"
 
 /* The two kinds of files: a checkpoint, and a file of parameters alone, with which any job may begin. The
  * number of the format follows. */

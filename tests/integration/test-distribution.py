@@ -141,6 +141,8 @@ def critics():
     sets = ("Job.StopSteps=600", "Scaling.Actors=2", "Learner.ReplayMin=300", "Learner.ReplaySize=5000", "Learner.HiddenLayers=32 24",
             "Learner.MinibatchSize=64", "Learner.TrainRatio=0.2", "Evaluation.Episodes=0")
     for job in ("pendulum-ddpg", "pendulum-td3", "pendulum-sac", "phydrl"):
+        if job == "phydrl":  # with both networks edited: the critic's value of four numbers and an action, the policy without products of the first
+            sets += ("Learner.InputAugmentation=2", "Learner.PolicyInputAugmentation=2", "Learner.PolicyLinkEditing=1 1 1 1  0 0 0 0  1 1 1  1 1  1")
         want = run(job, *sets, seed=7)
         assert want.state_sha256, want.json
         for distribution in (("Policy=single-learner-fine",), ("Policy=environments",), ("Policy=multi-learner", "Learners=2"),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A controller and an envelope beside a policy: verify refuses matrices that do not fit, and says why."""
 from story import *
-import glob
+import glob, json
 
 WRONG = (
     ("Learner.ModelB=0 1 2", "ModelB= n times m"),
@@ -22,6 +22,10 @@ WRONG = (
     ("Learner.LinkEditing=1 1 1 1", "a 0 or 1 for each augmented input"),
     (("Learner.InputAugmentation=2", "Learner.LinkEditing=1 1 1 1 1"), "a 0 or 1 for each augmented input"),
     ("Learner.LinkEditing=0 0 0 0 0", "and a 1 among them"),
+    ("Learner.PolicyLinkEditing=1 1 1 1 1", "PolicyLinkEditing= needs a 0 or 1 for each augmented input of the policy"),
+    (("Learner.PolicyInputAugmentation=2", "Learner.PolicyLinkEditing=1 1 1 1"), "PolicyLinkEditing= needs a 0 or 1 for each"),
+    ("Learner.PolicyLinkEditing=0 0 0 0", "PolicyLinkEditing= needs a 0 or 1 for each"),
+    (("Job.Algorithm=ppo", "Learner.PolicyLinkEditing=1 1 1 0"), "PolicyLinkEditing"),
 )
 
 
@@ -36,6 +40,20 @@ def refused():
     for sets, words in WRONG:
         r = verify(*((sets,) if isinstance(sets, str) else sets))
         assert r.status != 0 and words in " ".join(r.err.split()), (sets, r.err)
+
+
+@story("an edited policy is trained, plays, and is exported with what its first layer reads")
+def edited():
+    r = run("phydrl", "Job.StopSteps=100", "Evaluation.Episodes=0", "Learner.PolicyInputAugmentation=2",
+            "Learner.PolicyLinkEditing=0 1 1 1  0 0 1 0  0 0 0  1 0  0")
+    checkpoint = glob.glob(os.path.join(r.state_directory, "jobs", "*", "state", "*.safetensors"))[-1]
+    equal(ctl("eval", checkpoint, "--episodes=2").status, 0, "status of eval")
+    weights = os.path.join(STATE, "edited.safetensors")
+    r = ctl("export", checkpoint, "--weights-only", "--output=" + weights)
+    assert r.status == 0, r.err
+    with open(weights, "rb") as f:
+        tensors = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    equal((tensors["__metadata__"]["inputs"], tensors["actor.mu.0.weight"]["shape"][1]), ("1 2 3 0*2 2*2", 5), "what it reads")
 
 
 @story("eval begins an episode in a given state, and one in each state of a grid, and says how many stayed in the envelope")

@@ -329,13 +329,13 @@ static void test_edited(void) {
         settings = settings_make();
         settings.algorithm = ALGORITHM_DDPG;
         g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
-        g_assert_cmpuint(network.n_given, ==, 0);
+        g_assert_cmpuint(network.n_edited, ==, 0);
         g_assert_cmpuint(network.n_observation, ==, 2);
 
         settings.input_augmentation = 2;
         g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
-        g_assert_cmpuint(network.n_given, ==, 2);
-        g_assert_cmpuint(network.n_observation, ==, 5);
+        g_assert_cmpuint(network.n_observation, ==, 2);
+        g_assert_cmpuint(network.n_edited, ==, 5);
         g_assert_cmpuint(network.layers[0].n_reads, ==, 5);
         g_assert_cmpuint(network.monomials[1].second, ==, MONOMIAL_LINEAR);
         g_assert_cmpuint(network.monomials[3].first, ==, 0);
@@ -343,7 +343,8 @@ static void test_edited(void) {
 
         settings.link_editing = (setting_matrix){ .n = 5, .values = { 0, 1, 0, 0, 1 } };
         g_assert_cmpint(network_derive_beside(&settings, &policy, &row, &network), ==, 0);
-        g_assert_cmpuint(network.n_observation, ==, 2);
+        g_assert_cmpuint(network.n_edited, ==, 2);
+        g_assert_cmpuint(network.layers[0].n_reads, ==, 2);
         g_assert_cmpuint(network.monomials[0].first, ==, 1);
         g_assert_cmpuint(network.monomials[1].first, ==, 1);
         g_assert_cmpuint(network.monomials[1].second, ==, 1);
@@ -356,6 +357,41 @@ static void test_edited(void) {
         g_assert_cmpint(network_derive_beside(&settings, &(Network){ .n_observation = 7, .n_action = 1 },
                                         &row, &network),
                         ==, -EILSEQ);
+}
+
+/* A policy of three numbers, which are nine with their products: its first layer reads what the mask
+ * leaves. */
+static void test_edited_policy(void) {
+        ActordEnvSpec spec = spec_make(true);
+        JobSettings settings = settings_make();
+        Network network;
+
+        settings.algorithm = ALGORITHM_PHYDRL;
+        spec.observation = (ActordSpace){ ACTORD_BOX, ACTORD_F32, .n_dims = 1, .shape = { 3 } };
+        spec.action.low = -1;
+        spec.action.high = 1;
+        settings.policy_input_augmentation = 2;
+        settings.policy_link_editing = (setting_matrix){ .n = 9, .values = { [2] = 1, [5] = 1, [8] = 1 } };
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.n_observation, ==, 3);
+        g_assert_cmpuint(network.n_edited, ==, 3);
+        g_assert_cmpuint(network.layers[0].n_reads, ==, 3);
+        g_assert_cmpuint(network.monomials[0].second, ==, MONOMIAL_LINEAR);
+        g_assert_cmpuint(network.monomials[1].first, ==, 0);
+        g_assert_cmpuint(network.monomials[1].second, ==, 2);
+
+        settings.policy_link_editing.n = 8;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EBADR);
+        settings.policy_link_editing = (setting_matrix){};
+        spec.observation.shape[0] = 8;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EBADR);
+
+        /* What none of an observation's numbers is. */
+        spec.observation.shape[0] = 3;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_true(network_edit_possible(&network));
+        network.monomials[8].second = 3;
+        g_assert_false(network_edit_possible(&network));
 }
 
 int main(int argc, char *argv[]) {
@@ -373,5 +409,6 @@ int main(int argc, char *argv[]) {
 
         g_test_add_func("/network/beside", test_beside);
         g_test_add_func("/network/edited", test_edited);
+        g_test_add_func("/network/edited-policy", test_edited_policy);
         return g_test_run();
 }
