@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """README's section "As a service", line by line as it stands there, on a system that has never seen actord; then daemons that cannot start, and what
 each of them says; then the uninstallation. Runs as root inside `tests/lane/fast.sh --fresh`, where nothing has been prepared."""
-import os, pwd, re, shutil, subprocess, time
-from story import *
+import pwd, shutil
+from pages import *
 
 # Verbs of README that run until they are interrupted or the job ends.
 FOLLOWS = ("watch", "logs")
@@ -29,12 +29,6 @@ def literal(line):
     if line.split()[1:2] and line.split()[1] in FOLLOWS:
         return sh(f"timeout --signal=INT --kill-after=10 10 {line}; true", env=env)
     return sh(line, timeout=600, env=env)
-
-
-def lines_of_readme():
-    text = open(os.path.join(ROOT, "README.md")).read()
-    block = re.search(r"^As a service[^\n]*\n\n((?:    [^\n]*\n)+)", text, re.M).group(1)
-    return [line.split(" #")[0].strip() for line in block.splitlines()]
 
 
 def refused(what):
@@ -69,7 +63,7 @@ def is_fresh():
 
 @story("README's lines of \"As a service\" do what they say")
 def readme():
-    lines = lines_of_readme()
+    lines = section("README.md", "As a service")
     assert lines[0].startswith("sudo make install") and len(lines) > 5, lines
     said = {}
     for line in lines:
@@ -81,6 +75,15 @@ def readme():
     assert "Hopper" in said["actorctl"], said["actorctl"]
     assert "total" in said["bill"], said["bill"]
     assert "Job 1" in said["logs"], said["logs"]
+
+
+@story("a price sheet of the institute's own, by the lines of docs/howto.md")
+def price_sheet():
+    lines = [c.text for c in commands("docs/howto.md") if "/etc/actord/price" in c.text and not c.text.startswith("sudoedit")]
+    assert len(lines) == 2, lines
+    for line in lines:
+        literal(line)
+    assert "institute" in sh("actorctl --system price list").stdout
 
 
 @story("a second installation says that all is there, and the service goes on")

@@ -219,7 +219,7 @@ def refused():
     equal(len(runs()), 41, "20 with a policy, 20 others and the newest")
     directory = os.path.dirname(policy)
     r = ctl("bill", "r" + before[-1])
-    equal((r.status, r.err), (2, f"actorctl: There is no run {before[-1]} in {directory}: it was removed; the newest 20 are kept.\n"), "a run of before")
+    equal((r.status, r.err), (2, f"actorctl: There is no run r{before[-1]} in {directory}: it was removed; the newest 20 are kept.\n"), "a run of before")
 
 
 @story("CPUs that the host lacks are refused before anything starts; one that it has is enough")
@@ -264,7 +264,7 @@ def recovered():
     r = ctl("recover", whole)
     equal((r.status, r.out, r.err), (0, f"The run in {directory}/{whole} lacks nothing.\n", ""), "a whole run")
     r = ctl("recover", "7777")
-    equal((r.status, r.out, r.err), (2, "", f"actorctl: There is no run 7777 in {directory}; `actorctl runs` lists them.\n"), "a number")
+    equal((r.status, r.out, r.err), (2, "", f"actorctl: There is no run r7777 in {directory}; `actorctl runs` lists them.\n"), "a number")
     r = ctl("recover", EXAMPLES)
     equal((r.status, r.out, r.err), (2, "", f"actorctl: There is no run in {EXAMPLES}: it has no ledger.sqlite.\n"), "a directory")
 
@@ -343,10 +343,10 @@ def records_refused():
     newest, during = seen
     assert during.status == 1 and f"the run in {runs}/{newest} is going on" in during.err, during.err
     left = ctl("rounds", "r" + newest)
-    assert left.status == 1 and f"`actorctl recover {newest}`" in left.err and "Job 1 has ended" not in left.err, left.err
+    assert left.status == 1 and f"`actorctl recover r{newest}`" in left.err and "Job 1 has ended" not in left.err, left.err
     equal(ctl("recover", "r" + newest).status, 0, "recover")
     equal(ctl("rounds", "r" + newest, "--json").status, 0, "rounds after it")
-    for word, sentence in (("r77777", f"There is no run 77777 in {runs};"), (EXAMPLES, "nor a run (`actorctl runs`): write r7"), ("rx", "nor a run (`actorctl runs`): write r7")):
+    for word, sentence in (("r77777", f"There is no run r77777 in {runs};"), (EXAMPLES, "nor a run (`actorctl runs`): write r7"), ("rx", "nor a run (`actorctl runs`): write r7")):
         r = ctl("bill", word)
         assert r.status == 2 and sentence in r.err and not r.out, r.err
     for verb in "watch", "stop", "logs", "remove":

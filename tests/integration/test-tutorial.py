@@ -4,18 +4,17 @@
 marked `killing` kills by the name of a process: as root the shell has a process namespace of its own, so that no other test is hit."""
 import shutil
 
+import pages
 from story import *
 
-PAGE = open(os.path.join(ROOT, "docs", "tutorial.md")).read()
-README = open(os.path.join(ROOT, "README.md")).read()
+PAGE, README = pages.read("docs/tutorial.md"), pages.read("README.md")
 HOME = os.path.join(STATE, "home")
 MARK = "-- block "
 LONGEST_SEC = 300
 
 
 def blocks():
-    """(kind, rest of the fence's line, text) of each block between fences."""
-    return re.findall(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", PAGE, re.M | re.S)
+    return pages.blocks("docs/tutorial.md")
 
 
 def alone():
@@ -98,6 +97,7 @@ def answers():
     assert "did you mean LearningRate?" in printed("LearnigRate")
     assert "10" in printed("actorctl env check")
     assert "target-reached" in printed("actorctl run line.conf\n")
+    assert re.search(r"^round \d+: \d+ → [2-8] actors: ", printed("actorctl decisions r4"), re.M), printed("actorctl decisions r4")
     assert "budget-exhausted" in printed("Environment.Squares=200")
     assert "full total" in printed("actorctl bill r4")
     assert os.path.getsize(os.path.join(HOME, "actord-tutorial", "line", "line.safetensors")) > 1000

@@ -275,6 +275,7 @@ static void test_sentences(void) {
 static void test_syntax(void) {
         refuse(CARTPOLE "hello\n", NULL, "x.conf:3:", "Key=VALUE", NULL);
         refuse("Seed=1\n" CARTPOLE, NULL, "x.conf:1:", "before the first section", NULL);
+        refuse("\xef\xbb\xbf" CARTPOLE, NULL, "x.conf:1:", "byte order mark", NULL);
         refuse(CARTPOLE "\n[Actor\n", NULL, "x.conf:4:", "not a section", NULL);
         refuse(CARTPOLE "=4\n", NULL, "x.conf:3:", NULL);
         refuse(CARTPOLE "Description=\xff\n", NULL, "x.conf:3:", "UTF-8", NULL);
