@@ -455,10 +455,11 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
                 display_count_runs(display, job_file->n_runs);
         if (display && connection->numbered) {
                 g_autofree char *word = run_directory_word(connection->state_directory),
-                                *called = g_strdup_printf("run r%s", word);
+                                *called = g_strdup_printf("run %s", word);
 
                 display_call(display, called);
-        }
+        } else if (display && connection->pid > 0)
+                display_call(display, "this run");
         f.path = *ret_path;
         f.display = display;
         f.metrics = metrics;

@@ -48,5 +48,5 @@ char *job_file_path(const JobFile *job_file, const char *key, const char *name) 
         if (g_path_is_absolute(name) || !file)
                 return g_strdup(name);
         directory = g_path_get_dirname(file);
-        return g_build_filename(directory, name, NULL);
+        return g_build_filename(directory, name + (g_str_has_prefix(name, "./") ? strlen("./") : 0), NULL);
 }

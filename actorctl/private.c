@@ -174,8 +174,9 @@ static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary) {
         g_autofree char *runs = g_build_filename(g_get_user_state_dir(), "actord", "runs", NULL),
                         *path = NULL;
+        int r = keep ? make_numbered(runs, ret_path, ret_lock) : -EPERM;
 
-        if (keep && make_numbered(runs, ret_path, ret_lock) >= 0) {
+        if (r >= 0) {
                 *ret_temporary = false;
                 return 0;
         }
@@ -186,7 +187,8 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
                 return -EACCES;
         }
         if (keep)
-                complain("%s cannot be written; the run's state is in %s and stays there", runs, path);
+                complain("%s cannot be written: %s; the run's state is in %s and stays there", runs,
+                                g_strerror(-r), path);
         *ret_lock = -EBADF;
         *ret_path = g_steal_pointer(&path);
         *ret_temporary = !keep;
@@ -249,7 +251,8 @@ char *run_directory_word(const char *path) {
         g_autofree char *runs = g_build_filename(g_get_user_state_dir(), "actord", "runs", NULL),
                         *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
 
-        return g_strdup(g_str_equal(parent, runs) && run_number(name) > 0 ? name : path);
+        return g_str_equal(parent, runs) && run_number(name) > 0 ? g_strconcat("r", name, NULL)
+                                                                 : g_strdup(path);
 }
 
 void run_directory_remove(const char *path) {

@@ -321,8 +321,9 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
                                 "bill remain.",
                                 job->row.id);
         if (r < 0)
-                return sd_bus_error_set(
-                                error, BUS_ERROR(NoCheckpoint), "The job has no checkpoint that counts.");
+                return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint),
+                                "This job has no checkpoint: the first is written when IntervalSec= of "
+                                "[Checkpoint] has passed, or when the job ends by itself.");
         return sd_bus_reply_method_return(m, "h", fd);
 }
 

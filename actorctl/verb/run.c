@@ -30,7 +30,7 @@ static void append_word(GString *command, const char *word) {
 }
 
 /* The command that goes on from an interrupted run, with the settings that were given to it. */
-static void print_next(const Options *options, const JobFile *job_file, const char *number) {
+static void print_next(const Options *options, const JobFile *job_file, const char *called) {
         g_autoptr(GString) command = g_string_new(program_invocation_name);
 
         g_string_append(command, " run");
@@ -39,7 +39,7 @@ static void print_next(const Options *options, const JobFile *job_file, const ch
                 g_string_append(command, " --set");
                 append_word(command, options->sets->pdata[i]);
         }
-        printf("goes on with `%s --from=r%s`\n", command->str, number);
+        printf("goes on with `%s --from=%s`\n", command->str, called);
 }
 
 static char *checkpoint_path(const Connection *connection, const JobStatus *status) {
@@ -68,7 +68,7 @@ static void print_places(const Connection *connection, const Options *options, c
         bool numbered = !connection->temporary && !g_str_equal(word, connection->state_directory);
 
         if (numbered)
-                printf("records `actorctl status r%s`; also rounds, decisions, bill\n", word);
+                printf("records `actorctl status %s`; also rounds, decisions, bill\n", word);
         if (numbered && strcmp(status->result, "interrupted") == 0 && access(checkpoint, R_OK) == 0)
                 print_next(options, job_file, word);
         /* Scripts read the path in this last line. */

@@ -48,7 +48,7 @@ static void add_estimate(BillBeside *beside, const EstimateLine *line, const cha
                 size_t at = beside->unknown->len - strlen(beside->reason) - strlen(": \n");
 
                 g_string_insert(beside->unknown, (gssize) at, label);
-                g_string_insert(beside->unknown, (gssize) at, "; ");
+                g_string_insert(beside->unknown, (gssize) at, " and for ");
                 return;
         }
         g_free(beside->reason);

@@ -229,8 +229,9 @@ static void append_return(const Display *display, const JobStatus *status, GStri
         const char *of = target ? target : "";
 
         if (status->n_evaluation_episodes > 0 && status->round == 0)
-                g_string_append_printf(text, "%" G_GUINT64_FORMAT " episodes played, mean %.1f, ",
-                                status->n_evaluation_episodes, status->evaluation_mean);
+                g_string_append_printf(text, "%" G_GUINT64_FORMAT " episode%s played, mean %.1f, ",
+                                status->n_evaluation_episodes, status->n_evaluation_episodes == 1 ? "" : "s",
+                                status->evaluation_mean);
         else if (isfinite(status->return_mean))
                 g_string_append_printf(text, "return %.1f%s, ", status->return_mean, of);
         else if (isfinite(status->return_round))

@@ -223,6 +223,9 @@ static void read_options(SettingsReader *reader, JobSettings *settings) {
                         read_option(reader, reader->overrides[i].key + strlen("Environment."), settings);
 }
 
+/* Some editors write it at the beginning of UTF-8. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static bool loads(const char *text, size_t length, GError **ret_error) {
         g_autoptr(GKeyFile) file = g_key_file_new();
 
@@ -250,7 +253,10 @@ static void complain_syntax(SettingsReader *reader) {
         }
         line = text + (bad > 1 ? g_array_index(ends, size_t, bad - 2) : 0);
         line += strspn(line, " \t");
-        if (*line == '[')
+        if (g_str_has_prefix(line, BYTE_ORDER_MARK))
+                reason = "the file begins with a byte order mark, which cannot be seen: save it as UTF-8 "
+                         "without one";
+        else if (*line == '[')
                 reason = "not a section: write [Section], alone on its line";
         else if (!memchr(line, '=', strcspn(line, "\n")))
                 reason = "neither a section nor Key=VALUE, and not a comment (# …)";
