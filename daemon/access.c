@@ -17,7 +17,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-#define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
+#define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may have to type a password */
 
 typedef struct AccessQuery {
         Access *access;
@@ -84,8 +84,8 @@ int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_er
         return 0;
 }
 
-/* The name of /etc/passwd: other places may have to be asked over a network, for which the daemon does
- * not wait. */
+/* The user's name from /etc/passwd alone. Other sources may be asked over a network, and the daemon does not
+ * wait for a network. */
 static char *name_of(uint32_t uid) {
         _cleanup_fclose_ FILE *f = fopen("/etc/passwd", "re");
         const struct passwd *row;
@@ -96,7 +96,7 @@ static char *name_of(uint32_t uid) {
         return g_strdup_printf("user %" PRIu32, uid);
 }
 
-/* 0: the call is about no job. */
+/* 0: the call does not concern a job. */
 static uint64_t job_of(sd_bus_message *message) {
         const char *path = sd_bus_message_get_path(message);
         uint64_t id = 0;
@@ -123,8 +123,8 @@ static int refuse(sd_bus_message *message, const char *action, uint32_t owner, b
         whose = name_of(owner);
         if (job == 0)
                 return sd_bus_error_setf(error, name,
-                                "This is for %s to see: ask them, or an administrator for an authorization "
-                                "(polkit action " ACTION_MANAGE ").",
+                                "Only %s may see this: ask them, or an administrator for an "
+                                "authorization (polkit action " ACTION_MANAGE ").",
                                 whose);
         return sd_bus_error_setf(error, name,
                         "Job %" PRIu64 " belongs to %s: ask them, or an administrator for an authorization "

@@ -26,15 +26,15 @@ void access_done(Access *access);
 /* Gets the user id of the call's sender. */
 int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
-/* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has
- * answered (the caller returns 1 now). Negative: refused, error is set. owner: whose job it is; the
- * sender for a new one. */
+/* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has answered
+ * (the caller returns 1 now). Negative: refused, error is set. owner: the job's owner, or the sender if the
+ * job is new. */
 int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* The same for a method of a job, by daemon/audience.h. */
+/* The same for a method of a job. The table in daemon/audience.h says who may call it. */
 int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* Whether the sender may see all of the job without polkit's being asked: its owner, root, and each
- * caller where there is one user. */
+/* Whether the sender may see all of the job without a question to polkit: the job's owner, root, and every
+ * caller of a daemon that serves one user. */
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);

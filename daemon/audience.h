@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who sees which parts of a job: its owner (with root, and users whom polkit allows to manage jobs) sees
- * everything, all others what this table leaves. Methods, properties and lists ask here. Signals and
- * properties go to all on the bus, so they hold only what all may see. */
+/* Which parts of a job a user may see. The owner, root, and users whom polkit allows to manage jobs see
+ * everything. All other users see what this table allows. Methods, properties and lists use this table.
+ * Signals and properties go to all on the bus, so they hold only values that all may see. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,12 +27,12 @@
 
 typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;
 
-/* A method that the table does not have is the owner's. */
+/* A method that is not in the table is for the owner alone. */
 Audience audience_of_method(const char *name);
 
-/* A text that may be or end in a path, as other users see it: "mujoco:/home/a/b.xml" is "mujoco:b.xml",
- * "/home/a/mine.so" is "./mine.so". */
+/* Rewrites a text that may be a path, or end in one, for other users: "mujoco:/home/a/b.xml" becomes
+ * "mujoco:b.xml", "/home/a/mine.so" becomes "./mine.so". */
 const char *audience_name(const char *text, char ret[SETTING_TEXT_MAX]);
 
-/* A setting as other users see it. */
+/* Rewrites a setting for other users. */
 void audience_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);

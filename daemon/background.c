@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A source of the lowest priority, and a timer before all others, which each step sets anew. */
+/* A step begins when a source of the lowest priority or a timer of the highest priority fires. Each step
+ * sets the timer again. */
 #include "daemon/background.h"
 
 #include <assert.h>

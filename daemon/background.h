@@ -11,13 +11,13 @@
 /* A Background whose members are all zero has no work and no timer. */
 typedef struct Background {
         sd_event_source *idle, *timer;
-        /* one of a few milliseconds; it may stop the work */
+        /* does a step of a few milliseconds; it may stop the work */
         void (*step)(void *userdata);
         void *userdata;
 } Background;
 
-/* Steps begin in the next turn of the loop, and go on until the work is stopped. If it goes on already, it
- * stays as it is. Negative: without memory nothing goes on. */
+/* Starts the work: its steps begin in the next turn of the event loop, until the work is stopped. Nothing
+ * changes if it has started already. Negative: there is no memory, and no step will run. */
 int background_start(Background *background, sd_event *event, const char *name, void (*step)(void *userdata),
                 void *userdata);
 void background_stop(Background *background);

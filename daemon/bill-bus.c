@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetBill, GetBillUnder, GetBeside, GetEstimates, GetFleets: what a job costs, what it would have cost by
- * other prices and elsewhere, and what a fleet of servers would. GetSchedulerBill: what it cost to learn
- * what the job's scheduler knows. */
+/* GetBill: the cost of a job. GetBillUnder, GetBeside, GetEstimates, GetFleets: its cost by other price
+ * sheets, elsewhere, under other distributions, and on fleets of servers. GetSchedulerBill: the cost of
+ * training the job's scheduler. */
 #include "daemon/commit.h"
 #include "daemon/job-bus.h"
 #include "daemon/job.h"
@@ -108,14 +108,15 @@ static int commit_records(const Job *job, sd_bus_error *error) {
                 return 0;
         r = context->ledger_blocked ? -context->ledger_blocked : commit_now(context);
         return r < 0 ? sd_bus_error_set_errnof(error, r,
-                                       "The newest records of job %" PRIu64
-                                       " cannot be written to the ledger in %s (%s), so that its bill would "
-                                       "lack them: try again when they are.",
+                                       "The newest records of job %" PRIu64 " cannot be written to the "
+                                       "ledger in %s (%s), and its bill would lack them: try again when "
+                                       "the ledger can be written.",
                                        job->row.id, context->state_directory, ledger_error_words(r))
                      : 0;
 }
 
-/* A bill is made anew only from all records of the job: none was removed, and the newest are committed. */
+/* A bill is made anew only from all records of the job: none may have been removed, and the newest must be
+ * committed. */
 static int check_records(const Job *job, sd_bus_error *error) {
         int r;
 
@@ -257,7 +258,7 @@ static int beside_call_answer(sd_bus_message *m, int result, void *work) {
         return reply_send(reply);
 }
 
-/* The job's own sheet is the text that was kept with it. */
+/* The job's own price sheet is the copy that was kept with the job. */
 static int read_beside_sheets(const Job *job, const char *prices, const char *servers, BesideCall *call,
                 sd_bus_error *error) {
         g_autofree char *message = NULL;
@@ -415,8 +416,8 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : reply_send(reply);
 }
 
-/* A bill that is cheaper by what a scheduler knows should stand beside this one. A training that began
- * with another one's network owes it to that one, too. */
+/* The bill of the scheduler's own training: savings by a scheduler should be compared with it. If that
+ * training started from another scheduler, the bill includes the training of the other one. */
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         char file[SETTING_TEXT_MAX], environment[SETTING_TEXT_MAX];
         Job *job = userdata;

@@ -7,7 +7,7 @@
 #include "lib/boottime.h"
 #include "lib/limits.h"
 
-/* The property that says what a job waits for has changed. */
+/* Notes a change of the jobs' property Waiting. */
 static void say_waiting(JobContext *context) {
         JOBS_FOREACH (job, &context->jobs) {
                 if (job_active(job))
@@ -37,8 +37,7 @@ void commit_failed(JobContext *context, int error) {
                         context->state_directory, ledger_error_words(error), limit_advice(error));
 }
 
-/* To be called when all records that were read from the job's spool, and all that was queued for it, are
- * durable. */
+/* Call this when all records from the job's spool, and all rows queued for it, are durable. */
 static void note_durable(Job *job) {
         if (!job_active(job))
                 return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A key file. An unknown key is an error: a limit that was misspelt must not be believed to hold. */
+/* Reads a key file. An unknown key is an error: otherwise an administrator would rely on a misspelt
+ * limit. */
 #include "daemon/config.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ static int parse_u32(const char *value, uint32_t *member, double lowest, double 
         return 0;
 }
 
-/* A time as in job files; also `infinity`, which other daemons' files say for 0. */
+/* A time as in job files, or `infinity`, which the files of other daemons use for 0. */
 static int parse_usec(const char *value, uint64_t *member, double lowest, double highest) {
         if (strcmp(value, "infinity") != 0)
                 return settings_parse_time(value, member);
@@ -43,7 +44,7 @@ static int parse_bytes(const char *value, uint64_t *member, double lowest, doubl
         return settings_parse_bytes(value, member);
 }
 
-/* "5USD", or 0 for no limit; a sum without its currency is none. */
+/* "5USD", or 0 for no limit. A sum without its currency is refused. */
 static int parse_money(const char *value, setting_money *member, double lowest, double highest) {
         setting_money money = {};
         int r;
@@ -96,7 +97,7 @@ typedef struct ConfigReader {
         const char *text, *file_name;
 } ConfigReader;
 
-/* The number of the line that has this key, or, with key NULL, this section. 0: no line has. */
+/* The number of the line with this key or, if key is NULL, with this section. 0: there is none. */
 static unsigned line_of(const char *text, const char *section, const char *key) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         g_autofree char *head = g_strdup_printf("[%s]", section);
@@ -130,7 +131,7 @@ static int complain(const ConfigReader *reader, const char *section, const char 
         return -EINVAL;
 }
 
-/* "User alice", "Group students"; numbers are taken as well. 0: neither of the two. */
+/* "User alice", "Group students"; a number may stand for the name. 0: it is neither. */
 static int parse_owner(const char *section, ConfigRule *ret, const char **ret_name) {
         const struct passwd *user;
         const struct group *group;
@@ -247,7 +248,7 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
                 return -EINVAL;
         }
         if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, &error)) {
-                /* An empty file, or one of comments, is fine. */
+                /* An empty file, or one that has only comments, is valid. */
                 if (g_error_matches(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_NOT_FOUND))
                         return 0;
                 *ret_message = g_strdup_printf("%s: %s", file_name, error->message);

@@ -11,7 +11,7 @@
 
 #define JOBS_QUEUED_MAX 1000u
 
-/* InvokerTimeoutSec=, unset: as the invoker has answered so far. */
+/* InvokerTimeoutSec= is not set: the limit follows the invoker's answers so far. */
 #define TIMEOUT_AS_SEEN UINT64_MAX
 
 #define NO_MONEY \
@@ -44,7 +44,7 @@ typedef setting_money config_money;
 typedef bool config_bool;
 typedef char config_string[64];
 
-/* What [User NAME] and [Group NAME] say: keys of [Daemon] that end in PerUser=. */
+/* The values of [User NAME] and [Group NAME]: the keys of [Daemon] that end in PerUser=. */
 #define CONFIG_RULES_MAX 128u
 typedef struct ConfigRule {
         bool group;
@@ -63,14 +63,14 @@ typedef struct Config {
 /* MaxJobs=0 becomes the number of CPUs. */
 void config_init(Config *config);
 
-/* Adds what a text says. -EINVAL with *ret_message, a sentence with file, line and key, to be freed with
- * g_free(). */
+/* Adds the settings of a text. -EINVAL with *ret_message, a sentence with file, line and key, to be freed
+ * with g_free(). */
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
 
-/* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what
- * does not exist is skipped. */
+/* Adds DIRECTORY/actord.conf and then the .conf files of DIRECTORY/actord.conf.d in the order of their
+ * names. Files that do not exist are skipped. */
 int config_read(Config *config, const char *directory, char **ret_message);
 
-/* The settings as they are for a user: rules of groups first, in their order, then the user's own. */
+/* The settings that hold for a user: first the rules of groups in their order, then the user's own. */
 void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret);
 bool config_is_member(uint32_t id, const gid_t *groups, size_t n);

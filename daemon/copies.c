@@ -36,12 +36,12 @@ static const char *const keys[_COPY_FILE_MAX] = {
         [COPY_DATASET] = BUS_FILE_DATASET,
 };
 
-typedef struct Outcome { /* twice, if all goes well: before anything is copied, and after */
+typedef struct Outcome { /* sent twice if all goes well: before and after the copying */
         int error;       /* 0 or negative */
         uint32_t file;   /* CopyFile */
-        uint64_t bytes;  /* of all that is to be copied */
+        uint64_t bytes;  /* of all files to be copied */
         uint32_t done, reserved;
-        char reason[192]; /* of -EMEDIUMTYPE, if there is more to say */
+        char reason[192]; /* with -EMEDIUMTYPE: more about the reason, if there is more */
 } Outcome;
 
 typedef struct Copy {
@@ -49,11 +49,11 @@ typedef struct Copy {
         sd_bus_message *message;
         sd_bus_message_handler_t handler;
         uint32_t uid;
-        uint64_t bytes; /* of its files, as far as they are known */
-        char *name;     /* of the directory; NULL: taken */
+        uint64_t bytes; /* of its files, as far as known */
+        char *name;     /* of the directory; NULL: the handler has taken it */
         int pid_fd, channel;
         CopyRequest request;
-        Directories directories; /* the caller's, checked; handed on, in the end */
+        Directories directories; /* the caller's, checked; passed on at the end */
         sd_event_source *io, *timer;
         Outcome outcome;
 } Copy;
@@ -115,7 +115,7 @@ static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
         return bytes;
 }
 
-/* A job's files are removed when it ends. */
+/* The files of ended jobs do not count. */
 static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         GHashTableIter iter;
         uint64_t bytes = 0;
@@ -138,8 +138,8 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         return bytes;
 }
 
-/* The child sends the directories in the order of their kinds, all or none. Whether it sent those that it
- * was given; others are dropped. */
+/* The child sends the directories in the order of their kinds, all of them or none. Returns whether it sent
+ * those that it was given; others are dropped. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 
@@ -163,7 +163,7 @@ static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *us
                         outcome.file >= _COPY_FILE_MAX)
                 outcome = (Outcome){ .error = -EIO };
         if (outcome.error == -EXDEV && outcome.file < COPY_DIRECTORY)
-                outcome.error = -EIO; /* a file system's own word; it means a hidden directory here */
+                outcome.error = -EIO; /* an errno of file systems; it means a hidden directory here */
         outcome.reason[sizeof(outcome.reason) - 1] = '\0';
         if (outcome.error >= 0 && !outcome.done) {
                 copy->bytes = outcome.bytes;

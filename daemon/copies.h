@@ -9,7 +9,7 @@
 
 void copies_init(Manager *manager);
 
-/* Whether this call has been here before: it waits for its turn to be copied, or has its copy. */
+/* Whether this call was seen before: it waits for its turn to be copied, or its copy is ready. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
 /* The files that may come with a job. */
@@ -17,18 +17,18 @@ typedef enum CopyFile {
         COPY_ENVIRONMENT,
         COPY_CHECKPOINT,
         COPY_DATASET,
-        COPY_DIRECTORY, /* the first of its kinds (lib/directory.h): not copied, only looked at */
+        COPY_DIRECTORY, /* the first directory kind (lib/directory.h): only checked, not copied */
         _COPY_FILE_MAX = COPY_DIRECTORY + _DIRECTORY_KIND_MAX,
 } CopyFile;
 
 typedef struct CopyRequest {
-        int tokens[_COPY_FILE_MAX]; /* daemon/gate.h; below 0: there is none */
+        int tokens[_COPY_FILE_MAX]; /* from daemon/gate.h; negative: there is none */
 } CopyRequest;
 
-/* Into a new directory of the state directory. 1: they are there, *ret_name is the directory's name and
- * the caller's to commit or discard, *ret_directories are the caller's directories (their end is
- * directories_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's directory
- * of the kind *ret_hidden is hidden from the system's daemon, and no error is set; another negative: an
+/* Copies the files into a new directory of the state directory. 1: done: *ret_name is the directory's name,
+ * which the caller commits or discards, and *ret_directories are the caller's directories (free them with
+ * directories_drop()). 0: under way, and the handler will be called again. -EXDEV: the caller's directory of
+ * the kind *ret_hidden is hidden from the system's daemon, and no error is set. Other negative values: an
  * error is set. */
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
                 const CopyRequest *request, char **ret_name, Directories *ret_directories,

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define SECOND        1000000ull
-#define DAY_LONGEST_S (26ull * 3600) /* with an hour to spare */
+#define DAY_LONGEST_S (26ull * 3600) /* the longest day has 25 hours; one more to be safe */
 
 static void print(uint64_t seconds, const char *format, char *ret, size_t size) {
         time_t t = (time_t) seconds;

@@ -8,10 +8,10 @@
 #define DAY_MAX       11u /* YYYY-MM-DD */
 #define DAY_WORDS_MAX 48u
 
-/* usec: since 1970, as CLOCK_REALTIME has it. Returns ret. */
+/* usec: since 1970, as in CLOCK_REALTIME. Returns ret. */
 const char *day_of(uint64_t usec, char ret[DAY_MAX]);
 
-/* When the next day begins: the first second of another date. */
+/* When the next day begins: the first second with another date. */
 uint64_t day_end(uint64_t usec);
 
 /* "2026-11-24 00:00 CET". Returns ret. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetDecisions: what a job's scheduler decided, with what it saw. CheckDecisions: whether the scheduler
- * would decide the same again from the recorded inputs. */
+/* GetDecisions: the decisions of a job's scheduler, and the figures that it saw. CheckDecisions: whether the
+ * scheduler decides the same again from the recorded figures. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 
 #define DECISIONS_MOST 100000u
 
-/* X(name, value): after those of the decision itself, all of the round before. */
+/* X(name, value): figures of the round before; they follow those of the decision itself. */
 #define SEEN(X)                                                        \
         X(before_actors, (double) d->facts.n_actors)                   \
         X(learner_s, (double) d->facts.learner_nsec / 1e9)             \
@@ -28,8 +28,8 @@
         X(budget_left, d->facts.budget_left_nano == UINT64_MAX ? NAN   \
                                                                : (double) d->facts.budget_left_nano / 1e9)
 
-/* X(name, value): why it was made; NaN of a scheduler that does not say, and of a figure that it did not
- * have. */
+/* X(name, value): the reasons for the decision. NaN: the scheduler gives no reasons, or did not have this
+ * figure. */
 #define WHY(X)                                                      \
         X(reason, (double) d->why.reason)                           \
         X(charge, (double) d->why.charge)                           \
@@ -107,7 +107,7 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
         return reply_send(reply);
 }
 
-/* CheckDecisions: a long job has many decisions, and a policy may take its time for each. */
+/* CheckDecisions works in parts: a long job has many decisions, and a policy may need time for each. */
 #define CHECK_PART 512u /* decisions that are in memory at once */
 
 typedef struct DecisionsCheck {
@@ -116,7 +116,7 @@ typedef struct DecisionsCheck {
         LedgerDecision *decisions;
         size_t n, at;
         uint64_t after, n_checked;
-        const LedgerDecision *differs; /* the first one that does not follow */
+        const LedgerDecision *differs; /* the first decision that comes out otherwise */
 } DecisionsCheck;
 
 static void check_free(void *p) {
@@ -158,7 +158,7 @@ static int check_answer(sd_bus_message *m, int result, void *work) {
                         differs ? check->state.n_actors : 0u);
 }
 
-/* The decisions that follow. 0: there are none. */
+/* Reads the decisions that follow. 0: there are none. */
 static int read_part(DecisionsCheck *check) {
         int r;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that come back are checked like those of a stranger, since others may interfere: systemctl,
- * or a ledger that was exchanged. */
+/* Descriptors that the service manager returns are checked like those of a stranger. Other programs
+ * (systemctl) can interfere, and the ledger can have been exchanged. */
 #include "daemon/descriptors.h"
 
 #include <assert.h>
@@ -14,10 +14,10 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 
-#define NAME_FORMAT "job-%" PRIu64 "-%s" /* and the key of its file (lib/directory.h) */
+#define NAME_FORMAT "job-%" PRIu64 "-%s" /* after it the key of the directory (lib/directory.h) */
 
-/* A private daemon keeps nothing: no daemon comes after it, and the service manager that its environment
- * names belongs to another program. */
+/* A private daemon keeps nothing. No daemon comes after it, and the service manager in its environment
+ * belongs to another program. */
 static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }
@@ -34,8 +34,8 @@ void directories_keep(const Job *job) {
                                 directory_row(kind)->file);
                 if (sd_pid_notify_with_fds(0, false, state, &job->directories.fds[kind], 1) < 0)
                         log_line(LOG_WARNING,
-                                        "The service manager could not be given the directory of %s= of job "
-                                        "%" PRIu64 ".",
+                                        "The directory of %s= of job %" PRIu64 " could not be given to "
+                                        "the service manager.",
                                         directory_row(kind)->key, job->row.id);
         }
 }
@@ -59,7 +59,7 @@ char *directories_lost_sentence(const Job *job) {
                         directory_row(job_lost_directory(job))->key);
 }
 
-/* Runs in a process of its own: holds the directory until the daemon has closed it, so that the last close,
+/* Runs in a process of its own, and holds the directory until the daemon has closed it. So the last close,
  * which may hang, happens here. */
 _Noreturn static void drop_last(int directory_fd, int sync_fd) {
         char byte;
@@ -88,8 +88,8 @@ static bool drop(int fd) {
         return pid > 0;
 }
 
-/* If no process or pipe can be made, the directory stays open, since closing it here could hang the
- * daemon. Each later call tries again. At most the directories of ended jobs wait like that. */
+/* If no process or pipe can be made, the directory stays open, since closing it here could hang the daemon.
+ * Each later call tries again. Only directories of ended jobs wait in this way. */
 void directory_fd_drop(int fd) {
         static GArray *left;
 
@@ -109,7 +109,7 @@ void directories_drop(Directories *directories) {
                 directory_fd_drop(TAKE_FD(directories->fds[kind]));
 }
 
-/* The place of a directory in the job that it was kept for; NULL: there is no such job any more. */
+/* The place of a directory in the job for which it was kept; NULL: that job does not exist any more. */
 static int *place_of_name(const JobContext *context, const char *name) {
         char expected[64], file[32];
         DirectoryKind kind;
@@ -141,7 +141,7 @@ void directories_take(JobContext *context) {
         for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i, *place = place_of_name(context, names[i]);
 
-                /* The spawner checks it, as it checks any other. */
+                /* The spawner checks this directory like any other. */
                 if (place) {
                         *place = fd;
                         continue;

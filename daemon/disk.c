@@ -20,7 +20,7 @@ void disk_count(JobContext *context, uint64_t job) {
         (void) ledger_job_disk(context->ledger, job, bytes_of(context, job));
 }
 
-/* Logs this once for each job, though each of its checkpoints causes it. */
+/* Logs this once for each job, although it occurs at each of its checkpoints. */
 static void say_pruned(Job *job, uint64_t limit) {
         LogEntry entry;
 
@@ -47,7 +47,7 @@ void disk_prune(Job *job) {
         job_checkpoints_prune(
                         context->jobs_fd, job->row.id, job->durable_round, job->settings.checkpoint_keep);
         bytes = bytes_of(context, job->row.id);
-        /* Not known so soon after a restart: the next checkpoint is looked at again. */
+        /* Right after a restart this is not known yet: it is checked again at the next checkpoint. */
         if (users_quota(context->users, job->row.uid, &quota))
                 limit = quota.disk_bytes;
         if (limit > 0 && ledger_disk(context->ledger, job->row.uid, job->row.id, &others) >= 0 &&

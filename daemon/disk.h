@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The disk space of jobs' files. The ledger has a number for each job and the sum of each user's: they
- * are looked at where a job's files change, one directory at a time; there is no walk over all of them. */
+/* The disk space of jobs' files. The ledger has a number for each job and a sum for each user. They are
+ * updated where a job's files change, one directory at a time; all directories are never read at once. */
 #pragma once
 
 #include "daemon/job-context.h"
 
-/* Counts the bytes of a job's files, of which there may be none, and writes them to the ledger. */
+/* Adds up the bytes of a job's files, if it has any, and writes the sum to the ledger. */
 void disk_count(JobContext *context, uint64_t job);
 
-/* To be called when the checkpoint of round job->durable_round counts. Removes the checkpoints that Keep=
- * does not keep, and all but the newest if the user has no room for them. */
+/* Call this when the checkpoint of round job->durable_round counts. Removes the checkpoints that exceed
+ * Keep=, and all but the newest if they exceed the user's disk quota. */
 void disk_prune(Job *job);

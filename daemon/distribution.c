@@ -16,16 +16,16 @@
 
 enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
-        (200ull * 1000 * 1000) /* short rounds are measured for as long, up to ROUNDS_MOST of them */
+        (200ull * 1000 * 1000) /* short rounds are measured for this long, up to ROUNDS_MOST of them */
 
-/* The part of an update that each of several learners does by itself (takes rollouts, values, Adam). */
+/* The part of an update that each of several learners repeats for itself (taking rollouts, values, Adam). */
 #define OWN_SHARE   0.1
-#define REDUCE_NSEC 100e3 /* that sharing out a gradient takes each time the learners double */
-/* The time of an invocation's orders and answers where CPUs are free; more than that is a busy host. */
+#define REDUCE_NSEC 100e3 /* the time for sharing a gradient, each time the learners double */
+/* The time of an invocation's order and answer where CPUs are free. If it is longer, the host is busy. */
 #define HAND_OVER    20e3
-#define WAITING_MOST 0.25  /* of an update, beyond which the host has no CPU for another learner */
-#define RESTART_NSEC 150e6 /* between two lives, beside their own end and start */
-#define SAVES_LEAST  0.05  /* of a round: a smaller difference is not noticed */
+#define WAITING_MOST 0.25  /* the part of an update beyond which the host has no CPU for another learner */
+#define RESTART_NSEC 150e6 /* between two lives, besides their own end and start */
+#define SAVES_LEAST  0.05  /* of a round's time: smaller gains are ignored */
 
 static uint64_t clamp_sub(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
@@ -51,7 +51,7 @@ static void add_update(DistributionMeter *meter, const Record *record) {
         meter->updated_nsec = max_u64(meter->updated_nsec, record->metered.end_nsec);
 }
 
-/* Rounds in which a replay store only fills say nothing of those to come. */
+/* Rounds that only fill a replay store say nothing about later rounds. */
 static bool learns(const JobSettings *settings, const Record *closed) {
         return algorithm_row(settings->algorithm)->store != STORE_REPLAY ||
                closed->statistics.n_env_steps > settings->replay_min;
@@ -68,7 +68,8 @@ static void add_round(DistributionMeter *meter, const JobSettings *settings, con
                                 clamp_sub(meter->updated_nsec, meter->acted_nsec), round->learner_nsec);
         }
         if (!meter->warm) {
-                /* Containers start in the first one, caches are cold, and the kernels have not run yet. */
+                /* The first round is left out: containers start in it, caches are cold, and no kernel has
+                 * run yet. */
                 meter->warm = true;
                 sum->start_nsec = clamp_sub(meter->updated_nsec, meter->born_nsec);
                 return;
@@ -125,7 +126,7 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
                facts->n_rounds >= ROUNDS_MOST;
 }
 
-/* Gradients of a round, at most: an algorithm may end its epochs early. */
+/* The largest possible number of gradients in a round: an algorithm may end its epochs early. */
 static double gradients(const JobSettings *settings, double n_rows) {
         bool divides = algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize);
         double n = 1;
@@ -168,8 +169,8 @@ double distribution_alone_nsec(
         assert(settings);
         assert(n_learners > 0);
 
-        /* The time of the exchange is an estimate, and may be longer than the whole time: at least an n-th
-         * of that counts as computing. */
+        /* The time of the exchange is an estimate, and may exceed the whole time. So at least an n-th of the
+         * whole counts as computing. */
         own = own_share(settings, n_learners);
         return fmax(nsec - reduce_nsec(settings, n_learners, n_rows), nsec / n_learners) /
                (own + (1 - own) / n_learners);
@@ -179,7 +180,7 @@ typedef struct Mean { /* of a measured round */
         double round, learner, actors, slowest, hand_over, n_invocations, n_rows;
 } Mean;
 
-/* On a fleet each actor has a CPU of its own; here they take turns. */
+/* On a fleet each actor has a CPU of its own; here the actors share CPUs. */
 static double acting_nsec(const DistributionInput *input, const Mean *mean, double n_workers) {
         if (input->settings->clock == CLOCK_MODEL)
                 return mean->slowest;
@@ -200,7 +201,7 @@ static Mean mean_make(const DistributionInput *input) {
 
         if (input->settings->clock == CLOCK_MODEL)
                 most = 0;
-        /* Overheads that several processes would have and a single one does not. */
+        /* The overheads of several processes that a single one does not have. */
         if (input->distribution == DISTRIBUTION_FUSED)
                 mean.hand_over = most / 2;
         else

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ended jobs in memory: the one that was used last comes first, and the last ones go. */
+/* The ended jobs in memory, in the order of their last use. The one that was used longest ago is freed
+ * first. */
 #include "daemon/ended.h"
 
 #include <assert.h>
 #include "daemon/job.h"
 
-/* Frees the jobs that were used longest ago, but none whose records or decisions a call goes through, and
- * not the first, which the caller is about to look at. */
+/* Frees the jobs that were used longest ago. It keeps those whose records or decisions a call is reading,
+ * and the first, which the caller is about to use. */
 static void trim(Manager *manager) {
         GList *link = manager->ended.tail;
 
@@ -43,8 +44,8 @@ static Job *kept(Manager *manager, uint64_t id) {
         return NULL;
 }
 
-/* Makes the job of a row that says that it has ended. NULL for other rows: their jobs exist already, or are
- * just being made. */
+/* Makes a job of a row that has ended. NULL: the row has not; then its job exists already, or is being
+ * made. */
 static Job *read_row(Manager *manager, uint64_t id) {
         Job *job;
 

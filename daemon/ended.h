@@ -6,14 +6,14 @@
 
 #include "daemon/manager.h"
 
-#define ENDED_KEPT 16u /* Jobs in memory: about 130 kB each, with its curve */
+#define ENDED_KEPT 16u /* Jobs in memory: each takes about 130 kB, with its curve */
 
 /* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL:
  * there is none, or its row cannot be read any more. */
 Job *ended_find(Manager *manager, uint64_t id);
 /* Takes over a job that has ended and whose row says so. */
 void ended_keep(Manager *manager, Job *job);
-/* Frees the ended job, as its row is about to change. false: not now, since its decisions are being
+/* Frees the ended job because its row is about to change. false: not now, since its decisions are being
  * checked. */
 bool ended_forget(Manager *manager, uint64_t id);
 void ended_done(Manager *manager);

@@ -171,7 +171,8 @@ int job_state_open(int jobs_fd, uint64_t job) {
         return open_below(jobs_fd, job, "state", O_RDONLY | O_DIRECTORY);
 }
 
-/* A stranger's descriptor: reading a pipe or a file system that a stranger serves could wait for ever. */
+/* Checks a stranger's descriptor without reading: a pipe, or a file system that a stranger serves, could
+ * make us wait for ever. */
 int job_file_check(int fd, uint64_t *ret_bytes) {
         struct statfs fs;
         struct stat st;
@@ -190,9 +191,8 @@ int job_file_check(int fd, uint64_t *ret_bytes) {
         return 0;
 }
 
-/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=,
- * PrivateTmp=): a directory that the spawner does not find cannot become a mount. Only the name is looked
- * at. */
+/* Whether the units of the system's daemon and spawner hide this place from them (ProtectHome=,
+ * PrivateTmp=). Then the spawner could not find the directory to mount it. Only the name is checked. */
 static bool directory_is_hidden(int fd) {
         static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
         char link[32], path[PATH_MAX];
@@ -235,7 +235,7 @@ int job_file_add(int directory_fd, const char *key, int fd) {
         to = openat(directory_fd, key, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (to < 0)
                 return -errno;
-        /* A plugin is mapped by actors of other user ids, through a mount made from its descriptor. */
+        /* A plugin is mapped by actors with other user ids, through a mount of its descriptor. */
         if (fchmod(to, 0555) < 0)
                 return -errno;
 
@@ -290,7 +290,7 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint) {
         return TAKE_FD(fd);
 }
 
-/* The disk space of a file, in whole blocks. The place that a job reserves for its last checkpoint lies
+/* The disk space of a file, in whole blocks. The space that a job reserves for its last checkpoint lies
  * behind the end of an empty file. */
 static uint64_t bytes_of(const char *name, const struct stat *st) {
         bool reserved = strcmp(name, CHECKPOINT_RESERVE) == 0;

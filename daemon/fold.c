@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A commit arms a timer, and it is armed again as long as there is something to do: a daemon that has
- * nothing to do does not wake up. */
+/* A commit starts a timer, and the timer is set again only while there is work left, so that an idle daemon
+ * never wakes up. */
 #include "daemon/fold.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ static uint64_t now_usec(void) {
         return clock_boottime() / 1000;
 }
 
-/* "process 4711 (sqlite3)". The name may be missing where the process is another user's. */
+/* "process 4711 (sqlite3)". The name may be missing if the process belongs to another user. */
 static char *describe_reader(Ledger *ledger) {
         pid_t pid = ledger_reader(ledger);
         g_autofree char *path = NULL, *name = NULL, *safe = NULL;
@@ -72,7 +72,7 @@ static bool fold(Manager *manager) {
         int r;
 
         if (!quiet && bytes < FOLD_BYTES) {
-                /* SQLite has begun the file anew by itself, since the reader is gone. */
+                /* The reader is gone, and SQLite has begun to write the file from its start again. */
                 if (manager->pinned_said_usec > 0)
                         note_folded(manager);
                 return true;
@@ -82,7 +82,7 @@ static bool fold(Manager *manager) {
                 note_pinned(manager, bytes);
         if (r == 0)
                 note_folded(manager);
-        /* The commit that fails reports a ledger that cannot be written. */
+        /* If the ledger cannot be written, the next commit that fails reports it. */
         return r != 0 || !quiet;
 }
 

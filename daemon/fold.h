@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ledger's write-ahead file stays small: it is cut when the daemon has written nothing for a while,
- * and beyond a limit also while it writes. What keeps it from that, a reader's open transaction, is said
- * with what is known of the reader. */
+/* Keeps the ledger's write-ahead file small: cuts it when the daemon has written nothing for a while and,
+ * beyond a limit, also while it writes. An open transaction of a reader prevents that; then the log says
+ * which process the reader is, as far as that is known. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A look says whether descriptors come with the next message, and takes nothing away (daemon/look.h). Then
- * a keeper receives the message's first byte with them (daemon/keeper.h), and the gate the rest, which has
- * no descriptors.
+/* The gate first looks whether descriptors come with the next message, and takes nothing from the socket
+ * (daemon/look.h). If they do, a keeper receives the message's first byte with them (daemon/keeper.h), and
+ * the gate receives the rest, which has no descriptors.
  *
- * A message with descriptors waits until the gate has taken what else the bus has for it, and then for its
- * user's turn. One without passes at once, unless an earlier one of its connection waits. */
+ * A message with descriptors waits until the gate has taken all other messages that the bus has for it, and
+ * then for its user's turn. A message without descriptors passes at once, unless an earlier one of the same
+ * connection waits. */
 #include "daemon/gate.h"
 
 #include <assert.h>
@@ -41,9 +42,9 @@
 #define REST_MSEC         10000
 #define PAUSE_MSEC        100
 
-/* Limits of the messages that wait in the gate: their number, and their bytes, one message excepted; and
- * how many are taken off the bus before one is passed on, so that a flood does not delay messages that wait
- * already. */
+/* Limits of the messages that wait in the gate: their number; their bytes, with one message allowed in any
+ * case; and how many are taken off the bus before one is passed on, so that a flood does not delay messages
+ * that wait already. */
 #define WAITING_MAX       256u
 #define WAITING_BYTES_MAX (64u << 20)
 #define TAKEN_AT_ONCE     64u
@@ -60,12 +61,12 @@ typedef struct Message {
 typedef struct Gate {
         int fds[_GATE_FDS];
         Keepers *keepers;
-        sd_bus *ask; /* who a sender is, once for each */
+        sd_bus *ask; /* the connection to ask who a sender is, once for each sender */
         Senders *senders;
-        TurnQueue *waiting; /* of Message */
+        TurnQueue *waiting; /* messages */
         size_t waiting_bytes;
         unsigned waiting_max, n_taken;
-        uint64_t resume_nsec; /* no message is taken before: no process was free for descriptors */
+        uint64_t resume_nsec; /* until then no message is taken, since no process was free for descriptors */
         uint8_t look[LOOK_BYTES];
 } Gate;
 
@@ -103,8 +104,8 @@ static int wait_for_bus(const Gate *gate) {
         }
 }
 
-/* All n bytes, or -EPIPE: a part of a message that no descriptor comes with. The bus's descriptor may be
- * non-blocking: the daemon shares it. */
+/* Reads all n bytes of a part of a message that has no descriptors, or returns -EPIPE. The descriptor of the
+ * bus may be non-blocking, since the daemon shares it. */
 static int receive(const Gate *gate, uint8_t *p, size_t n) {
         int r;
 
@@ -158,8 +159,8 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* Anyone on the bus may send messages to the connection by which the gate asks: they are answered in
- * error, or dropped. Those that came while an answer was awaited lie in a queue of sd-bus. */
+/* Anyone on the bus may send messages to the connection by which the gate asks. They get an error as answer,
+ * or are dropped. Those that came while an answer was awaited are in a queue of sd-bus. */
 static void drop_strays(sd_bus *ask) {
         uint64_t n = 0;
 
@@ -169,7 +170,7 @@ static void drop_strays(sd_bus *ask) {
                         return;
 }
 
-/* The sender's user id. UINT32_MAX: the bus does not know it; all such senders share the limit of one
+/* The sender's user id. UINT32_MAX: the bus does not know it. All such senders share the limit of one
  * user. */
 static uint32_t uid_of(Gate *gate, const char *sender) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -186,9 +187,9 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
         return uid;
 }
 
-/* A keeper that had the order was killed: if it had the byte, too, the message goes on without descriptors,
- * and its sender gets an error that says so. 0: the byte is still there. A message that lacks its first
- * byte never begins as a whole one does: byte, type, flags, 1. */
+/* The keeper that had the order was killed. If it had read the first byte, the message goes on without
+ * descriptors, and its sender gets an error that says so. 0: the byte is still there. A whole message begins
+ * with byte order, type, flags, 1; one without its first byte never does. */
 static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         size_t n = 0;
         int r;
@@ -200,8 +201,8 @@ static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         return r < 0 || n < 4 || memcmp(gate->look, start, 4) != 0;
 }
 
-/* Has a keeper of the sender's user receive the message's first byte with its descriptors. Of n bytes that
- * were looked at, those that follow name the sender. 0: there is no message. */
+/* Has a keeper of the sender's user receive the message's first byte with its descriptors. The n bytes that
+ * were looked at name the sender, behind the first one. 0: there is no message. */
 static int take_descriptors(Gate *gate, size_t n, Message *m) {
         Received received;
         WireFields fields = {};
@@ -237,8 +238,8 @@ static int skip(Gate *gate, size_t n) {
         return 0;
 }
 
-/* 1: the message is complete. 0: its header is longer than the gate keeps, and it was skipped, as sd-bus
- * skips what it does not understand: any user can send such a message. */
+/* 1: the message is complete. 0: its header is too long for the gate, and it was skipped, since any user can
+ * send such a message. sd-bus skips messages that it does not understand, too. */
 static int take_rest(Gate *gate, Message *m) {
         size_t n_body, n_head;
         int r;
@@ -249,7 +250,7 @@ static int take_rest(Gate *gate, Message *m) {
         n_body = wire_body_bytes(m->bytes);
         n_head = wire_head_bytes(m->bytes);
         if (n_head + n_body > MESSAGE_BYTES_MAX)
-                return -EBADMSG; /* which no bus passes on */
+                return -EBADMSG; /* a bus never passes this on */
         if (n_head > FIELDS_MAX)
                 return skip(gate, n_head + n_body - WIRE_START_BYTES);
         m->n = n_head + n_body;
@@ -273,7 +274,7 @@ static int pass_message(const Gate *gate, Message *m) {
         r = pass_on(gate, m->bytes, m->n, m->tokens, m->n_tokens);
         if (r != -ETOOMANYREFS || m->n_tokens == 0)
                 return r;
-        /* Our user has the highest allowed number of descriptors in flight (unix(7)): the message goes
+        /* Our user has the most descriptors in flight that the kernel allows (unix(7)), so the message goes
          * without them. */
         drop_tokens(m);
         count_tokens(m);
@@ -283,7 +284,7 @@ static int pass_message(const Gate *gate, Message *m) {
 static void wait_for_turn(Gate *gate, const char *sender, Message *m) {
         void *gone = turn_queue_push(gate->waiting, uid_of(gate, sender), sender, m, TURN_ITEMS_USER_MAX);
 
-        assert(!gone); /* there is room, or none is taken */
+        assert(!gone); /* there was room, or no message would have been taken */
         gate->waiting_bytes += m->n;
 }
 
@@ -418,8 +419,8 @@ static int ask_new(int fd, sd_bus **ret) {
         return 0;
 }
 
-/* Half of the descriptors are for messages that wait; as many as the host allows us at all, as those under
- * way count, too. */
+/* How many messages may wait: half of our descriptors are for them. The limit is the host's limit for us,
+ * since descriptors in flight count, too. */
 static unsigned waiting_max(void) {
         struct rlimit files;
 
@@ -435,7 +436,7 @@ _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daem
         static Gate gate;
         sigset_t all;
 
-        /* It ends with the daemon, and not before: the bus must not lose a name that the daemon still
+        /* The gate ends with the daemon and not before: the bus must not lose a name that the daemon still
          * uses. */
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_SETMASK, &all, NULL);

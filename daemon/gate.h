@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between a bus and the daemon: descriptors that callers send stay outside of the daemon.
  *
- * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace
- * of their own). A process that asks it something may wait for ever, and not even SIGKILL ends that wait.
- * fstat() asks, and so does close(), since the kernel tells the file system that a descriptor is closed
- * (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's table
- * at all.
+ * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace of
+ * their own). A process that makes a request to it may wait for ever, and not even SIGKILL ends that wait.
+ * fstat() is such a request, and so is close(), since the kernel tells the file system that a descriptor is
+ * closed (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's
+ * table at all.
  *
- * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor
- * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a process
- * of its own, a *keeper* (daemon/keeper.h). A process that may hang (daemon/copies.c) asks the keeper for
- * the descriptor; when the daemon has closed its tokens, the keeper closes the descriptors. A keeper that
- * hangs holds these descriptors and nothing else. Sealed memory passes as it is: no process serves it.
+ * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor of a
+ * message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a process of its
+ * own, a *keeper* (daemon/keeper.h). A process that may hang (daemon/copies.c) asks the keeper for the
+ * descriptor; when the daemon has closed its tokens, the keeper closes the descriptors. A keeper that hangs
+ * holds only these descriptors. Sealed memory is passed on directly, since no process serves it as a file
+ * system.
  *
- * Messages with descriptors are passed on user by user (daemon/turn-queue.h), so that a user's flood of
- * them does not stand before another's.
+ * Messages with descriptors are passed on user by user (daemon/turn-queue.h), so that one user's flood does
+ * not delay another user's.
  *
- * What the daemon writes goes to the bus directly. */
+ * The daemon writes to the bus directly. */
 #pragma once
 
 #include "daemon/keeper.h"
@@ -25,6 +26,6 @@
  * be read from, *ret_out to be written to. -EAFNOSUPPORT: an address of another kind. */
 int gate_start(const char *address, int *ret_in, int *ret_out);
 
-/* For a process that may hang: a descriptor of its own for a token. One that is no token is duplicated.
- * -ENOLINK: it has no keeper. */
+/* Call this in a process that may hang. Gets a descriptor of its own for a token; one that is not a token is
+ * duplicated. -ENOLINK: the token has no keeper. */
 int gate_fetch(int token);

@@ -7,23 +7,23 @@
 #include "include/settings.h"
 
 typedef struct Quota {
-        uint32_t jobs;    /* not ended */
-        uint32_t running; /* while others wait; 0: the derived share */
-        uint32_t actors;  /* of running jobs; 0: no limit, as for memory */
+        uint32_t jobs;    /* jobs that have not ended */
+        uint32_t running; /* running jobs while others wait; 0: the derived share */
+        uint32_t actors;  /* of running jobs; 0: no limit, and the same for memory */
         uint64_t memory_bytes;
         uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
-        setting_money money; /* a day; 0: no limit */
+        setting_money money; /* spending in a day; 0: no limit */
 } Quota;
 
 typedef struct QuotaUsage {
         uint32_t jobs, running;
-        uint64_t actors, memory_bytes; /* at most, of the running ones */
+        uint64_t actors, memory_bytes; /* the most that the running jobs may use */
 } QuotaUsage;
 
 typedef enum HoldReason {
         HOLD_NOTHING,
         HOLD_UNKNOWN, /* the quota is not known yet */
-        HOLD_TURN,    /* an earlier job of the user waits for room, and none passes it */
+        HOLD_TURN,    /* an earlier job of the user waits for room, and later ones do not overtake it */
         HOLD_ACTORS,
         HOLD_MEMORY,
         HOLD_MONEY,
@@ -31,28 +31,29 @@ typedef enum HoldReason {
 
 typedef struct Hold {
         HoldReason reason;
-        /* Actors, or bytes: what jobs beside it have at most; billionths: what was spent today. And the
-         * quota. */
+        /* beside: actors, or bytes: the most that the user's other jobs may use; of money: billionths spent
+         * today. limit: the quota. */
         uint64_t beside, limit;
-        /* of money */
+        /* the currency of money */
         char currency[24];
         uint64_t until_usec; /* CLOCK_REALTIME */
 } Hold;
 
 /* Adds a running job, with its actors and its memory. */
 void quota_add(QuotaUsage *usage, const JobSettings *settings);
-/* Whether a user's files may take `bytes` more beside `others`. */
+/* Whether a user's files may grow by `bytes` in addition to `others`. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
 
-/* But for money, which is not asked here: daemon/spending.h. beside: of its user's jobs that run, or are
- * queued before it. */
+/* Everything except money, for which see daemon/spending.h. beside: the usage of the user's jobs that run or
+ * are queued before this one. */
 Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings);
 
-/* A clause to follow "The job cannot run: ", without a point (g_free()); NULL: it can run some time. */
+/* A clause to follow "The job cannot run: ", without a full stop (g_free()); NULL: it can run at some
+ * time. */
 char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency);
 
 /* "5 USD", "0.0005 USD": not rounded. Returns ret. */
 #define MONEY_WORDS_MAX 48u
 
-/* A sentence for people; empty: nothing holds it. */
+/* A sentence for people; empty: the job is not held. */
 void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t size);

@@ -49,7 +49,7 @@ void job_alert(Job *job) {
         for (uint64_t i = job->row.n_alerts; i < n; i++)
                 say_alert(job, amounts->nano[i], full_nano);
         job->row.n_alerts = n;
-        /* If the ledger cannot be written now, the next amount takes this one along. */
+        /* If the ledger cannot be written now, the number is written with the next amount. */
         (void) ledger_job_alerted(job->context->ledger, job->row.id, n);
 }
 
@@ -86,7 +86,7 @@ static int on_unit(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* %j and %r of OnEnd=; the parser has let no other through. g_free(). */
+/* Replaces %j and %r in OnEnd=; the parser allows no others. g_free(). */
 static char *unit_name(const Job *job) {
         g_autofree char *number = g_strdup_printf("%" PRIu64, job->row.id);
         GString *name = g_string_new(job->settings.on_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.actord1.Job: its methods, and when changes of its properties are said. */
+/* org.actord1.Job: its methods, and when changes of its properties are announced. */
 #include "daemon/job-bus.h"
 
 #include <assert.h>
@@ -123,7 +123,7 @@ static int not_read(sd_bus_error *error, int r) {
                         error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
 }
 
-/* The arguments of GetRounds and GetSeries, and the rows that both are made of. */
+/* Reads the arguments of GetRounds and GetSeries, and the rows for their replies. */
 static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *ret_n, sd_bus_error *error) {
         uint64_t after;
         uint32_t most;
@@ -171,9 +171,9 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         return reply_send(reply);
 }
 
-/* GetSeries(): rounds as rows of numbers, with a name for each column, so that a program that reads a column
- * by its name goes on working when there are more of them. Counts, every statistic of the learner and of
- * evaluations, then what had accrued at the round's end. */
+/* GetSeries(): rounds as rows of numbers, with a name for each column, so that programs that read columns by
+ * name go on working when columns are added. Counts, every statistic of the learner and of evaluations, then
+ * the totals at the round's end. */
 /* X(name, field of LedgerRound) */
 #define COUNTS(X)                            \
         X(round, round)                      \
@@ -199,8 +199,8 @@ typedef struct SeriesNames {
         size_t n;
 } SeriesNames;
 
-/* Metrics of episodes come last. No other column begins with these words, so that no environment can name
- * one like it. */
+/* Columns for the metrics of episodes come last. No other column begins with these words, so no environment
+ * can use the name of another column. */
 static void series_name(const Progress *progress, SeriesNames *ret) {
         memcpy(ret->names, series_fixed_names, sizeof(series_fixed_names));
         ret->n = SERIES_COLUMNS_FIXED;
@@ -214,7 +214,7 @@ static void series_name(const Progress *progress, SeriesNames *ret) {
                 }
 }
 
-/* ret: one number a column. NaN: not measured. */
+/* ret: one number for each column. NaN: not measured. */
 static void series_row(const LedgerRound *round, const Accrual *accrual, uint32_t n_metrics, double *ret) {
         Statistics statistics = round->statistics;
         size_t at = 0;
@@ -327,7 +327,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         return sd_bus_reply_method_return(m, "h", fd);
 }
 
-/* SD_BUS_VTABLE_ flags of a property by when it changes. */
+/* SD_BUS_VTABLE_ flags of a property, by when the property changes. */
 #define PROPERTY_NEVER SD_BUS_VTABLE_PROPERTY_CONST
 #define PROPERTY_STATE SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define PROPERTY_ROUND SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE

@@ -3,9 +3,9 @@
  * bytes that were written; else the one before it, and so on; else the file that came with the job; else
  * none.
  *
- * The rows of damaged checkpoints are removed before the life's first record. Then the ledger says what
- * earlier lives did after the chosen checkpoint: waste, since it is repeated. And a daemon that restarts
- * during this life takes the scheduler's state from the same row. */
+ * The rows of damaged checkpoints are removed before the life's first record. From then on the ledger counts
+ * the work of earlier lives after the chosen checkpoint as waste, since it is repeated. A daemon that
+ * restarts during this life takes the scheduler's state from the same row. */
 #include "daemon/job-checkpoint.h"
 
 #include <assert.h>
@@ -17,11 +17,11 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* Each reading has a limit of its own (VERIFY_TIMEOUT_USEC), and waits for those of other jobs. */
+/* Each reading has its own limit (VERIFY_TIMEOUT_USEC), and may wait for the readings of other jobs. */
 #define SEARCH_TIMEOUT_USEC (24ull * 3600 * 1000 * 1000)
 
-/* How a file is damaged that would be damaged at the next try as well; NULL: a lack of memory or
- * descriptors, say, is no statement about the file. */
+/* How a file is damaged, if the next try would find the same. NULL: the error, such as a lack of memory or
+ * descriptors, says nothing about the file. */
 static const char *damage_word(int r) {
         switch (-r) {
         case ENOENT: return "is missing";
@@ -32,7 +32,7 @@ static const char *damage_word(int r) {
         return NULL;
 }
 
-/* A job can have a row for each of its rounds, and keeps Keep= files: older ones are missing because they
+/* A job has a row for each checkpoint but only the newest Keep= files. Older files are missing because they
  * were removed. */
 static void say_damaged(Job *job, const LedgerCheckpoint *checkpoint, int r, unsigned n_before) {
         LogEntry entry;
@@ -64,9 +64,9 @@ static void say_taken(Job *job, uint64_t round) {
 
 struct CheckpointSearch {
         CheckpointChosen chosen;
-        LedgerPosition at; /* of the one that is looked at */
+        LedgerPosition at; /* the checkpoint that is being checked */
         uint64_t round;
-        unsigned n_damaged; /* were passed over */
+        unsigned n_damaged; /* checkpoints that were found damaged */
         int fd;
         Verify *verify;
 };
@@ -81,7 +81,7 @@ CheckpointSearch *checkpoint_search_free(CheckpointSearch *search) {
         return NULL;
 }
 
-/* Ends the search. r: 0: the newest one looked at is whole; -ENOENT: there is no whole one; or another
+/* Ends the search. r: 0: the checkpoint that was checked last is whole; -ENOENT: none is whole; or another
  * negative errno. */
 static void conclude(Job *job, int r) {
         CheckpointSearch *search = job->search;
@@ -111,8 +111,7 @@ static void conclude(Job *job, int r) {
         chosen(job, fd, round);
 }
 
-/* Whether the search goes on with an older checkpoint, since this one is damaged. Otherwise it is
- * concluded. */
+/* Whether the search goes on with an older checkpoint, since this one is damaged. Otherwise it is ended. */
 static bool goes_on(Job *job, int r) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = { .round = search->round };
@@ -136,8 +135,8 @@ static void on_verified(int result, void *userdata) {
                 look_on(job);
 }
 
-/* Verifies the next older checkpoint. 1: a process is reading it; otherwise as verify_file(). *ret_found:
- * whether there is one. */
+/* Verifies the next older checkpoint. 1: a process is reading it; other values are those of verify_file().
+ * *ret_found: whether there is one. */
 static int look_at_next(Job *job, bool *ret_found) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = {};

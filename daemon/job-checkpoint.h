@@ -4,11 +4,11 @@
 
 #include "daemon/job.h"
 
-/* fd: the checkpoint, opened and compared; -ENOENT: the life begins with nothing; another negative errno.
- * round: the checkpoint's; 0: this job did not write it. */
+/* fd: the checkpoint, opened and verified; -ENOENT: the life begins without one; or another negative errno.
+ * round: the checkpoint's; 0: the checkpoint was not written by this job. */
 typedef void (*CheckpointChosen)(Job *job, int fd, uint64_t round);
 
-/* Newer checkpoints than the chosen one are damaged, are named in the journal, and count no more. `chosen`
- * is called at once, or when large files have been read. */
+/* Damaged checkpoints that are newer than the chosen one are named in the journal and do not count any more.
+ * `chosen` is called at once, or later if large files must be read. */
 void job_checkpoint_choose(Job *job, CheckpointChosen chosen);
 CheckpointSearch *checkpoint_search_free(CheckpointSearch *search);

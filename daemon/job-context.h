@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job knows of the daemon around it: a few facts, and the services that files about one job call.
- * The manager holds it; jobs point to it. No file about one job knows the manager. */
+/* The part of the daemon that a job knows: a few facts, and the services that files about one job call. The
+ * manager holds it, and jobs point to it. No file about one job knows the manager. */
 #pragma once
 
 #include <errno.h>
@@ -32,22 +32,22 @@ typedef struct JobContext {
         uint32_t launch_manager; /* LaunchManager */
         Config config;
         char *state_directory;
-        int jobs_fd;    /* state/jobs */
-        int sockets_fd; /* runtime/jobs */
+        int jobs_fd;    /* the directory state/jobs */
+        int sockets_fd; /* the directory runtime/jobs */
 
         sd_event *event;
-        sd_bus *bus; /* NULL: no caller hears of the job (actorctl recover) */
+        sd_bus *bus; /* NULL: signals are sent to no bus (actorctl recover) */
         Jobs jobs;
         Access *access;
         Users *users;
         Verifier *verifier;
         LongCalls long_calls;
 
-        /* commit.c */
+        /* used through commit.c */
         Ledger *ledger;
         sd_event_source *commit_timer;
         int ledger_blocked; /* the errno of the last write that failed; 0: the ledger can be written */
-        uint64_t commit_again_usec; /* CLOCK_BOOTTIME: no commit is tried before, while it is blocked */
+        uint64_t commit_again_usec; /* CLOCK_BOOTTIME: no commit is tried earlier, while it is blocked */
 } JobContext;
 
 static inline const char *daemon_mode_to_string(DaemonMode mode) {
@@ -60,7 +60,8 @@ static inline const char *daemon_mode_to_string(DaemonMode mode) {
         return (int) mode >= 0 && mode < _DAEMON_MODE_MAX ? words[mode] : NULL;
 }
 
-/* Whether each job gets a range of user ids of its own. Only root or its spawner can give one. */
+/* Whether each job gets its own range of user ids. Only root, or a spawner that runs as root, can provide
+ * one. */
 static inline bool context_reserves_ids(const JobContext *context) {
         return context->mode == DAEMON_SYSTEM || geteuid() == 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice
- * (daemon/distribution.c) lasts in the job's row: a life that runs elsewhere ends with a checkpoint, and
- * the next one goes on from there. While it is measured, a lease is one round, so that it makes no
- * difference when the daemon looks. */
+/* Chooses where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice
+ * (daemon/distribution.c) is stored in the job's row. A life under another distribution then ends with a
+ * checkpoint, and the next life goes on from there. While a job is measured, a lease is one round, so that
+ * it makes no difference when the daemon looks. */
 #include "daemon/job-distribution.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ static uint32_t count_cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* Whether a policy is chosen already. A word that only a newer program knows does not count. */
+/* Whether a distribution has been chosen already. A word that only a newer program knows does not count. */
 static bool is_chosen(const Job *job) {
         return job->row.distribution && choice_distribution_from_string(job->row.distribution) >= 0;
 }
@@ -54,8 +54,8 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
         return choice;
 }
 
-/* A directory that the submitter named is open only in the daemon that the job was submitted to: without
- * it there is no other life. */
+/* A directory that the submitter named is open only in the daemon to which the job was submitted. Without it
+ * no other life can begin. */
 static bool can_restart(const Job *job) {
         return job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }
@@ -71,8 +71,8 @@ bool job_measures(const Job *job) {
 bool job_moves(const Job *job) {
         assert(job);
 
-        /* A choice that is not in the ledger could be lost, and the next life would run where this one
-         * did. */
+        /* Only a choice that is in the ledger counts: another one could be lost, and the next life would run
+         * like this one. */
         return is_chosen(job) && job->row.life < job->row.distribution_life && !job->unsaved;
 }
 

@@ -7,9 +7,9 @@
 /* The distribution of the newest life. *ret_why: a clause to follow "since"; NULL: the settings name the
  * distribution. */
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
-/* Whether the job still measures rounds, since those so far are too few to choose by. */
+/* Whether the job still measures rounds, since there are too few so far for a choice. */
 bool job_measures(const Job *job);
-/* Chooses a distribution when enough rounds are measured, and writes it to the ledger, for the next life. */
+/* Chooses a distribution for the next life when enough rounds are measured, and writes it to the ledger. */
 void job_distribute(Job *job);
 /* Whether the running life must end because another distribution was chosen for the next one. */
 bool job_moves(const Job *job);

@@ -12,7 +12,7 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-/* The job's results; the caller fills in how and when it ended. The strings are the job's, but for the
+/* The job's results; the caller adds how and when it ended. The strings belong to the job, except the
  * summary. */
 static LedgerEnd end_of(const Job *job) {
         LedgerEnd end = {
@@ -68,7 +68,7 @@ void job_queue_end(Job *job) {
 void job_finish(Job *job, uint32_t end, const char *sentence) {
         if (job->end.noted)
                 return;
-        /* No other life begins, however long it takes until this is durable. */
+        /* No other life begins, however long it takes until the end is durable. */
         job->search = checkpoint_search_free(job->search);
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->row.frozen_usec = 0;
@@ -83,7 +83,7 @@ void job_finish(Job *job, uint32_t end, const char *sentence) {
         (void) commit_now(job->context);
 }
 
-/* Ends the job where another try would fail the same. */
+/* Ends the job, since another try would fail in the same way. */
 void job_give_up(Job *job, const char *sentence) {
         g_autofree char *copy = g_strdup(sentence);
 
@@ -95,8 +95,8 @@ void job_give_up(Job *job, const char *sentence) {
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
         assert(job);
 
-        /* A job that is back in the queue has a bill, and a restarted daemon has not read its records yet.
-         */
+        /* A job that is back in the queue has a bill, but a restarted daemon has not read its records
+         * yet. */
         (void) job_load_progress(job, false);
         job->progress.ended = false;
         job_finish(job, end, sentence);
@@ -118,8 +118,8 @@ void job_take_up_end(Job *job) {
         job->state = JOB_ENDING;
 }
 
-/* A learner that was killed, or ran out of time or memory, may do better in its next life; what it
- * computes will be the same. */
+/* A learner that was killed, or ran out of time or memory, may succeed in its next life. Errors of
+ * computation would occur again. */
 static bool worth_another_life(const Progress *p) {
         if (progress_lacked(p))
                 return true;
@@ -133,8 +133,8 @@ static bool worth_another_life(const Progress *p) {
                (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 
-/* Whether the life that has ended by itself was the job's last; then how it ends, and why, which is empty
- * where nothing failed. */
+/* Whether the life that has ended by itself was the job's last. Then it also says how the job ended, and
+ * why: the sentence is empty if nothing failed. */
 static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
         const Progress *p = &job->progress;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job is over. It is `ended` when that is durable, and until then `ending`: the commit is tried again by
+/* Ends a job. The job is `ending` until its end is durable, and then `ended`: the commit is tried again by
  * itself, and job_step() follows. */
 #pragma once
 
@@ -8,16 +8,16 @@
 void job_finish(Job *job, uint32_t end, const char *sentence);
 /* Ends a queued job in the same way. */
 void job_end_queued(Job *job, uint32_t end, const char *sentence);
-/* The job fails, since another try would fail the same; or it ends as it was asked to. */
+/* Fails the job, since another try would fail in the same way; or ends it as a user has asked. */
 void job_give_up(Job *job, const char *sentence);
-/* If the last record of a life was the job's last, queues the job's end behind that record. Returns whether
- * it was. */
+/* If the last record of a life says that the job is over, queues the job's end behind that record. Returns
+ * whether it did. */
 bool job_end_by_records(Job *job);
-/* Queues the end behind all records of the job: they are one transaction. */
+/* Queues the end behind all records of the job, so that they are committed in one transaction. */
 void job_queue_end(Job *job);
-/* For a job that an older program ended: the sums of its records go into its row and the totals, queued
- * as an end is. */
+/* For a job that an older program ended: queues the sums of its records for its row and the totals, as an
+ * end is queued. */
 int job_sum_up(Job *job);
-/* After a restart: takes up an end that was durable when the daemon was killed, and of which the invoker
+/* After a restart: continues an end that was durable when the daemon was killed, and of which the invoker
  * does not know yet. */
 void job_take_up_end(Job *job);

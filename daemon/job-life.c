@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Begins a life of a job: finds the checkpoint, prepares settings and descriptors, has the spawner launch
  * the invoker, and connects to it. After a restart of the daemon it only connects, as the invoker runs
- * already. A lack that may pass (of memory, of a process) is tried again later; any other ends the job. */
+ * already. If the host lacks something for a time (memory, a process), the daemon tries again later; any
+ * other failure ends the job. */
 #include "daemon/job-life.h"
 
 #include <assert.h>
@@ -39,14 +40,14 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* A job that has never run is tried for some 25 s in all. */
+/* For a job that has never run the tries take some 25 s in all. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
 }
 
-/* The invoker will accept on this socket. The daemon closes its descriptor after the launch, so that a
+/* The invoker will accept on this socket. The daemon closes its own descriptor after the launch, so that a
  * connection to a dead invoker is refused. */
 static int listen_for_us(const Job *job) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -68,7 +69,8 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* The caller's standard error in run mode; else the job's own journal stream, or this daemon's. */
+/* The standard error of the job's processes: the caller's in run mode; else a journal stream of the job's
+ * own, or the daemon's. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
@@ -78,7 +80,7 @@ static int open_stderr(const Job *job) {
 static void fill_launch(Job *job, Launch *launch) {
         JobContext *context = job->context;
         bool ranges = context_reserves_ids(context);
-        /* Other private daemons have jobs of the same number. */
+        /* Jobs of other private daemons may have the same number. */
         uint64_t range = job->row.id + (context->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
 
         *launch = (Launch){
@@ -104,7 +106,7 @@ static void fill_launch(Job *job, Launch *launch) {
         };
 }
 
-/* fd is taken. */
+/* Takes fd. */
 static void add_mount(LaunchRequest *request, int fd, const char *at) {
         LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
 
@@ -113,7 +115,7 @@ static void add_mount(LaunchRequest *request, int fd, const char *at) {
         (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
 }
 
-/* A file that came with the job. at: where it is mounted, NULL: nowhere. */
+/* A file that came with the job. at: where it is mounted; NULL: it is not mounted. */
 static int add_file(const Job *job, LaunchRequest *request, const char *key, const char *at) {
         int fd = at ? job_file_open(job->context->jobs_fd, job->row.id, key) : 0;
 
@@ -131,7 +133,7 @@ static int add_plugin(const Job *job, LaunchRequest *request) {
         return add_file(job, request, BUS_FILE_ENVIRONMENT, at);
 }
 
-/* -ENOTRECOVERABLE: only its submitter can open it again. */
+/* -ENOTRECOVERABLE: a directory is not open any more, and only its submitter can open it again. */
 static int add_directories(const Job *job, LaunchRequest *request) {
         if (job_lost_directory(job) != _DIRECTORY_KIND_MAX)
                 return -ENOTRECOVERABLE;
@@ -147,8 +149,8 @@ static int add_directories(const Job *job, LaunchRequest *request) {
         return 0;
 }
 
-/* The job's settings, and those of its inner job if it has one. The programs below never see Policy=auto but
- * the distribution that it chose. A descriptor, or negative. */
+/* A descriptor of the job's settings and, if it has one, of its inner job's. The programs below see the
+ * distribution that Policy=auto chose, never Policy=auto itself. Negative: errno. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
         g_autofree char *message = NULL;
@@ -163,8 +165,8 @@ static int seal_settings(const Job *job) {
         return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
-/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what was not available. The descriptors
- * are in the request, whether it failed or not. */
+/* checkpoint_fd: from job_checkpoint_choose(). *ret_what: names what was missing. The request takes the
+ * descriptors, even on failure. */
 static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
         bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
         int r;
@@ -226,7 +228,7 @@ static void watch_invoker(Job *job, int pid_fd) {
                                       on_pid, job) < 0;
 }
 
-/* The invoker has one of the job's own user ids, ours or root's. */
+/* The invoker has one of the job's user ids, ours, or root's. */
 static bool peer_may_be_invoker(const struct ucred *peer) {
         return peer->uid == 0 || peer->uid == getuid() ||
                (peer->uid >= UID_RANGE_FIRST && peer->uid < UID_RANGE_END);
@@ -280,7 +282,7 @@ static char *failed_words(const Failed *failed) {
                         "its invoker could not begin: %s: %s%s", where, g_strerror(-failed->error), advice);
 }
 
-/* Before it could say Hello: a limit of the host, most likely. */
+/* The invoker failed before it could say Hello, most likely at a limit of the host. */
 static int on_failed(const Failed *failed, const struct ucred *peer, void *userdata) {
         Job *job = userdata;
 
@@ -335,8 +337,8 @@ static int connect_invoker(Job *job) {
         return 0;
 }
 
-/* Written before the spawner is asked. If daemon or spawner is killed before the answer is here, the file
- * tells where the life's cgroup would lie and what that cgroup had counted. */
+/* Written before the spawner is asked. If daemon or spawner is killed before the answer arrives, the file
+ * tells where the life's cgroup would be, and what that cgroup had counted before. */
 static void expect_answer(Job *job) {
         bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
@@ -353,7 +355,8 @@ static void expect_answer(Job *job) {
         job_answer_keep(job);
 }
 
-/* The scope of the last life may still be ending, and systemd or the spawner may be busy. */
+/* Whether a failed launch may succeed later: the scope of the last life may still be ending, or systemd or
+ * the spawner may be busy. */
 static bool launch_may_pass(const LaunchAnswer *answer) {
         bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
 
@@ -361,7 +364,8 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* A process may have run for a moment, and may still run, so the life's usage is counted as any other's. */
+/* A process may have run for a moment, and may still run, so the usage of this life is counted like that of
+ * any other. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -416,8 +420,9 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
         return directories_lost_sentence(job);
 }
 
-/* A job that has run waits until it can go on. A job that has not is tried a few times and then fails; in a
- * private daemon it fails at once, as does one that has run if the daemon's own limits are too low. */
+/* Whether to try again. A job that has run before waits until it can go on. One that has not is tried a few
+ * times and then fails. In a private daemon a new job fails at once, and so does an older one if the limits
+ * of the daemon itself are too low. */
 static bool is_tried_again(const Job *job, int error) {
         if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
                 return false;
@@ -465,8 +470,8 @@ static void set_row_state(Job *job, const char *word) {
         job->row.state = strdup(word);
 }
 
-/* From now on this life exists: a daemon that finds the row asks for what it has used. Negative: the
- * ledger did not take the row, and nothing may be launched without one. */
+/* From now on this life exists: a daemon that finds the row asks what the life has used. Negative: the
+ * ledger did not take the row, and nothing may be launched without a row. */
 static int note_life(Job *job) {
         int r;
 
@@ -481,18 +486,18 @@ static int note_life(Job *job) {
         return 0;
 }
 
-/* Takes back the number of a life that was not launched: the next try uses it again. */
+/* Takes back the number of a life that was not launched, so that the next try uses it again. */
 static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) {
         job->row.life--;
         set_row_state(job, row_state);
         job->row.started_usec = started_usec;
-        /* A job without a life has no cgroup to be removed at its end. */
+        /* A job that has had no life has no cgroup to remove. */
         if (job->row.life == 0)
                 job_answer_forget(job);
         (void) job_save(job);
 }
 
-/* checkpoint_fd is taken. */
+/* Takes checkpoint_fd. */
 static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         LaunchRequest request;
         int r;
@@ -507,7 +512,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
                                 job->context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                                 on_answered, job, &job->launch);
         }
-        /* Said only now: a try that fails is followed by other tries of the same life. */
+        /* Announced only now, since a try that fails is followed by other tries of the same life. */
         if (r >= 0)
                 say_starting(job);
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
@@ -515,7 +520,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         return r;
 }
 
-/* checkpoint_fd is taken. */
+/* Takes checkpoint_fd. */
 static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
         g_autofree char *row_state = g_strdup(job->row.state);
         uint64_t started_usec = job->row.started_usec;
@@ -578,10 +583,10 @@ void job_adopt(Job *job) {
         job->exited = true;
         r = connect_invoker(job);
         if (r < 0) {
-                /* The invoker's last record, if there is one, says how it ended, and not this error. */
+                /* The invoker's last record, if there is one, says how it ended. This error does not. */
                 job->link_over = true;
                 job->life_error = g_strdup("it was gone when the daemon came back");
-                /* The daemon was killed before the spawner's answer: the job is not at fault. */
+                /* The daemon was killed before the spawner's answer came. That is not the job's fault. */
                 if (job->answer.life == job->row.life && job->answer.pid == 0)
                         job->life_error_number = EAGAIN;
                 job_look(job);

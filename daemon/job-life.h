@@ -4,11 +4,12 @@
 
 #include "daemon/job.h"
 
-/* How long the n-th try, from 0 on, of something that the host lacks waits: 51 s at most. */
+/* How long to wait before the n-th further try, from 0 on, of something that the host lacks: at most 51
+ * s. */
 static inline uint64_t job_delay_usec(uint64_t n) {
         return 100ull * 1000 << (n < 9 ? n : 9);
 }
 
 void job_start(Job *job);
-/* After a restart of the daemon: connects to what runs, or begins the next life. */
+/* After a restart of the daemon: connects to a running invoker, or begins the next life. */
 void job_adopt(Job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each property of a job is: a function from the job to the value, of the type that the property's
- * row names. A row without one does not compile. */
+/* The value of each property of a job: a function from the job to a value of the type in the property's row.
+ * A row without such a function does not compile. */
 #include "daemon/job-properties.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define WAITING_MAX 512u
 
-/* Room for what lies nowhere as a text, for as long as it takes to append it. */
+/* Room for values that are stored nowhere as a text, until they are appended. */
 typedef struct Scratch {
         char text[MAX(SETTING_TEXT_MAX, WAITING_MAX)];
         char **words;
@@ -60,7 +60,7 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
                                 ledger_error_words(-error), limit_advice(error));
 }
 
-/* No other program reaches the daemon of a run. */
+/* No other program reaches the daemon of a run, so its caller must thaw the job. */
 static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
         if (job->context->mode == DAEMON_RUN)
                 (void) snprintf(ret, WAITING_MAX, "it is frozen: the key f lets it go on");
@@ -73,8 +73,8 @@ static bool is_freezing(const Job *job) {
         return job->row.frozen_usec > 0 && job->end_wanted == PLAN_END_NOT && job_active(job);
 }
 
-/* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)", or what
- * holds a queued job; empty: it waits for nothing but a place. Into ret, returns ret. */
+/* Why the job waits: "12 records and the job's row wait for space in /var/lib/actord (No space left on
+ * device)", or the quota that holds a queued job; empty: it waits only for a place. Returns ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         const JobContext *context = job->context;
         char who[64];
@@ -192,7 +192,7 @@ VALUE(ScalingPolicy) {
         return scratch->text;
 }
 
-/* With a fixed number of actors, that number. */
+/* With a fixed number of actors this is that number. */
 VALUE(ActorsMin) {
         return job->settings.scheduler.kind == SCHEDULER_FIXED ? job->settings.n_actors
                                                                : job->settings.n_actors_min;
@@ -303,7 +303,7 @@ static int append_ad(sd_bus_message *reply, Value_ad value) {
 JOB_PROPERTIES(X)
 #undef X
 
-/* A list takes the rows that change then. */
+/* X(): the rows whose values change at that time. */
 #define TAKE_(name)          #name,
 #define STATE_OF_STATE(name) TAKE_(name)
 #define STATE_OF_ROUND(name)

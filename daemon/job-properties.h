@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of a job as sd-bus wants them, made from the rows of include/job-properties.h. */
+/* The properties of a job as sd-bus needs them, made from the rows of include/job-properties.h. */
 #pragma once
 
 #include <systemd/sd-bus.h>
 #include "include/job-properties.h"
 
-/* job_property_get_NAME(): appends the property's value of the Job in userdata to reply. */
+/* job_property_get_NAME(): appends the value of the property to reply; userdata is the Job. */
 #define X(type, name, member, changes)                                                    \
         int job_property_get_##name(sd_bus *bus, const char *path, const char *interface, \
                         const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error);
 JOB_PROPERTIES(X)
 #undef X
 
-/* Names for PropertiesChanged, ended by NULL. */
+/* Names for PropertiesChanged, terminated by NULL. */
 extern const char *const job_state_properties[];
 extern const char *const job_round_properties[];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes the records that a running job's invoker has written to the spool. Each one goes to the ledger
- * first and then into the job's progress, and its invoker hears that it is durable after the next commit.
- * When the ledger refuses a record, the record is held and nothing behind it is read, so that the order
- * stays. From the progress follows the next plan: the rounds that the job may begin. */
+/* Takes the records that a running job's invoker has written to the spool. Each one goes to the ledger first
+ * and then into the job's progress, and its invoker hears that it is durable after the next commit. When the
+ * ledger refuses a record, the record is held and none behind it is read, so that the order is kept. The
+ * progress decides the next plan, which says which rounds the job may begin. */
 #include "daemon/commit.h"
 #include "daemon/job-distribution.h"
 #include "daemon/job-end.h"
@@ -24,7 +24,7 @@
 #include "lib/boottime.h"
 #include "lib/string-tables.h"
 
-/* A part of the spool's length: a commit comes before the invoker has to wait for one. */
+/* A part of the spool's length, so that a commit comes before the invoker must wait. */
 #define PENDING_MAX (SPOOL_RECORDS / 4)
 
 static void say_started(Job *job) {
@@ -92,8 +92,8 @@ static void say_budget(Job *job) {
                         (double) nano / 1e9, currency);
 }
 
-/* A job may go on from a checkpoint once its row is in the ledger. The same transaction makes all earlier
- * records durable; the checkpoint that it replaces is removed only after that. */
+/* A job may go on from a checkpoint once the checkpoint's row is in the ledger. The same transaction makes
+ * all earlier records durable. The checkpoint that it replaces is removed only after that. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,
@@ -139,7 +139,7 @@ static void life_ended_by_itself(Job *job) {
         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
 }
 
-/* The invoker tries again by itself, and ends when it has succeeded. */
+/* The invoker tries again by itself, and ends when it has written the checkpoint. */
 static void last_checkpoint_failed(Job *job, const Record *record) {
         if (record->fault != FAULT_CHECKPOINT || record->end == PLAN_END_NOT)
                 return;
@@ -173,7 +173,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_CHECKPOINT:
                 job->waits_checkpoint = 0;
                 say_checkpoint(job, record);
-                /* Its cost is known only now. A commit that fails is logged, and tried again. */
+                /* The cost of this life is known only now. A commit that fails is logged and tried again. */
                 (void) commit_now(job->context);
                 break;
         case RECORD_ENDED: life_ended_by_itself(job); break;
@@ -224,7 +224,7 @@ int job_read(Job *job) {
                         if (r == 0)
                                 break;
                         if (job->progress.ended && job->progress.life == job->held.life)
-                                return -EBADMSG; /* nothing follows the last one */
+                                return -EBADMSG; /* no record follows the last one */
                         job->has_held = true;
                 }
                 r = job_offer_held(job);

@@ -4,9 +4,9 @@
 
 #include "daemon/job.h"
 
-/* Reads the records that are in the spool. 0, also when the ledger is blocked; negative: the spool is
+/* Reads the records that are in the spool. 0: done, or the ledger is blocked. Negative: the spool is
  * invalid. */
 int job_read(Job *job);
-/* Offers the ledger the record again that it refused. Negative: the ledger is still blocked. */
+/* Offers the refused record to the ledger again. Negative: the ledger is still blocked. */
 int job_offer_held(Job *job);
 void job_send_plan(Job *job);

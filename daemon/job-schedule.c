@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The number of actors of a job: decided when a round's record has been read, from that record and those
- * before it, whether they come from the spool or, after a restart, from the ledger. So it makes no
- * difference when the daemon looks, or how often it was restarted. */
+/* The number of actors of a job. It is decided when a round's record has been read, from that record and
+ * those before it. They come from the spool or, after a restart, from the ledger. So it makes no difference
+ * when the daemon looks, or how often it was restarted. */
 #include "daemon/commit.h"
 #include "daemon/job-schedule.h"
 
@@ -12,7 +12,7 @@
 #include "include/launch.h"
 #include "lib/settings/print.h"
 
-/* The journal drops fields whose names have small letters. */
+/* The journal drops fields with lower-case letters in their names. */
 static void __attribute__((format(printf, 3, 4)))
 saw(LogEntry *entry, const char *name, const char *format, ...) {
         g_autofree char *upper = g_ascii_strup(name, -1), *value = NULL;
@@ -24,8 +24,9 @@ saw(LogEntry *entry, const char *name, const char *format, ...) {
         log_field(entry, "ACTORD_SAW_%s=%s", upper, value);
 }
 
-/* One event a round is what a debugger wants to see, with all that the scheduler could see; a job whose
- * rounds are shorter than LOG_BURST allows has some of them left out there. The ledger has them all. */
+/* One event for each round, with everything that the scheduler could see, for people who debug a scheduler.
+ * If rounds are shorter than LOG_BURST allows, some events are left out here. The ledger has all
+ * decisions. */
 static void say_decision(const Job *job) {
         const LedgerDecision *d = &job->decision;
         LogEntry entry;
@@ -133,7 +134,7 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
         if (r >= 0)
                 *ret = (LedgerPosition){ checkpoint.life, checkpoint.seq };
         else
-                /* There is none yet, or it is of another version: it is made anew from all records. */
+                /* There is no state yet, or it is of another version: it is made again from all records. */
                 job_schedule_anew(job);
         free(checkpoint.scheduler);
 }

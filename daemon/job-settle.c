@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settles a life: sees to it that all CPU time that its cgroup has counted is in a record, however the life
+/* Settles a life: makes sure that all CPU time which its cgroup has counted is in a record, however the life
  * ended.
  *
- * When the invoker is gone, the daemon asks the spawner what the cgroup has counted, again if the spawner,
- * the daemon or the answer is lost. If the invoker died without its last record, the daemon writes one of
- * kind *lost* for the CPU time that no record has. Only when that is committed does the next life begin,
- * counting from there; and only when the job's end is committed is the cgroup removed. So each step can be
- * repeated. A life with neither kind of last record is not settled: a daemon that starts finds it in
- * the ledger, and asks.
+ * When the invoker is gone, the daemon asks the spawner what the cgroup has counted, and asks again if the
+ * spawner, the daemon or the answer is lost. If the invoker died without its last record, the daemon writes
+ * one of kind *lost* for the CPU time that is in no record. The next life begins only when that record is
+ * committed, and counts from there. The cgroup is removed only when the job's end is committed. So each step
+ * can be repeated. A life with neither kind of last record is not settled: the next daemon finds it in the
+ * ledger, and asks.
  *
- * The spawner's answer is kept in a small file beside the job's socket, which lasts as long as the cgroup:
- * until the machine restarts. */
+ * The spawner's answer is kept in a small file beside the job's socket. The file lasts as long as the
+ * cgroup: until the machine restarts. */
 #include "daemon/job-records.h"
 #include "daemon/job-settle.h"
 
@@ -27,7 +27,8 @@
 #include "lib/fd.h"
 #include "lib/limits.h"
 
-/* A spawner that was killed is asked again, some 51 s in all; each may take LAUNCH_ANSWER_MSEC(0). */
+/* If the spawner is killed it is asked again, for some 51 s in all; each question may take
+ * LAUNCH_ANSWER_MSEC(0) more. */
 enum { TRIES_MAX = 8 };
 #define RETRY_FIRST_USEC (100ull * 1000)
 
@@ -82,7 +83,7 @@ static bool has_last_record(const Job *job) {
         return job->progress.life == job->row.life && (job->progress.ended || job->progress.lost);
 }
 
-/* Makes the record of the lost usage, which is offered to the ledger like a record from the spool. */
+/* Makes the record of the lost usage. It is offered to the ledger like a record from the spool. */
 static void hold_lost(Job *job) {
         bool known = job->progress.life == job->row.life;
         LifeUsage life = {
@@ -101,8 +102,8 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* Whether there is nothing to bill: the launch failed before the cgroup existed, or before anything ran in
- * it. */
+/* Whether nothing ran that could be billed: the launch failed before the cgroup existed or before a process
+ * ran in it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->settling.error == -ENOENT ||
@@ -144,14 +145,14 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Whether asking again may help. It does not where there is no cgroup, nor in a private daemon that may not
- * have what it takes to start a spawner. */
+/* Whether asking again may help. It cannot if there is no cgroup, or in a private daemon whose own limits
+ * keep it from starting a spawner. */
 static bool may_pass(const Job *job, int error) {
         return error != -ENOENT && !(job->context->mode == DAEMON_RUN && limit_is_lasting(error));
 }
 
-/* Notes that a question to the spawner failed. Returns whether it is given up; otherwise it is asked again
- * later. */
+/* Notes that a question to the spawner failed. Returns whether to give up; otherwise the question is asked
+ * again later. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (may_pass(job, error) && job->settling.n_tries++ < TRIES_MAX &&
                         timer_start(job->context->event, &job->settling.retry, "settle-retry",
@@ -181,7 +182,7 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         job_look(job);
 }
 
-/* Asks the spawner to read or to remove the life's cgroup. Returns whether the answer is known; if not,
+/* Asks the spawner to read or to remove the life's cgroup. Returns whether the answer is known; otherwise
  * job_look() is called when it is. */
 static bool ask(Job *job, uint32_t purpose) {
         JobContext *context = job->context;
@@ -214,7 +215,7 @@ static bool has_cgroup(const Job *job) {
         return job->answer.abi == LAUNCH_ABI && job->answer.metering != INVOKER_CGROUP_NONE;
 }
 
-/* Whether an earlier daemon has counted this life already and noted the figures from which the next one
+/* Whether an earlier daemon has counted this life already, and noted the figures from which the next life
  * begins. */
 static bool is_noted(const Job *job) {
         return has_cgroup(job) && job->answer.life == job->row.life + 1 &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What every file about a job uses: its state, its fault, its row, and the beginning of its log entries. */
+/* What every file about a job uses: the job's state, its fault, its row, and the start of its log
+ * entries. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -37,7 +38,7 @@ static void count(JobContext *context, JobState state, int by) {
 void job_set_state(Job *job, JobState state) {
         static const char *const rows[_JOB_STATE_MAX] = {
                 [JOB_QUEUED] = "queued",
-                [JOB_STARTING] = NULL, /* as it was, until there is a life */
+                [JOB_STARTING] = NULL, /* the row's word stays until there is a life */
                 [JOB_RUNNING] = "running",
                 [JOB_ENDING] = "running",
                 [JOB_ENDED] = "ended",
@@ -72,7 +73,7 @@ int job_save(Job *job) {
 
         assert(job);
 
-        /* A noted end writes the whole row itself, after all that would be written here. */
+        /* The end of a job writes the whole row by itself, after all changes that would be written here. */
         if (job->end.noted)
                 return 0;
         r = ledger_job_update(job->context->ledger, &job->row);

@@ -2,10 +2,10 @@
 /* Decides what comes next for a job. Event sources of other files note facts (the invoker's process is gone,
  * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
  *
- * There is one path. A job is worked on in lives. When its invoker or learner dies, the life is over: its
- * remaining records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
- * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
- * when LIVES_MAX lives in a row have brought no checkpoint. */
+ * There is only one path. A job is worked on in lives. When its invoker or learner dies, the life is over:
+ * its remaining records are read, its usage is settled (job-settle.c), and the next life goes on from the
+ * newest checkpoint that counts. The job itself is over when its last record says so, when it was asked to
+ * end, or when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"
 #include "daemon/job-alert.h"
 #include "daemon/job-end.h"
@@ -32,7 +32,7 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-#define LIVES_MAX          5u /* without a new checkpoint */
+#define LIVES_MAX          5u /* lives in a row without a new checkpoint */
 #define BACKOFF_FIRST_USEC (50ull * 1000)
 
 static void remove_runtime_files(Job *job) {
@@ -72,7 +72,7 @@ static bool has_life(const Job *job) {
 static void remove_files(Job *job) {
         JobContext *context = job->context;
 
-        /* Its unit and cgroup are gone, as every later reader of the row will find. */
+        /* The life's unit and cgroup are gone, and later readers of the row are to find none. */
         job->answer = (LaunchAnswer){};
         job_life_clear(job);
         job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
@@ -82,11 +82,12 @@ static void remove_files(Job *job) {
         job->stderr_fd = close_fd(job->stderr_fd);
         directories_forget(job);
         directories_drop(&job->directories);
-        /* Last: while these are there, a daemon that starts knows that the others may be there as well. */
+        /* This is removed last: while it is there, the next daemon knows that the other files may be there
+         * as well. */
         remove_runtime_files(job);
 }
 
-/* Announces the end of the job, which the ledger has by now. */
+/* Announces the end of the job, which is in the ledger by now. */
 static void announce(Job *job) {
         JobContext *context = job->context;
 
@@ -143,14 +144,14 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* Whether the life failed for lack of something on the host that may be there later. Only for a job that has
- * closed a round, and so has something to lose. */
+/* Whether the life failed because the host lacked something for a time. Only for a job that has closed a
+ * round, and so has something to lose. */
 static bool lacked(const Job *job) {
         return job->progress.life == job->row.life && progress_lacked(&job->progress);
 }
 
-/* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. A
- * life that lacked something of the host's says nothing about the job, and does not count. */
+/* A checkpoint is progress. Lives that leave none are counted, and each waits a little longer before it
+ * begins. A life that failed for a lack of the host's says nothing about the job, and is not counted. */
 static void life_failed(Job *job, const char *sentence) {
         bool lacks = lacked(job);
         uint64_t n_lacking = job->progress.n_lacking;
@@ -177,7 +178,7 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* The invoker ended without a report, by a signal at most. */
+/* The invoker ended without a report; the most that is known is a signal. */
 static void life_failed_unsaid(Job *job) {
         g_autofree char *sentence = g_strconcat(
                         "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);
@@ -185,8 +186,7 @@ static void life_failed_unsaid(Job *job) {
         life_failed(job, sentence);
 }
 
-/* Decides what follows on a life that has written its last record, perhaps before the daemon was
- * restarted. */
+/* Decides what follows a life that has written its last record, perhaps before the daemon was restarted. */
 static void ended(Job *job) {
         const Progress *p = &job->progress;
         char sentence[320];
@@ -209,20 +209,21 @@ static void life_check(Job *job) {
         if (job->state == JOB_QUEUED || job->backoff)
                 return;
         if (!job->link_over || !job->exited) {
-                /* This is one of the two signs that the invoker is gone. The daemon waits for the other,
-                 * but not for long. */
+                /* This is one of two signs that the invoker is gone. The daemon waits for the other one, but
+                 * not for long. */
                 if (job->link_over || job->exited)
                         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
                 return;
         }
 
-        /* The spool outlives its writer. */
+        /* The spool outlives the invoker that wrote it. */
         if (!job->disbelieved && job_read(job) < 0)
                 job->disbelieved = true;
         if (job->end.noted)
                 return;
         if (job_has_unread(job) || job_offer_held(job) < 0 || (job_settle(job) && job_offer_held(job) < 0)) {
-                /* The ledger is blocked: nothing is decided before it has all of the life's records. */
+                /* The ledger is blocked. Nothing is decided before the ledger has all records of the
+                 * life. */
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
                 return;
         }
@@ -244,7 +245,7 @@ static void life_check(Job *job) {
                 life_failed_unsaid(job);
 }
 
-/* Ends a life whose invoker does not answer. The records that it has written are read first. */
+/* Ends a life whose invoker does not answer, after reading the records that it has written. */
 static void leave_silent(Job *job) {
         (void) job_read(job);
         if (job->life_error || job->link_over)
@@ -255,8 +256,8 @@ static void leave_silent(Job *job) {
         job_arm_deadline(job, 0, NULL);
 }
 
-/* Not only at checkpoints: while a life begins it reserves the place of its last one, and it has done so
- * when its first round is closed. */
+/* The bytes are counted not only at checkpoints: while a life begins it reserves the space of its last
+ * checkpoint, and it has done so when it closes its first round. */
 static void count_files(Job *job) {
         bool has_round = job->progress.life == job->row.life && job->progress.round > job->resume_round;
 
@@ -311,7 +312,7 @@ void job_leave(Job *job) {
         job_settle_blindly(job);
         if (job->waits_checkpoint > 0)
                 (void) snprintf(sentence, sizeof(sentence),
-                                "it was left when its last checkpoint could not be written (%s)",
+                                "it was given up when its last checkpoint could not be written (%s)",
                                 strerror(job->waits_checkpoint));
         job_finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_INTERRUPTED,
                         job->waits_checkpoint > 0 ? sentence : "its daemon ended before the job did");

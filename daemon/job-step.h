@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decides what follows from news of a job (job_news()): the only place where a life or a job is found to
- * be over. */
+/* Decides what follows when there is news of a job (job_news()). No other file decides that a life or a job
+ * is over. */
 #pragma once
 
 #include "daemon/job.h"
 
 void job_step(Job *job);
-/* Ends the job by what is known of it now, without waiting for further records or for its processes. */
+/* Ends the job by what is known now, and waits for no further records or processes. */
 void job_leave(Job *job);

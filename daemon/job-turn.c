@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's turns: from the queue into a place, and, where a rule of the administrator's takes the place
- * away or a user freezes the job, back into the queue. It ends its life by itself after the round in
- * flight, with a checkpoint, and its next life goes on from there: no work is lost and the policy is the
- * same. */
+/* A job's turns: from the queue into a place, and back into the queue if a rule of the administrator's takes
+ * the place away or a user freezes the job. The life ends by itself after the round in flight, with a
+ * checkpoint, and the next life goes on from there: no work is lost and the policy is the same. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/job-records.h"
@@ -45,7 +44,7 @@ void job_go_back(Job *job, const char *reason) {
 }
 
 void job_requeue(Job *job) {
-        /* A daemon that was restarted in between does not know it any more. */
+        /* A daemon that was restarted since then does not know it any more. */
         const char *reason;
         LogEntry entry;
 
@@ -88,8 +87,8 @@ int job_freeze(Job *job) {
         log_field(&entry, "ACTORD_REASON=%s", JOB_FROZEN_REASON);
         log_send(&entry, LOG_INFO,
                         job->state == JOB_QUEUED ? "Job %" PRIu64 " stays in the queue: %s."
-                                                 : "Job %" PRIu64
-                                                   " is to go back to the queue, and to stay there: %s.",
+                                                 : "Job %" PRIu64 " goes back to the queue after the "
+                                                   "round in flight, and stays there: %s.",
                         job->row.id, JOB_FROZEN_REASON);
         job_changed(job, JOB_CHANGE_STATE | JOB_CHANGE_NOW);
         (void) job_save(job);
@@ -123,7 +122,8 @@ static void leave_checkpoint(Job *job) {
         (void) job_read(job);
         if (job->waits_checkpoint == 0 || job->life_error)
                 return;
-        job->life_error = g_strdup_printf("it was left when its last checkpoint could not be written (%s)",
+        job->life_error = g_strdup_printf("it was given up when its last checkpoint could not be "
+                                          "written (%s)",
                         g_strerror(job->waits_checkpoint));
         job_arm_deadline(job, 0, NULL);
 }
@@ -140,7 +140,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 return 0;
         if (job->end_wanted != PLAN_END_NOT) {
                 /* If asked a second time, the job gives up a checkpoint that cannot be written. In run mode
-                 * KeepRest() serves for that. */
+                 * KeepRest() does that. */
                 if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);
                 return 0;
@@ -149,7 +149,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         job->end_wanted = end;
         job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);
         log_field(&entry, "ACTORD_REASON=%s", reason);
-        log_send(&entry, LOG_INFO, "Job %" PRIu64 " is to end: %s.", job->row.id, reason);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " was asked to end: %s.", job->row.id, reason);
 
         if (job->state == JOB_QUEUED || job->backoff) {
                 job_end_queued(job, end, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds an invoker that hangs. An invoker sleeps until something happens, so that its silence means nothing.
- * After a while of silence the daemon asks it for an answer; if none comes, it hangs, and its life is over.
- * Where something must happen by a certain time there is a deadline, after which the invoker is killed.
- * Deadlines count this process's own time: the time that the host sleeps or the daemon is stopped makes no
- * invoker late. */
+/* Finds an invoker that hangs. An invoker sleeps until something happens, so silence alone means nothing.
+ * After a while of silence the daemon asks it for an answer. If no answer comes, it hangs, and its life is
+ * over. Where something must happen by a certain time there is a deadline, and after it the invoker is
+ * killed. Deadlines count the time of this process: while the host sleeps or the daemon is stopped, no
+ * invoker becomes late. */
 #include "daemon/commit.h"
 #include "daemon/job-watch.h"
 
@@ -14,8 +14,8 @@
 #include "lib/patience.h"
 
 #define FLOOR_USEC  (30ull * 1000 * 1000)
-#define ABSENT_USEC (2ull * 1000 * 1000) /* a daemon that gets a timer so late was stopped */
-#define TICK_USEC   (100ull * 1000)      /* no more often */
+#define ABSENT_USEC (2ull * 1000 * 1000) /* if a timer fires so late, the daemon was stopped */
+#define TICK_USEC   (100ull * 1000)      /* the shortest interval between looks */
 
 static uint64_t now_usec(const Job *job) {
         uint64_t usec = 0;
@@ -41,7 +41,7 @@ static uint64_t tick_usec(const Job *job) {
 static void ask(Job *job, uint64_t now) {
         Plan plan = job->plan;
 
-        /* No plan was sent yet, so no answer is due. */
+        /* No plan was sent yet, so the invoker owes no answer. */
         if (plan.abi != PLAN_ABI || job->link_over)
                 return;
         plan.ask = 1;
@@ -91,8 +91,8 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-/* Whether the invoker may be silent because of us: it waits until the ledger takes its records, or until its
- * last checkpoint can be written. */
+/* Whether the invoker may be silent because it waits for us: the ledger does not take its records, or its
+ * last checkpoint cannot be written. */
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
         bool waits_for_us = job->has_held || job_has_unread(job) ||
@@ -108,14 +108,15 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         bool may_wait = !job->exited && !job->life_error;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* The invoker waits because the daemon cannot write its records, or because its checkpoint could
-         * not be written. It gets more time for that, as long as its answers come and are valid. */
+        /* The invoker waits because the daemon cannot write its records, or because its checkpoint could not
+         * be written. It gets more time for that while its answers come and are valid. */
         if (may_wait && is_kept_waiting(job)) {
                 job->was_kept = true;
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
                 return 0;
         }
-        /* It no longer has to wait, and its time to write its last checkpoint and to end begins now. */
+        /* The invoker has nothing to wait for any more. Its time to write its last checkpoint and to end
+         * begins now. */
         if (may_wait && job->was_kept) {
                 job->was_kept = false;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, job->deadline_what);
@@ -123,8 +124,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         }
         if (job->deadline_what && !job->life_error)
                 job->life_error = g_strdup(job->deadline_what);
-        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, or not even that
-         * helps, we go on without it. */
+        /* When it is killed, its socket closes and its exit is seen. If it cannot be killed, or the kill has
+         * no effect, we go on without it. */
         if (!is_gone && !job->kill_tried && pidfd_send_signal(job->pid_fd, SIGKILL, NULL, 0) >= 0) {
                 job->kill_tried = true;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
@@ -132,7 +133,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         }
         if (!is_gone)
                 job_say_leftover(job, "its invoker neither ends nor can be killed");
-        /* Drops a launch without an answer: the answer would come too late. */
+        /* Drops a launch that was not answered: an answer would come too late. */
         if (!job->settling.asked)
                 job->launch = launch_call_free(job->launch);
         job->link_over = job->exited = true;

@@ -6,9 +6,9 @@
 
 #define EXIT_TIMEOUT_USEC (10ull * 1000 * 1000)
 
-/* To be called when the invoker has started, or was found again. */
+/* Call this when the invoker has started, or was found again. */
 void job_watch_start(Job *job);
-/* To be called when the invoker has sent anything. */
+/* Call this when the invoker has sent anything. */
 void job_watch_heard(Job *job);
 /* Has the invoker killed after usec. what: a constant string that names the reason, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as data: its row, its settings, what its records say. */
+/* The data of a job: its row, its settings, and the sums of its records. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 
 DEFINE_CLEANUP(Job *, job_free)
 
-/* The row was checked by the program of its day. The sheet is set if it can be read, also where the rest
+/* An earlier program may have checked the row. The sheet is set if it can be read, even if the rest
  * cannot. */
 static int parse_texts(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet,
                 char **ret_message) {
@@ -157,20 +157,20 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-/* Two passes: only after the first is it known which records are waste. Records that a running job adds in
- * between are left out. */
+/* Reads records in two passes: only after the first is it known which records are waste. Records that a
+ * running job adds meanwhile are left out. */
 struct JobReplay {
         Job *job;
         uint64_t life;
         void (*add)(const Record *record, void *userdata);
         void *userdata;
         bool decides;
-        LedgerPosition decided; /* the scheduler knows what lies before it */
+        LedgerPosition decided; /* the scheduler has decided on all records before it */
         WasteMap waste;
-        bool mapped;       /* the first pass is over */
-        LedgerPosition at; /* of the record that was read last */
+        bool mapped;       /* the first pass is done */
+        LedgerPosition at; /* the record that was read last */
         LedgerPosition last;
-        unsigned n; /* in this portion */
+        unsigned n; /* records in this portion */
 };
 
 static bool is_after(const Record *record, const LedgerPosition *position) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job: queued → starting → running → ending → ended. It has lives: when anything but an actor dies, the
- * next life goes on from the newest checkpoint that the ledger knows. The ledger's row is what lasts;
+ * next life goes on from the newest checkpoint that the ledger knows. Only the ledger's row lasts;
  * everything else here is found again after a restart. */
 #pragma once
 
@@ -36,93 +36,93 @@ struct Job {
         JobContext *context;
         LedgerJob row;
         JobState state;
-        char *path; /* on the bus */
+        char *path; /* the object's path on the bus */
         JobSettings settings;
         PriceSheet *sheet;
 
         Progress progress;
-        bool progress_loaded; /* what the properties say */
+        bool progress_loaded; /* the sums that the properties show */
         bool records_loaded;  /* and the rest: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
-        bool decision_unsaved;   /* not passed to the ledger yet */
-        unsigned n_long_calls;   /* that are being worked on */
+        bool decision_unsaved;   /* it was not passed to the ledger yet */
+        unsigned n_long_calls;   /* long calls about the job that are not answered yet */
 
-        /* the life that runs */
-        CheckpointSearch *search; /* for what it begins with; NULL: that is known */
+        /* the running life */
+        CheckpointSearch *search; /* for its checkpoint; NULL: it is found */
         LaunchCall *launch;
         LaunchAnswer answer;
         PlanLink *link;
         int pid_fd;
         sd_event_source *pid_source, *deadline, *runtime_timer, *backoff, *watch;
         uint64_t watch_asked_usec,
-                        /* when its invoker was asked for a word (0: it has answered), and its slowest
-                         * answer */
+                        /* when its invoker was asked for an answer (0: it owes none), and the slowest answer
+                         * so far */
                         watch_slowest_usec;
-        /* of a life that is given up: for how long its invoker did not answer; 0: it did */
+        /* how long the invoker of a given-up life did not answer; 0: it did answer */
         uint64_t silent_usec;
         bool link_over, exited, adopting, kill_tried;
-        bool was_kept; /* at the last look at its deadline it waited for the daemon */
+        bool was_kept; /* at the last look the invoker waited for the daemon */
         struct JobSettling {
-                bool asked, known; /* the spawner: for the reading of the cgroup */
+                bool asked, known; /* the spawner: for the cgroup's reading */
                 bool closed;       /* the life's last record is made */
                 unsigned n_tries;
-                int error;     /* why the reading is unknown */
-                uint64_t nsec; /* the reading */
+                int error;     /* why there is no reading */
+                uint64_t nsec; /* the reading of the cgroup's CPU time */
                 sd_event_source *retry;
         } settling;
-        bool clearing;      /* the job is over: its cgroup is being removed */
-        bool launch_failed; /* the life's */
-        bool life_hopeless; /* another life would fail the same */
-        /* its invoker reported something impossible: no more of its records is read */
+        bool clearing;      /* the job is over, and its cgroup is being removed */
+        bool launch_failed; /* the launch of the life failed */
+        bool life_hopeless; /* another life would fail in the same way */
+        /* its invoker reported something impossible: no more of its records are read */
         bool disbelieved;
         char *life_error;      /* why the daemon gave this life up; NULL: it did not */
-        int life_error_number; /* that kept its invoker from beginning, positive; 0: it began */
-        /* why the life is given up when the deadline passes; NULL: something else says why */
+        int life_error_number; /* the positive errno with which the invoker failed to begin; 0: it began */
+        /* why the life is given up when the deadline passes; NULL: the reason is given elsewhere */
         const char *deadline_what;
-        unsigned n_delays; /* how often the next life could not begin for lack of something */
+        unsigned n_delays; /* how often a lack of something delayed the next life */
         uint64_t resume_round;
-        Record held; /* read from the spool, and not yet passed to the ledger */
+        Record held; /* a record from the spool that is not in the ledger yet */
         bool has_held;
         uint64_t acknowledged;
-        Plan plan;           /* as sent */
-        uint32_t end_wanted; /* PlanEnd */
+        Plan plan;           /* the plan as it was sent */
+        uint32_t end_wanted; /* PlanEnd: how the job is asked to end */
         uint64_t stop_deadline_nsec;
-        uint64_t turn_usec;      /* CLOCK_BOOTTIME: when it last left the queue, or was adopted */
-        const char *back_reason; /* why it is to go back to the queue; NULL: it is not */
-        int stderr_fd;           /* run mode: the caller's */
-        Directories directories; /* as its submitter opened them; one may be lost at a restart */
+        uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
+        const char *back_reason; /* why it is sent back to the queue; NULL: it is not */
+        int stderr_fd;           /* the caller's, in run mode */
+        Directories directories; /* as the submitter opened them; a restart may lose some */
 
-        /* How the job ended, from the moment that it is known. It is announced only when it is durable. */
+        /* How the job ended, from the moment when that is known. It is announced only when it is durable. */
         struct JobEnd {
-                bool noted, queued, durable; /* passed to the ledger; committed */
+                bool noted, queued, durable; /* known; passed to the ledger; committed */
                 bool has_policy;
                 uint32_t end;   /* PlanEnd */
-                char *sentence; /* NULL: nothing failed */
+                char *sentence; /* why it failed; NULL: it did not */
                 uint64_t usec;
                 uint8_t policy_sha256[32];
         } end;
-        /* why the last checkpoint could not be written, and is tried again; 0: it could */
+        /* the errno for which the last checkpoint is tried again; 0: none */
         int waits_checkpoint;
-        bool disk_said;         /* logged that its user is at MaxDiskPerUser= */
-        bool files_counted;     /* the bytes of its files were counted in this life */
+        bool disk_said;         /* it was logged that the user has reached MaxDiskPerUser= */
+        bool files_counted;     /* the bytes of the job's files were counted in this life */
         uint64_t prune_round;   /* the newest checkpoint that waits for its row; 0: none */
-        uint64_t durable_round; /* that has it, and replaces others; 0: none */
+        uint64_t durable_round; /* its row is in the ledger, and it replaces others; 0: none */
 
-        bool uncounted; /* it may have cost more than the ledger has counted for its user's day */
-        /* CLOCK_BOOTTIME: when the ledger last counted it, as far as this daemon knows */
+        bool uncounted; /* the job may have cost more than the ledger has counted for its user's day */
+        /* CLOCK_BOOTTIME: when the ledger last counted the job, as far as this daemon knows */
         uint64_t counted_usec;
 
-        Hold hold; /* queued: why it does not start though a place may be free */
+        Hold hold; /* of a queued job: why it does not start although a place may be free */
 
         bool unsaved; /* the row is newer than the ledger's */
 
-        /* the bus */
+        /* for the bus */
         unsigned changes; /* JobChange */
         sd_event_source *changes_timer;
 
         unsigned news; /* JobNews */
-        GList work;    /* in the context's list; its data is NULL: it is not in there */
+        GList work;    /* its place in the context's list; its data is NULL while it is in no list */
 };
 
 /* job-state.c */
@@ -130,8 +130,8 @@ const char *job_state_to_string(JobState state);
 static inline bool job_active(const Job *job) {
         return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
 }
-/* The first of the directories that the job names which is not open any more: only its submitter can open
- * it again. _DIRECTORY_KIND_MAX: all are. */
+/* The first directory that the job names and that is not open any more: only its submitter can open it
+ * again. _DIRECTORY_KIND_MAX: all are open. */
 static inline DirectoryKind job_lost_directory(const Job *job) {
         DirectoryKind kind = 0;
 
@@ -140,8 +140,8 @@ static inline DirectoryKind job_lost_directory(const Job *job) {
                 kind++;
         return kind;
 }
-/* Whether another life of the job loses nothing: an evaluation or verification writes no checkpoint, and a
- * directory that only the submitter can open again is not given up. */
+/* Whether another life of the job loses nothing. It would for evaluations and verifications, which write no
+ * checkpoint, and for a job that has lost a directory which only its submitter can open again. */
 static inline bool job_can_resume(const Job *job) {
         return job->row.purpose == LAUNCH_TRAIN && job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }
@@ -151,39 +151,40 @@ static inline bool job_may_go_back(const Job *job) {
 }
 /* The state as users see it: a job in the queue that a user froze is "frozen". */
 const char *job_state_word(const Job *job);
-/* Whether the newest life has records that were not read yet; they stay when their writer dies. */
+/* Whether records of the newest life were not read yet. They stay when the invoker dies. */
 bool job_has_unread(const Job *job);
-/* SchedulerKind of the job: only training scales. */
+/* The job's SchedulerKind: only training has a scheduler. */
 uint32_t job_scheduler_kind(const Job *job);
 void job_set_state(Job *job, JobState state);
 void job_set_fault(Job *job, const char *sentence);
-/* Writes the row; a failure is said and tried again at the next change. */
+/* Writes the row. A failure is logged, and the next change tries again. */
 int job_save(Job *job);
 void job_log_begin(LogEntry *entry, const Job *job, Message message);
 void job_say_leftover(const Job *job, const char *reason);
-char **job_limits_missing(const Job *job); /* words; g_strfreev() */
+char **job_limits_missing(const Job *job); /* The names of missing limits; g_strfreev(). */
 
-/* job.c. row is taken, and left empty, on success. -EINVAL: its text or sheet does not parse any more. */
+/* job.c. On success the row is taken and left empty. -EINVAL: its text or its sheet cannot be parsed any
+ * more. */
 int job_new(JobContext *context, LedgerJob *row, Job **ret);
 /* The job of a row of the ledger. -ENOENT: there is none; -EINVAL: no job can be made of it any more. */
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
-/* Ends a row of which no job can be made, as failed. */
+/* Ends a job whose row cannot be read any more, as failed. */
 void job_row_end(JobContext *context, LedgerJob *row);
-/* Releases all that the job holds for its life. */
+/* Releases everything that the job holds for its life. */
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
 
 /* Reads the job's records from the ledger into its progress, unless that was done before. anew: reads them
- * again, since the tail of a life that ended has become waste. */
+ * again, since the last records of an ended life have become waste. */
 int job_load_progress(Job *job, bool anew);
-/* The same in portions of at most `most` records. job_replay_some() returns 1 if there are more. */
+/* The same in portions of at most `most` records. job_replay_some(): 1: there are more. */
 JobReplay *job_replay_new(Job *job);
 JobReplay *job_replay_free(JobReplay *replay);
 int job_replay_some(JobReplay *replay, unsigned most);
-/* The same, but each record goes to add(), with repeated work marked as wasted. */
+/* The same, but passes each record to add(), with repeated work marked as wasted. */
 JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *userdata), void *userdata);
-/* The properties and the bill of an ended job, out of its row if it can be: a long job has a million
- * records. */
+/* Loads the properties and the bill of an ended job, from its row if possible, since a long job has a
+ * million records. */
 int job_load_summary(Job *job);
-/* Loads from the records also what no row has: what had accrued at each round, estimates, faults. */
+/* Loads also what rows do not have, from the records: totals at each round, estimates, faults. */
 int job_load_records(Job *job);

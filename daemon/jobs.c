@@ -27,7 +27,8 @@ void jobs_add(Jobs *jobs, Job *job) {
         assert(job);
 
         at = jobs->all->len;
-        /* The job is nearly always the newest; one whose end was not announced before a restart is older. */
+        /* The job is nearly always the newest one. A job whose end was not announced before a restart is
+         * older. */
         while (at > 0 && ((const Job *) jobs->all->pdata[at - 1])->row.id > job->row.id)
                 at--;
         g_ptr_array_insert(jobs->all, (gint) at, job);

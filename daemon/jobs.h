@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs that have not ended, and the list of those that there is something new of. An event source of a
- * job leaves a fact here and returns; manager-work.c takes the facts from the list. */
+/* The jobs that have not ended, and the list of those with news. An event source of a job leaves a fact here
+ * and returns; manager-work.c takes the jobs with news from the list. */
 #pragma once
 
 #include <glib.h>
@@ -10,21 +10,21 @@
 typedef struct Job Job;
 
 typedef struct Jobs {
-        /* Also those whose end the ledger does not have yet; by rising number. */
+        /* all jobs whose end is not in the ledger yet, in the order of their numbers */
         GPtrArray *all;
         uint32_t n_queued, n_running;
         GQueue work;          /* of Job: those with news */
-        bool schedule_wanted; /* the queue is to be looked at */
+        bool schedule_wanted; /* the queue must be looked at */
         sd_event_source *work_source;
 } Jobs;
 
-/* Each job, by rising number. The body may neither add nor remove one. */
+/* Each job, in the order of their numbers. The body may neither add nor remove a job. */
 #define JOBS_FOREACH(job, jobs)                                    \
         for (Job * job, **job##_at = (Job **) (jobs)->all->pdata,  \
                         **job##_end = job##_at + (jobs)->all->len; \
                         job##_at < job##_end && (job = *job##_at); job##_at++)
 
-/* Changes of a job that go to the bus: soon, or, with NOW, before anything else happens. */
+/* Changes of a job that go to the bus: soon or, with NOW, before anything else happens. */
 typedef enum JobChange {
         JOB_CHANGE_STATE = 1,
         JOB_CHANGE_ROUND = 2,
@@ -34,17 +34,17 @@ typedef enum JobChange {
 
 /* Facts that became known about a job, for job_step(). */
 typedef enum JobNews {
-        JOB_NEWS_LIFE = 1,   /* its life may be over, or something that its end waits for has happened */
-        JOB_NEWS_COMMIT = 2, /* all that was queued for the ledger is durable */
+        JOB_NEWS_LIFE = 1,   /* its life may be over, or a step that its end waits for is done */
+        JOB_NEWS_COMMIT = 2, /* everything that was queued for the ledger is durable */
 } JobNews;
 
-/* A job that has not ended; see ended_find() for the others. NULL: there is none of this number. */
+/* The job of this number if it has not ended; ended_find() finds the others. NULL: there is none. */
 Job *jobs_find(const Jobs *jobs, uint64_t id);
 void jobs_add(Jobs *jobs, Job *job);
 
-/* To be called when a job has left the queue or has ended: the next one is picked soon. */
+/* Call this when a job has left the queue or has ended: the next one is chosen soon. */
 void jobs_schedule(Jobs *jobs);
-/* The next job with news, taken from the list; NULL: there is none. */
+/* Takes the next job with news from the list; NULL: there is none. */
 Job *jobs_next_work(Jobs *jobs);
 
 /* Notes that properties of the job have changed, for the bus. */
@@ -54,5 +54,5 @@ void job_news(Job *job, unsigned news);
 static inline void job_look(Job *job) {
         job_news(job, JOB_NEWS_LIFE);
 }
-/* Takes the job out of the list of those with news. */
+/* Takes the job out of the list of jobs with news. */
 void job_forget_work(Job *job);

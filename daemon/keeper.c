@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Keepers that are ready wait for the gate's orders on one socket, and any of them takes the next order.
  * Each keeper notes in shared memory what it is doing. The *attic* is one more keeper, for descriptors that
- * the daemon will never ask for: it holds them until it has many, or until the gate rests, and then ends. */
+ * the daemon will never ask for. It holds them until there are many, or until the gate is idle, and then
+ * ends. */
 #include "daemon/keeper.h"
 
 #include <assert.h>
@@ -26,40 +27,40 @@
 #define MESSAGE_FDS_MOST 253u
 #define ATTIC_FDS_MAX    1024u
 #define ATTICS_MAX       64u
-#define LEAVES_MAX       64u /* which the socket has room for: the gate must not wait for it */
+#define LEAVES_MAX       64u /* the socket has room for so many, and the gate must not wait for it */
 #define ATTIC_UID        (UINT32_MAX - 1)
 #define ANSWER_MSEC      100
 #define ANSWER_NSEC      (60ull * 1000 * 1000 * 1000)
 #define LINGER_MSEC      1000
 
 typedef struct Slot {
-        pid_t pid;     /* 0: free */
-        uint32_t uid;  /* whose descriptors it holds: the keeper says that, and what follows */
-        uint32_t busy; /* it holds some */
+        pid_t pid;     /* 0: the place is free */
+        uint32_t uid;  /* the user whose descriptors it holds: set by the keeper, as are the fields below */
+        uint32_t busy; /* it holds descriptors */
         uint32_t is_up;
         uint64_t started_nsec;
 } Slot;
 
 typedef struct Shared {
-        pid_t taker; /* the keeper that has taken the last order; 0: none yet */
+        pid_t taker; /* the keeper that took the last order; 0: none has yet */
         Slot slots[KEEPERS_MAX];
 } Shared;
 
 struct Keepers {
-        Shared *shared; /* with the keepers */
+        Shared *shared; /* memory that is shared with the keepers */
         Slot *slots;
-        unsigned n_slots; /* those behind were never used */
-        unsigned n;       /* keepers */
-        unsigned n_leave; /* orders to leave that no keeper has followed yet */
+        unsigned n_slots; /* the slots behind these were never used */
+        unsigned n;       /* the number of keepers */
+        unsigned n_leave; /* orders to leave that no keeper has carried out yet */
         int orders[2];    /* the gate writes to the second */
         int answers[2];   /* and reads from the first */
-        pid_t holder;     /* the only keeper that can take the last order; 0: any can */
+        pid_t holder;     /* the only keeper that can take the last order; 0: any keeper can */
         bool is_lost;     /* the keeper that had the last order was killed */
         pid_t attic;
-        int attic_fd;     /* orders for the attic; below 0: there is none */
-        unsigned n_attic; /* descriptors that it holds */
+        int attic_fd;     /* for orders to the attic; negative: there is no attic */
+        unsigned n_attic; /* descriptors in the attic */
         pid_t gate;
-        uint64_t start_nsec; /* one that takes longer to come up is not counted on */
+        uint64_t start_nsec; /* a keeper that takes longer to start is not waited for */
 };
 
 DEFINE_CLEANUP(Keepers *, keepers_free)
@@ -90,7 +91,7 @@ typedef struct Message {
         Descriptors tokens, ends, foreign;
 } Message;
 
-/* Only sealed memory is sure to lie on no file system of a user's. */
+/* Only sealed memory is certain to be on no file system of a user's. */
 static bool is_harmless(int fd) {
         return memfd_check_sealed(fd) >= 0;
 }
@@ -106,8 +107,8 @@ static void add(Descriptors *descriptors, int fd) {
         descriptors->fds[descriptors->n++] = fd;
 }
 
-/* Receives the first byte and its descriptors. Those that have no room in our table of descriptors are lost
- * and get no token. */
+/* Receives the first byte and its descriptors. Descriptors for which our table has no room are lost and get
+ * no token. */
 static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MOST * sizeof(int))];
         struct iovec iov = { ret, 1 };
@@ -128,7 +129,8 @@ static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         return 0;
 }
 
-/* Tokens are numbered as the descriptors are: behind the first that cannot have one there is none. */
+/* Tokens have the numbers of their descriptors, so there is none behind the first descriptor that cannot
+ * have one. */
 static void make_tokens(const Descriptors *received, Message *m) {
         bool more = true;
 
@@ -150,8 +152,7 @@ static void make_tokens(const Descriptors *received, Message *m) {
         m->answer.n_foreign = (uint32_t) m->foreign.n;
 }
 
-/* Keeps the descriptors until all tokens are closed, by the daemon and by each process to which it gave a
- * copy. */
+/* Keeps the descriptors until all tokens are closed, by the daemon and by each process that got a copy. */
 static void serve(const Descriptors *ends, const Descriptors *foreign) {
         struct pollfd p[MESSAGE_FDS_MOST];
         size_t n = ends->n, n_open = n;
@@ -175,8 +176,8 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* Descriptors that were asked for and never fetched are closed with their token after a moment.
-         * Until then this process must not end. */
+        /* The token of a descriptor that was asked for and never fetched closes after a moment. Until then
+         * this process must not end. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }
@@ -194,7 +195,7 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
                 __atomic_store_n(&slot->uid, uid, __ATOMIC_RELAXED);
                 __atomic_store_n(&slot->busy, 1, __ATOMIC_RELEASE);
         }
-        /* If the user has the highest allowed number of descriptors in flight, the answer goes without
+        /* If the user has as many descriptors in flight as the kernel allows, the answer goes without
          * one. */
         if (message_send(answers_fd, &m.answer, sizeof(m.answer), m.tokens.fds, m.tokens.n) < 0)
                 (void) message_send(answers_fd, &m.answer, sizeof(m.answer), NULL, 0);
@@ -207,7 +208,7 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
         close_all(&m.ends);
 }
 
-/* first: an order that the keeper has from its start, instead of by the socket; NULL: it has none. */
+/* first: an order that the keeper has from its start and not from the socket; NULL: none. */
 _Noreturn static void keeper_run(
                 const Keepers *keepers, Slot *slot, int orders_fd, bool attic, const FirstOrder *first) {
         int fds[] = { orders_fd, keepers->answers[1], first ? first->bus_fd : -EBADF };
@@ -227,7 +228,7 @@ _Noreturn static void keeper_run(
                 int r = message_receive(fds[0], -1, &order, sizeof(order), &n, &bus_fd, 1, &n_fds);
 
                 if (r == -EAGAIN)
-                        continue; /* another keeper was faster */
+                        continue; /* another keeper took the order first */
                 if (r >= 0 && order.leave)
                         _exit(EXIT_SUCCESS);
                 if (r < 0 || n_fds != 1)
@@ -256,7 +257,7 @@ static void reap(Keepers *keepers) {
                                 forget(keepers, keepers->slots + i, status);
 }
 
-/* The last ones are for attics: so there is always a keeper for a user who has none. NULL: all are taken. */
+/* The last slots are reserved for attics, so that one can always be started. NULL: all slots are taken. */
 static Slot *free_slot(Keepers *keepers, bool attic) {
         unsigned max = attic ? KEEPERS_MAX : KEEPERS_MAX - ATTICS_MAX;
 
@@ -291,7 +292,7 @@ static int start(Keepers *keepers, int orders_fd, bool attic, const FirstOrder *
         return 0;
 }
 
-/* How many keepers can take an order. An order to leave ends any one of them. */
+/* How many keepers can take an order. Each order to leave ends one of them. */
 static unsigned count_ready(const Keepers *keepers) {
         uint64_t now = clock_boottime();
         unsigned n = 0;
@@ -359,7 +360,7 @@ static bool may_keep(const Keepers *keepers, uint32_t uid) {
         return count_of_user(keepers, uid) < KEEPERS_USER_MAX;
 }
 
-/* The keeper that gets the order for a message of this user. */
+/* The slot of the keeper that gets the order for a message of this user. */
 static int place_of(Keepers *keepers, uint32_t uid) {
         unsigned n_ready = count_ready(keepers);
         int r;
@@ -369,8 +370,8 @@ static int place_of(Keepers *keepers, uint32_t uid) {
         r = attic_open(keepers);
         if (r >= 0)
                 return keepers->attic_fd;
-        /* There is no attic. A ready keeper takes the message although its user has enough of them:
-         * otherwise this message would stop those of all users. */
+        /* There is no attic. A ready keeper takes the message although its user has enough keepers:
+         * otherwise this message would block those of all users. */
         return n_ready > 0 ? keepers->orders[1] : r;
 }
 
@@ -389,8 +390,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
                 return place;
         *ret_attic = place == keepers->attic_fd;
         r = message_send(place, &order, sizeof(order), &fd, 1);
-        /* This user has the highest allowed number of descriptors in flight (unix(7)): a new process gets
-         * this one. */
+        /* This user has as many descriptors in flight as the kernel allows (unix(7)), so the order goes to a
+         * new process. */
         if (r == -ETOOMANYREFS) {
                 *ret_attic = !may_keep(keepers, uid);
                 return *ret_attic ? attic_start(keepers, &first)
@@ -403,8 +404,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
         return r;
 }
 
-/* A keeper that was killed while it waited leaves its order to the next one. -ECHILD: one was killed that
- * had its order already. */
+/* A keeper that was killed while it waited leaves its order to the next one. -ECHILD: a keeper was killed
+ * that had its order already. */
 static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received) {
         uint64_t end = clock_boottime() + ANSWER_NSEC;
         bool need = false;
@@ -422,8 +423,9 @@ static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received)
                         return -ECHILD;
                 if (r != -ETIMEDOUT || clock_boottime() >= end)
                         return r;
-                /* The order woke one keeper only. If that one was killed, the others still sleep. One that
-                 * cannot be started yet, as where the processes are used up, is tried again. */
+                /* The order woke only one keeper. If that one was killed, the others still sleep. A keeper
+                 * that cannot be started now, for example at the limit of processes, is tried again
+                 * later. */
                 n_before = keepers->n;
                 reap(keepers);
                 need = need || keepers->n < n_before;

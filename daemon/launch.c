@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One SEQPACKET record with descriptors to the spawner, one LaunchAnswer back. */
+/* Sends one SEQPACKET record with descriptors to the spawner, and receives one LaunchAnswer. */
 #include "daemon/launch.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
         return -r;
 }
 
-/* It is reaped by the daemon's SIGCHLD source, which takes every child that ends. */
+/* The daemon's SIGCHLD source, which reaps every child, reaps it. */
 static int start_spawner(void) {
         char directory[SIBLING_DIRECTORY_MAX], path[SIBLING_DIRECTORY_MAX + 16];
         char *argv[] = { (char *) "actord-spawn", (char *) "--fd=3", NULL };
@@ -100,7 +100,7 @@ static int start_spawner(void) {
         return r < 0 ? r : TAKE_FD(ours);
 }
 
-/* -EPIPE: the spawner ended without an answer; -EBADMSG: it is none. */
+/* -EPIPE: the spawner ended without an answer; -EBADMSG: the message is not an answer. */
 static int receive_answer(int fd, LaunchAnswer *ret, int *ret_pid_fd) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
         struct iovec iov = { ret, sizeof(*ret) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The daemon's end of include/launch.h. In system mode the spawner listens on a socket; else the daemon
  * starts the program that lies beside it, for one launch. The call never blocks: the answer comes through
- * the event loop, or a failure in its form after a deadline. */
+ * the event loop. After a deadline a failure comes in its place. */
 #pragma once
 
 #include <stddef.h>
@@ -14,14 +14,14 @@ typedef struct LaunchCall LaunchCall;
 
 typedef struct LaunchRequest {
         Launch launch;
-        int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX]; /* borrowed */
+        int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX]; /* the caller's */
 } LaunchRequest;
 
-/* The invoker's pidfd goes over to the callee; -EBADF: there is none. The call is over: its owner frees
- * it here. */
+/* The callee takes the invoker's pidfd; -EBADF: there is none. The call is over, and its owner frees it
+ * here. */
 typedef void (*launch_answered_t)(const LaunchAnswer *answer, int pid_fd, void *userdata);
 
-/* socket_path NULL: starts the sibling program. */
+/* socket_path NULL: starts the program beside this one. */
 int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *request,
                 launch_answered_t answered, void *userdata, LaunchCall **ret);
 LaunchCall *launch_call_free(LaunchCall *call);

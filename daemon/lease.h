@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plan is a lease: rounds that are decided and can be paid for. Pure: what is known of a job goes in,
- * the next plan comes out. */
+/* A plan is a lease: rounds that are decided and can be paid for. Pure: the known facts of a job go in, the
+ * next plan comes out. */
 #pragma once
 
 #include "daemon/bill/price.h"
@@ -9,13 +9,13 @@
 
 typedef struct LeaseInput {
         const JobSettings *settings;
-        const Usage *usage;              /* of the records read so far */
+        const Usage *usage;              /* the sum of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
-        bool step;                       /* a round at a time, under any scheduler */
-        uint64_t round;              /* the newest closed round of this life, or the one it resumed from */
-        uint64_t acknowledged;       /* committed up to here */
-        uint32_t end;                /* PlanEnd that was asked for; PLAN_END_NOT: none was */
-        uint64_t stop_deadline_nsec; /* with end */
+        bool step;                       /* leases are single rounds, under any scheduler */
+        uint64_t round;              /* the newest closed round of this life, or its checkpoint's round */
+        uint64_t acknowledged;       /* records are committed up to here */
+        uint32_t end;                /* PlanEnd that was asked for; PLAN_END_NOT: none */
+        uint64_t stop_deadline_nsec; /* set together with end */
 } LeaseInput;
 
 /* Makes the plan from what has been decided already. It chooses no number of actors; it ends the job if the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One call of a line has its turn in each iteration of the event loop, so that what comes from the bus
- * meanwhile is served in between. */
+/* One call of each line has its turn in each iteration of the event loop, so that messages from the bus are
+ * served in between. */
 #include "daemon/line.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ typedef struct Line {
         Lines *lines;
         LineName name;
         unsigned n_max, n_key_max;
-        GQueue calls; /* of LineCall, in the order of their arrival */
+        GQueue calls; /* LineCalls in the order of their arrival */
         GHashTable *by_message;
         sd_event_source *turn, *timer;
 } Line;
@@ -34,7 +34,7 @@ typedef struct Line {
 struct Lines {
         Manager *manager;
         Line all[_LINE_MAX];
-        GHashTable *served; /* uid → when it had its last turn */
+        GHashTable *served; /* uid → time of its last turn */
         uint64_t n_turns;
         sd_bus_slot *gone_slot;
 };
@@ -118,7 +118,7 @@ void call_again(Lines *lines, sd_bus_message *message, sd_bus_message_handler_t 
                 r = sd_bus_error_set(&error, BUS_ERROR(NoSuchJob), "This job is not known any more.");
         if (r < 0) {
                 (void) sd_bus_reply_method_errno(kept, r, &error);
-                /* Wherever the handler gave up, no line keeps a place for the call. */
+                /* When a handler gives up, no line keeps a place for its call. */
                 drop(lines, kept);
         }
         sd_bus_error_free(&error);
@@ -294,7 +294,7 @@ void line_again(Lines *lines, LineName name) {
         }
 }
 
-/* Ends all that is under way for a call: it has been answered, or its caller has left. */
+/* Ends everything that is under way for a call, which was answered or whose caller has left. */
 static void drop(Lines *lines, sd_bus_message *message) {
         Manager *manager = lines->manager;
         sd_bus_message *kept = sd_bus_message_ref(message);
@@ -311,7 +311,7 @@ static int busy(sd_bus_error *error, const char *what) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy), "actord is busy: %s. Try again in a moment.", what);
 }
 
-/* The first call that has waited for too long; NULL: none. *ret_usec: when the next one will have, if any
+/* The first call that has waited too long; NULL: none. *ret_usec: when the next one will have, if a call
  * waits. */
 static LineCall *overdue(Line *line, uint64_t now, uint64_t *ret_usec) {
         *ret_usec = UINT64_MAX;
@@ -362,8 +362,8 @@ static bool is_of(sd_bus_message *message, const char *sender) {
                g_strcmp0(sd_bus_message_get_sender(message), sender) == 0;
 }
 
-/* Drops the waiting calls of a sender that has left the bus, if they asked for an answer. A call that asks
- * for none is kept: its sender may leave right after sending it. */
+/* Drops the waiting calls of a sender that has left the bus, if they want an answer. A call that wants none
+ * is kept: its sender may leave right after sending it. */
 static void forget_sender(Lines *lines, const char *sender) {
         g_autoptr(GPtrArray) messages = g_ptr_array_new();
 
@@ -399,7 +399,7 @@ static void watch_callers(Lines *lines) {
                         on_gone, NULL, lines);
 }
 
-/* The memory of a message's arrays and strings; the rest of it is small. */
+/* The memory of a message's arrays and strings; its other parts are small. */
 static uint64_t bytes_of(sd_bus_message *m) {
         const char *contents;
         uint64_t bytes = 0;
@@ -456,7 +456,7 @@ static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_err
         return 0;
 }
 
-/* The one caller of a private connection has no name, and the order of its calls is its own affair. */
+/* A private connection has only one caller, who has no name. Each of its calls has a key of its own. */
 static uint64_t key_of(LineName name, sd_bus_message *message, uint32_t uid) {
         const char *sender = sd_bus_message_get_sender(message);
 

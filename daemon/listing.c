@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A list costs what it shows: rows of one index, newest first, whatever else the ledger holds. */
+/* The cost of a list depends only on its length: it reads rows of one index, the newest first, however large
+ * the ledger is. */
 #include "daemon/listing.h"
 
 #include <assert.h>
@@ -12,9 +13,9 @@
 #include "lib/cleanup.h"
 
 #define PAGE_MOST 1000u /* rows of a reply */
-#define SCAN_MOST 2000u /* rows that a call looks at, whether or not they are wanted */
+#define SCAN_MOST 2000u /* rows that one call looks at, wanted or not */
 
-/* Adds the figures that the row of a job that has not ended lacks. Strings stay the job's. */
+/* Adds figures that the row of a running job lacks. The strings still belong to the job. */
 static void fill_in(const Job *job, LedgerListed *row) {
         const Progress *progress = &job->progress;
         Bill bill;
@@ -33,7 +34,7 @@ static void fill_in(const Job *job, LedgerListed *row) {
         row->currency = price_sheet_currency(job->sheet);
 }
 
-/* A row of ListJobs, kept until its turn comes: the oldest is told first. */
+/* A row of ListJobs. Rows are kept first, since the reply begins with the oldest. */
 typedef struct Listed {
         uint64_t id;
         uint32_t uid;
@@ -51,11 +52,11 @@ static void listed_clear(void *p) {
 
 typedef struct Remembered {
         const Manager *manager;
-        GArray *rows; /* of Listed, newest first */
+        GArray *rows; /* Listed rows, the newest first */
         guint n_live, n_ended;
 } Remembered;
 
-/* Remembers a row if its job has not ended, or is one of the newest KeepJobs= ended ones. */
+/* Keeps a row if its job has not ended, or is one of the newest KeepJobs= ended ones. */
 static int remember(const LedgerListed *listed, void *userdata) {
         Remembered *all = userdata;
         const Job *job = jobs_find(&all->manager->context.jobs, listed->id);
@@ -108,11 +109,11 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return reply_send(reply);
 }
 
-/* Which rows are wanted; strings are the message's. */
+/* Which rows the caller wants. The strings belong to the message. */
 typedef struct Filter {
-        char **states; /* NULL: any */
+        char **states; /* NULL: all states */
         const char *environment, *tag;
-        uint64_t since_usec, until_usec; /* of the submission */
+        uint64_t since_usec, until_usec; /* range of the submission times */
         uint64_t ended_since_usec;
         uint32_t uid;
         bool has_uid;
@@ -222,7 +223,7 @@ typedef struct Page {
         const Filter *filter;
         sd_bus_message *reply;
         uint32_t most, n_rows, n_seen;
-        uint64_t last; /* number of the row that was looked at last */
+        uint64_t last; /* the number of the row that was looked at last */
 } Page;
 
 static int append_row(sd_bus_message *reply, const LedgerListed *row) {
@@ -312,7 +313,7 @@ static int append_total(const LedgerTotal *t, void *userdata) {
         return r < 0 ? r : 0;
 }
 
-/* Root sees the jobs of all users. */
+/* root sees the jobs of all users */
 int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists of jobs on the bus: from the ledger's index, and of jobs that have not ended from the jobs
- * themselves. */
+/* Lists of jobs on the bus. Ended jobs come from the ledger's index, the others from the jobs themselves. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Events to the journal, sentences to stderr. The format of a field is the daemon's own, its value may be
- * a stranger's: values never reach a format. */
+/* Sends events to the journal and sentences to stderr. The format of a field is always the daemon's own; its
+ * value may come from a stranger. So no value is ever used as a format. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "daemon/log.h"
 
@@ -37,7 +37,8 @@ const char *message_id(Message message) {
         return message_ids[message];
 }
 
-/* systemd tells a service which stream is its journal's, so that a redirected stderr is not taken for it. */
+/* systemd tells a service which stream goes to the journal, so that a redirected stderr is not mistaken for
+ * it. */
 static bool stderr_is_journal(void) {
         const char *e = getenv("JOURNAL_STREAM");
         unsigned long long device, inode;
@@ -103,7 +104,8 @@ void log_field(LogEntry *entry, const char *format, ...) {
         va_end(ap);
 }
 
-/* One line, whatever the sentence contains: a stranger's line break must not begin a line of ours. */
+/* Writes one line, whatever the sentence contains: a stranger's line break must not begin a new line of
+ * ours. */
 static void write_stderr(int priority, const char *sentence) {
         g_autofree char *line = NULL, *safe = NULL;
 
@@ -141,7 +143,7 @@ static void log_write(LogEntry *entry, int priority, const char *sentence) {
         if (priority <= LOG_ERR) {
                 g_autofree char *safe = sanitise_for_journal(sentence);
 
-                /* A line break in it would begin another assignment of sd_notify(3). */
+                /* a line break would begin another assignment of sd_notify(3) */
                 (void) snprintf(log_state.last_error, sizeof(log_state.last_error), "%s", safe);
         }
         if (log_state.journal)

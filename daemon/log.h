@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's messages. An event is fields first and a sentence second: programs read ACTORD_*=, people
- * the sentence and the catalog's text for its message id. Under journald events go to the journal with
- * all fields; else the sentences go to stderr. */
+/* The daemon's messages. An event has fields and a sentence: programs read the fields (ACTORD_*=), people
+ * the sentence and the catalog's text for its message id. Under journald events go to the journal with all
+ * fields; otherwise only the sentences go to stderr. */
 #pragma once
 
 #include <stddef.h>
@@ -16,32 +16,33 @@
 typedef struct LogEntry {
         Message message;
         size_t n_fields, n_text;
-        size_t starts[LOG_FIELDS_MAX]; /* of each "NAME=value" in text */
+        size_t starts[LOG_FIELDS_MAX]; /* where each "NAME=value" begins in text */
         char text[LOG_TEXT_MAX];
 } LogEntry;
 
-/* Decides once where words go: to the journal if stderr is a stream of it. max_priority: what stderr gets
- * otherwise. */
+/* Decides once where messages go: to the journal if stderr is a journal stream. max_priority: which messages
+ * stderr gets otherwise. */
 void log_open(int max_priority);
 
 /* 32 hexadecimal digits. */
 const char *message_id(Message message);
 
 void log_begin(LogEntry *entry, Message message);
-/* "ACTORD_JOB=%lu"; what does not fit is cut, and a line break in a value becomes a space on stderr only. */
+/* "ACTORD_JOB=%lu". A field that is too long is cut. A line break in a value becomes a space only on
+ * stderr. */
 void log_field(LogEntry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* At most LOG_BURST events of one message id in LOG_INTERVAL_SEC; the next one after that says how many
  * were left out. */
 void log_send(LogEntry *entry, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A sentence that is no event. */
+/* Logs a sentence that is not an event. */
 void log_line(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The newest sentence of LOG_ERR or worse, "" before the first: what to say beside an exit status. */
+/* The newest sentence of LOG_ERR or worse, to be shown with an exit status; "" before the first. */
 const char *log_last_error(void);
 
-/* Whether an event of this kind may pass at this time; pure but for its own counters. *ret_suppressed:
- * left out before it, when it is the first to pass. */
+/* Whether an event of this kind may pass at this time. Pure except for its own counters. *ret_suppressed:
+ * when an event passes again, how many were left out before it. */
 typedef struct LogBucket {
         unsigned long long begin_sec;
         unsigned n, n_suppressed;

@@ -7,8 +7,8 @@
 #include "include/bus.h"
 
 #define TURN_NSEC UINT64_C(5000000)
-/* A long call waits at most so long for its turn while other calls keep the daemon busy: it gets a sixth of
- * the time. */
+/* A long call waits at most this long for its turn while other calls keep the daemon busy, which gives it a
+ * sixth of the time. */
 #define WAIT_MAX_USEC 25000
 
 typedef struct LongCall {
@@ -69,7 +69,7 @@ static int on_waited(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Without memory for the timer a turn comes when the daemon has nothing else to do. */
+/* Without memory for the timer, a turn comes only when the daemon has nothing else to do. */
 static void arm(JobContext *context) {
         if (g_queue_is_empty(&context->long_calls.calls)) {
                 context->long_calls.source = sd_event_source_disable_unref(context->long_calls.source);

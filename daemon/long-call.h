@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls about a job whose answers take long to find. They are worked on in short parts, one after another
- * and in turn, when the daemon has nothing else to do: other callers are served in between. */
+/* Calls about a job whose answers take long to compute. When the daemon has nothing else to do, it works on
+ * them by turns in short parts, so that other callers are served in between. */
 #pragma once
 
 #include <glib.h>
@@ -15,7 +15,7 @@ typedef struct Job Job;
 typedef struct JobContext JobContext;
 
 typedef struct LongCalls {
-        GQueue calls; /* of LongCall: the next one first */
+        GQueue calls; /* LongCalls, the next one first */
         sd_event_source *source, *timer;
 } LongCalls;
 
@@ -27,10 +27,10 @@ typedef struct LongCallOps {
         void (*free)(void *work);
 } LongCallOps;
 
-/* work is taken, also on failure; uid: whose call it is. 1; negative: error is set. The job stays in memory
- * until the answer is sent. */
+/* Takes work, even on failure. uid: the caller. 1; negative: error is set. The job stays in memory until the
+ * answer is sent. */
 int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps *ops, void *work,
                 sd_bus_error *error);
 
-/* The daemon ends: what has no answer yet gets none. */
+/* Ends them when the daemon ends: calls without an answer get none. */
 void long_calls_done(JobContext *context);

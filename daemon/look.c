@@ -7,10 +7,10 @@
 #include <sys/uio.h>
 #include "daemon/wire.h"
 
-/* A look goes on through what was sent, piece by piece, up to and with the first piece that has descriptors
- * (unix_stream_read_generic() in the kernel's net/unix/af_unix.c), even where there is no room for another
- * byte. A bus sends descriptors with the first piece of their message, and no piece holds parts of two
- * messages. So, if bytes of a second message were seen, the descriptors are not the first one's. */
+/* A look reads on over what was sent, piece by piece, up to and including the first piece with descriptors,
+ * even if there is no room for another byte (unix_stream_read_generic() in the kernel's net/unix/af_unix.c).
+ * A bus sends descriptors with the first piece of their message, and no piece has parts of two messages. So
+ * if bytes of a second message were seen, the descriptors do not belong to the first. */
 int look_at_message(int fd, uint8_t *bytes, size_t size, size_t *ret_n) {
         struct iovec iov = { bytes, size };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };

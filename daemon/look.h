@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Looks at the next message of a connection to a bus without taking it, and whether descriptors come with
- * it: the kernel says that something was cut off to a reader that leaves no room for them. */
+/* Looks at the next message of a bus connection without taking it, and finds out whether descriptors come
+ * with it: if a reader has no room for descriptors, the kernel tells it that something was cut off. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* As many bytes as are there, `size` (WIRE_START_BYTES or more) at most, from the start of a message.
- * 1: descriptors come with that message, or may do so: with more bytes than were looked at, or in a message
- * that is not all there yet, it is not known whose they are. 0: none do. -EAGAIN: nothing has come.
- * -EPIPE: the connection has ended. */
+/* Reads the bytes that are there, at most `size` (WIRE_START_BYTES or more), from the start of a message. 1:
+ * descriptors come with this message, or may come: they may belong to bytes that were not looked at, or the
+ * message is not complete yet. 0: none come. -EAGAIN: nothing has arrived. -EPIPE: the connection has
+ * ended. */
 int look_at_message(int fd, uint8_t *bytes, size_t size, size_t *ret_n);

@@ -19,10 +19,10 @@
 #include "lib/limits.h"
 
 /* How a start can fail: exit statuses that systemd names (systemd.exec(5), "Process Exit Codes").
- * FAILURE_CONFIG and FAILURE_SECOND stay the same however often it is tried, so actord.service does not
- * restart on them. */
+ * FAILURE_CONFIG and FAILURE_SECOND would recur at every try, so actord.service does not restart after
+ * them. */
 enum {
-        FAILURE_OTHER = 1,   /* FAILURE: worth another try, as a full disk or a bus that is not there yet */
+        FAILURE_OTHER = 1,   /* FAILURE: another try may succeed, as on a full disk or without a bus */
         FAILURE_USAGE = 2,   /* INVALIDARGUMENT: the command line */
         FAILURE_SECOND = 69, /* UNAVAILABLE: another actord has the ledger or the bus name */
         FAILURE_CONFIG = 78, /* CONFIG: a file, a directory or the rules of the bus need an administrator */
@@ -53,7 +53,7 @@ static int failure_exit_status(int error) {
         }
 }
 
-/* `systemctl status` shows this errno and the newest error that was logged. */
+/* `systemctl status` shows this errno and the newest error in the log. */
 static void failure_notify(int error) {
         assert(error < 0);
 
@@ -68,8 +68,8 @@ static int help(void) {
              "  --system        Serve the system bus (default)\n"
              "  --user          Serve the bus of this user's session\n"
              "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
-             "  --state=DIR     Where ledger and jobs lie\n"
-             "  --inspect       With --run-fd=: show what the ledger has, and begin nothing\n"
+             "  --state=DIR     Directory of the ledger and the jobs\n"
+             "  --inspect       With --run-fd=: show the jobs of the ledger, and start none\n"
              "  --recover       Complete the ledger of a run that was left, and end\n"
              "  --version       Print the version\n"
              "  -h, --help      Print this text\n"
@@ -83,7 +83,7 @@ static int wrong_usage(const char *sentence, const char *word) {
         return -EINVAL;
 }
 
-/* A number that is a socket of ours: anything else would be closed or written to by mistake. */
+/* A number that must be a socket of ours: any other descriptor would be closed or written to by mistake. */
 static int parse_run_fd(const char *text) {
         struct stat st;
         char *end;
@@ -151,7 +151,7 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode a terminal's Ctrl-C reaches the caller alone, and the job's processes that lose their parent
+/* In run mode Ctrl-C of a terminal must reach only the caller. The job's processes that lose their parent
  * become our children. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
@@ -187,7 +187,7 @@ int main(int argc, char **argv) {
 
         (void) umask(0077);
         limits_prepare();
-        /* Run mode speaks through its caller, who reads it on the bus. */
+        /* In run mode the caller speaks to the user, and reads the daemon's events on the bus. */
         log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
         if (arg_recover)
                 return rest_recover(arg_state) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.actord1.Manager and the object tree. The same objects on a bus, where many callers come and go, and
- * on a socket pair, where there is one. */
+/* org.actord1.Manager and the tree of objects. The objects are the same on a bus, where many callers come
+ * and go, and on a socket pair, which has one. */
 #include "daemon/manager.h"
 
 #include <assert.h>
@@ -63,10 +63,10 @@ static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
         if (!manager->inspects)
                 return 0;
         return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                        "This daemon shows the records of a run: it takes no job, and changes none.");
+                        "This daemon shows the records of a run: it accepts no jobs and changes none.");
 }
 
-/* 1: it has been answered; 0: it goes on later. */
+/* 1: the call was answered; 0: it goes on later. */
 static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uint32_t uid,
                 sd_bus_message_handler_t again, sd_bus_error *error) {
         Job *job;
@@ -78,8 +78,7 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        /* A caller whose files have been copied, or whose groups are being asked for, was authorised before
-         * that. */
+        /* A caller whose files were copied, or whose groups were asked for, was authorised before that. */
         r = copies_has(manager, m) || quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_SUBMIT, uid, again, error);
@@ -161,7 +160,7 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
-/* By the ledger: files may be there of jobs that are not listed any more. */
+/* Asks the ledger, since jobs that are not listed any more may still have files. */
 static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         uint64_t id, ended_usec;
@@ -208,8 +207,8 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
-                                "The records that the ledger in %s lacks could not be kept anywhere: %s. "
-                                "TMPDIR= may name a place.",
+                                "The records that the ledger in %s lacks could not be kept anywhere: "
+                                "%s. set TMPDIR= to a directory with free space.",
                                 manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, "s", path ? path : "");
 }
@@ -227,7 +226,7 @@ static int append_sheet(sd_bus_message *reply, const char *name) {
         PriceSheet *sheet = NULL;
         int r;
 
-        /* A sheet that cannot be read is listed by its name alone, so that the others are still listed. */
+        /* A sheet that cannot be read is listed by its name only, so that the others are still listed. */
         if (sheets_read(name, &text) < 0 || price_sheet_parse(text, name, &sheet, &message) < 0)
                 return sd_bus_message_append(
                                 reply, "(sssss)", name, "", "", "", message ? message : "cannot be read");
@@ -315,7 +314,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
-/* /org/actord1/job/N → Job, also of one that has ended. */
+/* /org/actord1/job/N → Job, also for jobs that have ended. */
 static int find_object(sd_bus *bus, const char *path, const char *interface, void *userdata,
                 void **ret_found, sd_bus_error *error) {
         const char *number = path + strlen(BUS_PATH_JOB_PREFIX "/");
@@ -333,7 +332,7 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         return 1;
 }
 
-/* Lists the jobs that have not ended. ListJobs() and ListJobsFiltered() list those that have, too. */
+/* Lists the jobs that have not ended. ListJobs() and ListJobsFiltered() also list ended ones. */
 static int enumerate(
                 sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
         const Manager *manager = userdata;
@@ -349,7 +348,7 @@ static int enumerate(
         return 0;
 }
 
-/* Sees every message before its handler does. Only a call counts as use of the daemon. */
+/* Sees every message before its handler. Only calls count as use of the daemon. */
 static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 
@@ -432,7 +431,7 @@ int manager_bus_new(Manager *manager, int run_fd) {
 
         assert(manager);
 
-        /* Run mode needs no gate (daemon/gate.c): its caller can only hold up a daemon of their own. */
+        /* Run mode needs no gate (daemon/gate.c): a caller can only block a daemon of its own. */
         r = manager->context.mode == DAEMON_RUN ? open_pair(manager, run_fd) : open_bus(manager);
         if (r < 0)
                 log_line(LOG_ERR, "The %s bus cannot be reached: %s%s.",
@@ -465,7 +464,7 @@ static int add_objects(Manager *manager) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, manager);
 }
 
-/* The caller of run mode is there already; on a bus, callers come by our name. */
+/* In run mode the caller is there already; on a bus, callers find us by our name. */
 static int serve(Manager *manager) {
         bool has_name = manager->context.mode != DAEMON_RUN;
         int r;

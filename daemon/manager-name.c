@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's name on the bus. To have it is to be ready. A daemon that has nothing to do and is not called
- * gives the name back and ends (IdleExitSec=); the next call by that name starts another one. */
+/* The daemon's name on the bus. A daemon that has the name is ready. A daemon that is idle and not called
+ * gives the name back and ends (IdleExitSec=); the next call to that name starts another one. */
 #include <errno.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-/* The bus has given the name to another process: which one is what an administrator needs to know. */
+/* Another process has the name. The log says which one, since an administrator needs to know that. */
 static int say_name_taken(Manager *manager) {
         _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
         LogEntry entry;
@@ -104,8 +104,8 @@ static bool is_idle(const Manager *manager) {
                                (uint64_t) manager->context.config.idle_exit_sec * 1000000;
 }
 
-/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If
- * that was a job, we stay. */
+/* The bus has answered, so all messages that came to our name before it was released have been handled. If
+ * one of them was a job, we stay. */
 static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 

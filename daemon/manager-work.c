@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's work, in one event source: it takes the jobs with news from the list (jobs.h), has each one
- * decide what follows, tells the bus what has changed, and looks at the queue. A second source commits. When
- * the ledger can be written again, what had waited for it goes on from here. */
+/* The daemon's work, in one event source: it takes the jobs with news from the list (jobs.h), lets
+ * job_step() decide what follows for each, tells the bus what has changed, and looks at the queue. A second
+ * source commits. When the ledger can be written again, the work that waited for it goes on from here. */
 #include <assert.h>
 #include <errno.h>
 #include <systemd/sd-daemon.h>
@@ -20,7 +20,7 @@
 #include "daemon/users.h"
 #include "lib/limits.h"
 
-/* An ended job is a row: it leaves the list of objects, and its path stays. */
+/* An ended job is only a row: it leaves the list of objects, but its path stays. */
 static void let_ended_go(Manager *manager) {
         for (guint i = manager->context.jobs.all->len; i-- > 0;) {
                 Job *job = manager->context.jobs.all->pdata[i];
@@ -34,15 +34,15 @@ static void let_ended_go(Manager *manager) {
         }
 }
 
-/* In run mode the daemon ends when its job has ended; else running jobs do without the daemon until it is
- * started again. It does not wait for a launch in flight: scopes are ordered after the daemon's unit, so
- * that systemd starts none of them before the daemon is gone. */
+/* In run mode the daemon ends when its job has ended. In other modes running jobs go on without it. It does
+ * not wait for a launch in flight: scopes are ordered after the daemon's unit, so systemd starts none of
+ * them before the daemon is gone. */
 static bool may_exit(const Manager *manager) {
         return manager->context.mode != DAEMON_RUN || manager->rest_kept ||
                manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
 }
 
-/* The jobs that have news now; news that comes while they are worked on has its turn next. */
+/* Works on the jobs that have news now. News that comes meanwhile is for the next turn. */
 static void do_jobs(Manager *manager) {
         for (guint n = manager->context.jobs.work.length; n > 0; n--) {
                 Job *job = jobs_next_work(&manager->context.jobs);
@@ -89,7 +89,7 @@ void manager_stop(Manager *manager) {
 
 static void schedule(Manager *manager) {
         manager->context.jobs.schedule_wanted = false;
-        /* The one caller of run mode is gone, and its job goes with it. */
+        /* The only caller of run mode is gone, and its job must end. */
         if (manager->caller_gone && !manager->stopping)
                 manager_stop(manager);
         if (users_take_news(manager->context.users))
@@ -122,7 +122,7 @@ static void ledger_recovered(Manager *manager) {
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
         jobs_schedule(&manager->context.jobs);
 
-        /* Jobs hold records that the ledger refused. */
+        /* The jobs offer the records that the ledger refused. */
         JOBS_FOREACH (job, &manager->context.jobs) {
                 if (!job_active(job))
                         continue;
@@ -131,7 +131,7 @@ static void ledger_recovered(Manager *manager) {
         }
 }
 
-/* Rows of jobs that could not be written while the ledger was blocked. */
+/* Writes rows of jobs that could not be written while the ledger was blocked. */
 static int save_unsaved(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {
                 int r = job->unsaved ? job_save(job) : 0;
@@ -142,8 +142,8 @@ static int save_unsaved(Manager *manager) {
         return 0;
 }
 
-/* A full disk may be emptied while a run waits for it. A limit of this process's memory lasts as long as the
- * process, so that a run would wait for ever. */
+/* A full disk may be emptied while a run waits. A memory limit of this process does not change, so a run
+ * would wait for ever. */
 static bool waits_in_vain(const Manager *manager) {
         return manager->context.mode == DAEMON_RUN && manager->context.ledger_blocked == ENOMEM &&
                limit_is_lasting(ENOMEM);
@@ -155,7 +155,8 @@ static void commit_or_probe(Manager *manager) {
         if (commit_now(&manager->context) < 0 || !manager->context.ledger_blocked ||
                         save_unsaved(manager) < 0)
                 return;
-        /* If nothing waited for a commit, nothing was written. */
+        /* If no record waited for the commit, it wrote nothing, and a probe must show whether the disk can
+         * be written. */
         r = ledger_probe(manager->context.ledger);
         if (r < 0)
                 commit_failed(&manager->context, r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the daemon begins and ends. It opens its directories and the ledger, makes a Job of each row that
- * has not ended, connects to those that run, and serves the bus. */
+/* How the daemon begins and ends. It opens its directories and the ledger, makes a Job of each row that has
+ * not ended, connects to the jobs that run, and serves the bus. */
 #include "daemon/manager.h"
 
 #include <assert.h>
@@ -44,7 +44,7 @@
 #include "lib/string-tables.h"
 #include "lib/width.h"
 
-#define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* less than a call may take */
+#define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* shorter than the deadline of a call */
 #define INSPECT_PAUSE_USEC 20000
 #define CHECK_USEC         UINT64_C(60000000)
 #define CHECK_USEC_PER_MIB UINT64_C(1000000)
@@ -52,7 +52,7 @@
 DEFINE_CLEANUP(Manager *, manager_free)
 
 static const char *first_of_path(const char *name) {
-        /* systemd gives a list; one is all that our unit asks for. */
+        /* systemd gives a list; our unit asks for one directory only. */
         const char *e = getenv(name);
 
         return e && *e == '/' ? e : NULL;
@@ -81,7 +81,7 @@ static char *default_runtime(DaemonMode mode, const char *state_directory) {
         return e ? g_build_filename(e, "actord", NULL) : g_build_filename(state_directory, "run", NULL);
 }
 
-/* Whether a systemd manager answers. Asked once, at the start, with a deadline of its own. */
+/* Whether a systemd manager answers. It is asked once, at the start, with its own deadline. */
 static bool manager_answers(bool system) {
         sd_bus *bus = NULL;
         bool answers = false;
@@ -131,7 +131,8 @@ static int open_directories(Manager *manager) {
         int *const fds[] = { &manager->context.jobs_fd, &manager->context.sockets_fd };
 
         for (size_t i = 0; i < 2; i++) {
-                /* A stranger's first use: parents, too. What systemd made has its modes already. */
+                /* At the first use the parents may be missing, too. A directory that systemd made has its
+                 * mode already. */
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
                         int r = -errno;
 
@@ -161,8 +162,8 @@ static int say_second(const Manager *manager) {
         return -EBUSY;
 }
 
-/* A disk that reads a MiB in a second is a slow one. systemd would end a start that takes longer than the
- * unit allows. */
+/* Tells systemd how long the check may take, since it would end a start that exceeds the unit's limit. Even
+ * a slow disk reads a MiB in a second. */
 static void say_checking(uint64_t bytes) {
         (void) sd_notifyf(false,
                         "EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Reading the whole ledger (%" PRIu64
@@ -170,7 +171,7 @@ static void say_checking(uint64_t bytes) {
                         CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
 }
 
-/* `actorctl recover` may have the ledger of a run, and ends soon. */
+/* `actorctl recover` may hold the ledger of a run, but only for a moment. */
 static int open_to_inspect(const char *path, Ledger **ret) {
         uint64_t until = clock_boottime() + INSPECT_WAIT_NSEC;
         int r;
@@ -212,8 +213,8 @@ static int open_ledger(Manager *manager) {
 }
 
 static int on_sigchld(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        /* Spawners, and in run mode whatever of a job lost its parent. Ends are noticed by pidfds and
-         * sockets, not here. */
+        /* Reaps spawners and, in run mode, processes of a job that have lost their parent. Ends are noticed
+         * by pidfds and sockets, not here. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ;
         return 0;
@@ -331,7 +332,8 @@ static int collect_id(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
-/* A row that cannot be read any more (an older version wrote it) is named in the journal, and has failed. */
+/* A job whose row cannot be read any more (an older version wrote it) is named in the journal and marked as
+ * failed. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
@@ -361,9 +363,9 @@ static int load_jobs(Manager *manager) {
         return 0;
 }
 
-/* The row of a job says `ended` from the transaction on that has its last record. What is left to do
- * after it, acknowledging that record, removing what the life had and saying so, is made up for if the
- * daemon was killed in between: the file of the launch is removed last. */
+/* A job's row says `ended` as soon as its last record is committed. Then that record must be acknowledged,
+ * the files of the life removed, and the end announced. If the daemon was killed in between, this is done
+ * now: the file of the launch is removed last. */
 static void take_up_end(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
@@ -407,7 +409,7 @@ static void say_ready(const Manager *manager) {
                         daemon_mode_to_string(manager->context.mode), n, n == 1 ? " has" : "s have");
 }
 
-/* Below x86-64-v3. */
+/* Names the vector width on a CPU below x86-64-v3. */
 static void say_width(void) {
         if (width_of_class(KERNEL_CLASS_AUTO) == WIDTH_SCALAR)
                 log_line(LOG_NOTICE,
@@ -423,7 +425,7 @@ int manager_start(Manager *manager) {
         r = open_ledger(manager);
         if (r < 0)
                 return r;
-        /* Jobs that have not ended are not loaded, so that none gets another life. */
+        /* Jobs that have not ended are not loaded, so none of them gets another life. */
         if (manager->inspects)
                 return manager_bus_start(manager);
         manager->context.launch_manager = find_launch_manager(manager->context.mode);

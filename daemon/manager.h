@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon as an object: its jobs, its ledger, its bus. Three modes, one code: system (the system bus,
- * an unprivileged user, a spawner behind a socket), user (the session's bus), run (one caller on a socket
- * pair, for one job). Files about one job know its context alone (daemon/job-context.h). */
+/* The daemon as an object: its jobs, its ledger, its bus. It has three modes with the same code: system (the
+ * system bus, an unprivileged user, a spawner behind a socket), user (the session's bus), run (one caller on
+ * a socket pair, for one job). Files about one job know only its context (daemon/job-context.h). */
 #pragma once
 
 #include <glib.h>
@@ -22,55 +22,55 @@ typedef struct Manager {
         Access access;
 
         char *runtime_directory;
-        GQueue ended; /* of Job: a few that have ended, see ended.c */
+        GQueue ended; /* Jobs: a few that have ended, see ended.c */
         uint32_t said_queued, said_running;
 
         GHashTable *copies; /* message → Copy */
         Lines *lines;
         Turns *turns;
         sd_event_source *places_timer, *idle_timer;
-        GQueue removals; /* of Removal */
+        GQueue removals; /* Removals */
         Background removing, trimming_records, reading_older;
         sd_event_source *files_timer, *trim_timer;
-        /* The ended job of an older program whose records are being added up; NULL: none. */
+        /* The ended job of an older program whose records are being summed up; NULL: none. */
         Job *older_job;
         JobReplay *older_replay;
         sd_event_source *fold_timer;
-        uint64_t written_usec; /* when the ledger was written last */
-        /* Since when a reader is known to keep the write-ahead file, and when the journal was told; 0: no
-         * reader does, it was not told. */
+        uint64_t written_usec; /* when the ledger was last written */
+        /* Since when a reader is known to hold the write-ahead file, and when that was logged; 0: no reader
+         * does, or it was not logged. */
         uint64_t pinned_usec, pinned_said_usec;
         uint64_t trimming; /* the job whose records are being removed; 0: none */
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
         bool stopping, name_released;
-        bool caller_gone; /* of run mode */
-        bool inspects;    /* in run mode: serves the jobs that have ended, and begins none */
-        bool rest_kept;   /* what the ledger lacks is in another place: the end waits for nothing */
+        bool caller_gone; /* in run mode: the caller has left */
+        bool inspects;    /* in run mode: serves ended jobs and begins none */
+        bool rest_kept;   /* rows that the ledger lacks were saved elsewhere: the end waits for nothing */
 } Manager;
 
-/* state_directory NULL: the mode's own place. run_fd: the caller's socket in run mode, taken; else
- * ignored. */
+/* state_directory NULL: the mode's default. run_fd: in run mode the caller's socket, which is taken;
+ * otherwise ignored. */
 int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manager **ret);
 Manager *manager_free(Manager *manager);
 
-/* Reads the ledger, takes up the jobs that run, and serves the bus. Logs a sentence on failure. */
+/* Reads the ledger, connects to the jobs that run, and serves the bus. Logs a sentence on failure. */
 int manager_start(Manager *manager);
 
-/* manager-work.c. Its event sources: what is to be done soon, and commits. */
+/* manager-work.c. Makes its event sources: for work to be done soon, and for commits. */
 int manager_work_start(Manager *manager);
-/* Orderly: run mode ends its job first; else running jobs go on without us. */
+/* Ends in good order: run mode ends its job first; in other modes running jobs go on without us. */
 void manager_stop(Manager *manager);
 
 /* manager-bus.c */
 int manager_bus_new(Manager *manager, int run_fd);
 int manager_bus_start(Manager *manager);
-/* If there are others than were said last. */
+/* Announces the counts of jobs if they have changed since the last time. */
 void manager_emit_counts(Manager *manager);
 
-/* manager-name.c. Asks the bus for the name, and is ready when it has it. */
+/* manager-name.c. Asks the bus for the name. The daemon is ready when it has the name. */
 int manager_name_request(Manager *manager);
-/* The bus was used just now: idle time is counted from here. */
+/* Call this when the bus was used: idle time is counted from here. */
 void manager_idle_again(Manager *manager);
-/* The daemon may end when it has been idle for long enough. */
+/* Lets the daemon end when it has been idle for long enough. */
 void manager_idle_arm(Manager *manager);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each row is read once and completed, and its files are counted; one that cannot be read any more gets
- * empty words, and is not tried again. A job's records are added up in small portions; the summary that
- * comes of it is written as that of any job that ends, with what lists show and what totals add, in one
- * transaction. A daemon that ends before that has written nothing, and the next one begins with that job
- * again. */
+/* Each row is read and completed once, and its files are counted. A row that cannot be read any more gets
+ * empty texts, and is not tried again. A job's records are summed up in small portions. The summary is then
+ * written as that of any job that ends, with the columns of lists and the totals, in one transaction. If the
+ * daemon ends before that, nothing is written, and the next daemon begins with this job again. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/older.h"
@@ -33,7 +32,7 @@ static int describe(Manager *manager, uint64_t id) {
         return r;
 }
 
-/* How many were described; 0: none is left. */
+/* Completes some rows. Returns how many; 0: none is left. */
 static int describe_some(Manager *manager, size_t most) {
         uint64_t ids[OLDER_PORTION];
         size_t n = 0;
@@ -50,7 +49,7 @@ static void forget(Manager *manager) {
         manager->older_job = job_free(manager->older_job);
 }
 
-/* 1: there is one whose records are to be added up. */
+/* Takes the next job whose records must be summed up. 1: there is one. */
 static int next_job(Manager *manager) {
         uint64_t id;
         int r;
@@ -59,7 +58,7 @@ static int next_job(Manager *manager) {
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         r = job_of_row(&manager->context, id, &manager->older_job);
-        /* No bill can be made of it, so its records stay for a program that can read them. */
+        /* No bill can be made of this job, so its records stay for a program that can read them. */
         if (r == -EINVAL) {
                 r = ledger_trim_never(manager->context.ledger, id);
                 return r < 0 ? r : 1;
@@ -70,7 +69,7 @@ static int next_job(Manager *manager) {
         return 1;
 }
 
-/* 1: there may be more to do. */
+/* Sums up some records. 1: there may be more to do. */
 static int sum_some(Manager *manager) {
         int r;
 
@@ -92,7 +91,7 @@ static void read_some(void *userdata) {
         int r;
 
         r = describe_some(manager, OLDER_PORTION);
-        /* A private daemon's ledger is its caller's. */
+        /* In run mode the ledger belongs to the caller, and is left as it is. */
         if (r == 0 && manager->context.mode != DAEMON_RUN)
                 r = sum_some(manager);
         if (r > 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of jobs that an older actord wrote: what lists show of them stands in their texts only, until it
- * has been written down. */
+/* Rows of jobs that an older actord wrote: the columns that lists show are empty until they have been filled
+ * from the jobs' texts. */
 #pragma once
 
 #include "daemon/manager.h"
 
-/* The newest KeepJobs= of them at once, the others in the background; then the sums of their records, job
- * by job: lists show 0 until these are read. */
+/* Fills the newest KeepJobs= rows at once and the others in the background; then sums up the records, job by
+ * job. Lists show 0 until a job's records are read. */
 void older_start(Manager *manager);
 void older_done(Manager *manager);

@@ -21,7 +21,7 @@ typedef struct UserState {
         Quota quota;
         QuotaUsage usage;
         Hold money;
-        bool blocked; /* one of its jobs waits for room: none that came later passes it */
+        bool blocked; /* one of the user's jobs waits for room: later ones do not overtake it */
 } UserState;
 
 static UserState *user_state(Manager *manager, GHashTable *users, uint32_t uid) {
@@ -48,7 +48,7 @@ static Hold hold_by(const Job *job, const UserState *user) {
         return hold_of(&user->quota, &user->usage, &job->settings);
 }
 
-/* Whether it waits for a place, and not for room in its user's quota. */
+/* Whether the job waits for a place, and not for room in its user's quota. */
 static bool waits(Job *job, UserState *user) {
         job->hold = (Hold){};
         if (job->state != JOB_QUEUED || job->row.frozen_usec > 0)
@@ -106,8 +106,8 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
-/* Why a running job must go back to the queue for its user's money a day: the limit is reached, or is in
- * another currency than the job's price sheet, and then the job ends in the queue. */
+/* Why a running job must go back to the queue because of its user's money a day. Either the limit is
+ * reached, or it is in another currency than the job's price sheet; then the job ends in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 
@@ -136,7 +136,7 @@ static void send_back(Manager *manager) {
         }
 }
 
-/* Until the day ends for which queued jobs are held. */
+/* The time until the day ends for which queued jobs are held. */
 static uint64_t wait_for_day(const Manager *manager) {
         uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
 
@@ -166,7 +166,8 @@ static void preempt(Manager *manager) {
         look_again(manager, MIN(wait, wait_for_day(manager)));
 }
 
-/* The configuration was another one when they were submitted. */
+/* Refuses jobs that could never run under the present configuration, which was another one when they were
+ * submitted. */
 static void refuse(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {
                 g_autofree char *never = NULL, *sentence = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One SEQPACKET socket and one mapped spool. The socket directory is reached through /proc/self/fd, since
- * a state directory may be deeper than a socket address is long. */
+ * the path of a state directory may be longer than a socket address can be. */
 #include "daemon/plan.h"
 
 #include <assert.h>
@@ -29,7 +29,8 @@ struct PlanLink {
         bool greeted;
         uint64_t life;
         const SpoolHead *
-                        /* mapped read-only; sealed against shrinking, so that reading it is never SIGBUS */
+                        /* mapped read-only; sealed against shrinking, so that reading it never raises
+                         * SIGBUS */
                         spool;
         uint64_t spool_bytes, n_records;
         uint64_t position;
@@ -119,8 +120,8 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* The first descriptor of a message. Alignment leaves room for a second, which was not asked for: kept
- * open, each would be one less for all other jobs. */
+/* Takes the first descriptor of a message. For reasons of alignment there is room for a second one, which
+ * nobody asked for: if each were kept, other jobs would run out of descriptors. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;
@@ -137,7 +138,8 @@ static int take_first(const struct cmsghdr *c) {
         return first;
 }
 
-/* One message with what came along. 1: carried out; 0: the invoker closed; -EAGAIN: nothing there. */
+/* Receives one message and its descriptors. 1: handled; 0: the invoker has closed the connection; -EAGAIN:
+ * nothing is there. */
 static int receive(PlanLink *link) {
         union {
                 struct {
@@ -201,8 +203,7 @@ static int flush_plan(PlanLink *link) {
         return sd_event_source_set_io_events(link->source, events);
 }
 
-/* An invoker that reports something impossible is not followed any further; if it still listens, it is told
- * to end at once. */
+/* Drops an invoker that reports something impossible. If it still listens, it is told to end at once. */
 static void dismiss(PlanLink *link) {
         Plan plan = link->plan;
 
@@ -222,7 +223,7 @@ static void close_link(PlanLink *link, int error) {
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        enum { MESSAGES_AT_ONCE = 64 }; /* one noisy invoker does not silence the others */
+        enum { MESSAGES_AT_ONCE = 64 }; /* so that one busy invoker does not silence the others */
         PlanLink *link = userdata;
         int r = 1;
 
@@ -234,7 +235,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
                 if (r >= 0)
                         return 0;
         }
-        /* A reset is how the kernel says that the invoker went without having accepted us. */
+        /* A reset is the kernel's sign that the invoker ended before it accepted us. */
         close_link(link, r == -ECONNRESET || r == -EPIPE ? 0 : r);
         return 0;
 }
@@ -285,7 +286,7 @@ int plan_link_send(PlanLink *link, const Plan *plan) {
 
         waits = link->plan_waits && link->plan.ask;
         link->plan = *plan;
-        link->plan.ask |= waits; /* a question that could not be sent yet stays asked */
+        link->plan.ask |= waits; /* a question that could not be sent yet stays in the plan */
         link->plan_waits = true;
         return flush_plan(link);
 }
@@ -315,7 +316,7 @@ uint64_t plan_link_unread(const PlanLink *link) {
                                : 0;
 }
 
-/* The fields of a record that index something are in range. */
+/* Whether those fields of a record that serve as an index are in range. */
 static bool record_is_sane(const Record *record, uint64_t life, uint64_t seq) {
         return record->seq == seq && record->life == life && record->kind < _RECORD_KIND_MAX &&
                record->fault < _FAULT_MAX && record->level < _SANDBOX_LEVEL_MAX &&
@@ -339,7 +340,7 @@ int plan_link_next(PlanLink *link, Record *ret) {
         if (written - link->position > link->n_records)
                 return -EOVERFLOW;
 
-        /* Copied first, then checked: who writes there can still write. */
+        /* The record is copied first and then checked, since its writer can still change it. */
         seq = link->position + 1;
         memcpy(&copy, (const Record *) (link->spool + 1) + (seq - 1) % link->n_records, sizeof(copy));
         if (!record_is_sane(&copy, link->life, seq))

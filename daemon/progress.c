@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records -> progress. Nothing here waits, logs or allocates by a stranger's number. */
+/* From records to progress. Nothing here waits or logs, and no number from a stranger decides how much is
+ * allocated. */
 #include "daemon/progress.h"
 
 #include <assert.h>
@@ -63,9 +64,10 @@ static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *s
         if (!p->curve)
                 p->curve = calloc(PROGRESS_CURVE_MAX, sizeof(ProgressPoint));
         if (!p->curve)
-                return; /* a curve is for looking at: without memory there is none */
+                return; /* a job goes on without its curve if there is no memory */
 
-        /* A new life goes back to its checkpoint's round: what it repeats replaces what was there. */
+        /* A new life goes back to the round of its checkpoint: the repeated rounds replace the earlier
+         * ones. */
         while (p->n_curve > 0 && p->curve[p->n_curve - 1].round >= p->round)
                 p->n_curve--;
         if (p->round % p->curve_stride != 0)
@@ -89,8 +91,8 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* The facts of a round that a scheduler may know, from its records alone. They are the same with and
- * without evaluations, except that an evaluation uses up a budget too. */
+/* The facts of a round that a scheduler may know, from the round's records alone. They are the same with and
+ * without evaluations, except that an evaluation uses up a budget, too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
@@ -121,7 +123,7 @@ static void add_rollout(Progress *p, const Record *record) {
                 p->slowest_nsec = record->metered.emulated_nsec;
 }
 
-/* Takes the means of an evaluation that is over. */
+/* Takes the means of an evaluation that has ended. */
 static void take_evaluation(Progress *p, const Record *record) {
         Statistics statistics = record->statistics;
 
@@ -130,7 +132,8 @@ static void take_evaluation(Progress *p, const Record *record) {
         memcpy(p->evaluation_metrics, statistics_metrics(&statistics, true), sizeof(p->evaluation_metrics));
 }
 
-/* The test that the invoker makes at the same place, on the same numbers. NaN compares false. */
+/* The same test that the invoker makes at this point, on the same numbers. Comparisons with NaN are
+ * false. */
 static bool reaches_target(const JobSettings *settings, const Statistics *statistics) {
         return (settings_present(settings, SETTING_Job_StopReturn) &&
                                statistics->return_mean >= settings->stop_return) ||
@@ -140,15 +143,16 @@ static bool reaches_target(const JobSettings *settings, const Statistics *statis
 
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        /* The record is of a life that is over, and after its last checkpoint: the job is back before it. */
+        /* The record is from an earlier life, after that life's last checkpoint: the job has gone back
+         * before it. */
         if (record->wasted)
                 return;
 
         p->statistics = record->statistics;
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
-        /* The episodes were added up in the order in which they came. The round's record has their sum in
-         * the order of their numbers, which is rounded alike in every run. */
+        /* The episodes were added up in the order of their arrival. The round's record has the sum in the
+         * order of their numbers, which is rounded alike in every run. */
         if (isfinite(record->statistics.evaluation_mean))
                 take_evaluation(p, record);
         for (uint32_t i = 0; i < p->n_metrics; i++)
@@ -246,8 +250,8 @@ static void count_lack(Progress *p) {
                 p->n_lacking++;
 }
 
-/* Adds what a killed life used. A scheduler does not see it, as its decisions must not depend on accidents.
- * The budget does: the money was spent. */
+/* Adds the usage of a killed life. A scheduler does not see it, as its decisions must not depend on
+ * accidents. The budget does, since the money was spent. */
 static void add_lost(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Usage alone = {};
@@ -278,7 +282,7 @@ static void add_ended(Progress *p, const Record *record) {
         memcpy(p->policy_sha256, record->sha256, sizeof(p->policy_sha256));
 }
 
-/* Each life says all names. One that is no name is left out, with those after it. */
+/* Each life reports all names. An invalid name is left out, with all after it. */
 static void add_metric(Progress *p, const Record *record) {
         uint64_t i = record->ordinal;
 
@@ -304,7 +308,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 node_list_clear(&p->nodes);
                 round_clear(p);
         }
-        /* What an actor used on a node is not in the cgroup that the claims are compared with. */
+        /* An actor's usage on a node is not in the cgroup with which the claims are compared. */
         if (record->node == 0)
                 p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
         usage_add(&p->usage, sheet, settings, record);
@@ -347,8 +351,8 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER:
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                /* A checkpoint that was found damaged is waste: a job whose lives leave nothing else must
-                 * end. */
+                /* A checkpoint that was found damaged does not count as progress: a job whose lives leave no
+                 * other must end. */
                 if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
                         p->n_lacking = 0;
@@ -395,20 +399,20 @@ double progress_evaluation_deviation(const Progress *progress) {
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
 }
 
-/* Whether a fault is of an environment, and so of an actor, also where none is named: the learner has no
- * environment. */
+/* Whether a fault is one of an environment. Then it is an actor's even if no actor is named: the learner has
+ * no environment. */
 static bool is_actors_fault(uint32_t fault) {
         return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||
                fault == FAULT_OBSERVATION || fault == FAULT_ACTION || fault == FAULT_REWARD ||
                fault == FAULT_LENGTHS || fault == FAULT_ACTIVE;
 }
 
-/* The sentence for a learner's exit status, where there is one. */
+/* A sentence about a learner's exit status, if there is one. */
 static const char *describe_exit(int status, char ret[256]) {
         int error = limit_exit_error(status);
 
         if (status == EXIT_LOADER)
-                return ": a library of it could not be loaded, which its own words name: install it, or "
+                return ": it could not load a library, which its own message names: install it, or "
                        "raise the limit of memory (RLIMIT_AS: ulimit -v)";
         if (error == 0)
                 return "";
@@ -424,7 +428,7 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
 
         (void) fault_describe(fault, detail, what);
         if (actor == UINT32_MAX && fault == FAULT_INTERNAL)
-                (void) snprintf(ret, 320, "the job %s", what); /* its invoker's error, or a learner's */
+                (void) snprintf(ret, 320, "the job %s", what); /* an error of its invoker or of a learner */
         else if (actor == UINT32_MAX && fault == FAULT_EXITED)
                 (void) snprintf(ret, 320, "%s %.60s%.200s", who, what, describe_exit(detail, why));
         else if (actor == UINT32_MAX && fault == FAULT_TIMEOUT)

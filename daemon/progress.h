@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job's records say, added up. Pure: the same records in the same order give the same progress,
- * whether they come from the spool of a running job or, after a restart, from the ledger. */
+/* The sums of a job's records. Pure: the same records in the same order give the same progress, whether they
+ * come from the spool of a running job or, after a restart, from the ledger. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@ typedef struct ProgressFault {
         int32_t detail;
 } ProgressFault;
 
-/* X(name): what has accrued since the job's beginning, as of a round's end. The names of GetSeries.
- * learner_s: of emulated_s, the learner's updates; startup_s: billed for start-up, emulated seconds times
- * allocation; cost_evaluation: of the full total. */
+/* X(name): totals from the job's beginning to a round's end, by the names of GetSeries. learner_s: the
+ * learner's updates, a part of emulated_s; startup_s: billed for start-up, in emulated seconds times
+ * allocation; cost_evaluation: a part of the full total. */
 /* clang-format off */
 #define ACCRUALS(X)                                                        \
         X(wall_s) X(emulated_s) X(learner_s) X(startup_s)                  \
@@ -50,52 +50,52 @@ typedef struct Progress {
         uint32_t n_actors;
         uint64_t learner_emulated_nsec;
 
-        /* of the round in flight: its rollouts and update are told when it closes */
+        /* the round in flight: its rollouts and update are announced when it closes */
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
-        double training_cost; /* full total without evaluations, before it */
+        double training_cost; /* the full total before that round, without evaluations */
         DistributionMeter distribution;
         Estimates estimates;
 
-        bool started; /* this life */
+        bool started; /* this life has started */
         uint32_t level, limits_missing;
-        uint64_t checkpoint_life; /* that wrote the newest checkpoint; 0: none did */
-        uint64_t closed_life;     /* the newest that closed a round; 0: none did */
-        uint64_t n_lacking;       /* lives since the newest checkpoint that the host's lacks have ended */
+        uint64_t checkpoint_life; /* the life that wrote the newest checkpoint; 0: none did */
+        uint64_t closed_life;     /* the newest life that closed a round; 0: none did */
+        uint64_t n_lacking;       /* lives since the newest checkpoint that ended for a lack of the host's */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
 
-        /* Welford's running sums of the newest evaluation, as far as it has come. */
+        /* Welford's running sums over the episodes of the newest evaluation so far. */
         uint64_t evaluation_life, evaluation_round, n_evaluations;
         double evaluation_mean, evaluation_squares;
-        double evaluation_metrics[ACTORD_METRICS_MAX];     /* their means in that evaluation; NaN: none */
-        uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* episodes that have them */
-        double evaluation_sd;                              /* as the round says that it closed; NaN before */
+        double evaluation_metrics[ACTORD_METRICS_MAX];     /* the means of its metrics; NaN: not measured */
+        uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* how many episodes have each metric */
+        double evaluation_sd;                              /* known when the round closes; NaN before */
 
-        /* The environment's metrics of an episode, in its order: names, and means over the episodes that
-         * ended in the newest round that has some; NaN: none did. */
+        /* The environment's metrics of an episode, in its order: their names, and their means over the
+         * episodes of the newest round in which any ended; NaN: none has yet. */
         uint32_t n_metrics;
         char metric_names[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
         double metrics[ACTORD_METRICS_MAX];
 
-        uint64_t life_cpu_nsec;     /* that records of this life claim */
-        bool lost;                  /* this life, whose invoker died without a last record */
-        int32_t lost_error;         /* what kept its invoker from beginning, an errno; 0: it is not known */
-        uint32_t n_lives_unmetered; /* those that used something which no counter says */
-        bool ended;                 /* this life */
+        uint64_t life_cpu_nsec;     /* the CPU time that records of this life claim */
+        bool lost;                  /* this life's invoker died without a last record */
+        int32_t lost_error;         /* the errno with which its invoker failed to start; 0: not known */
+        uint32_t n_lives_unmetered; /* lives whose use of some resource no counter has measured */
+        bool ended;                 /* this life has ended */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;
         uint8_t policy_sha256[32];
         bool has_policy;
-        uint64_t scope_cpu_nsec; /* of all lives that are over */
-        bool scope_unknown;      /* of one at least */
+        uint64_t scope_cpu_nsec; /* by cgroups, over all lives that have ended */
+        bool scope_unknown;      /* the reading of at least one life is not known */
 
-        NodeList nodes; /* of a cluster */
+        NodeList nodes; /* nodes of the cluster */
 
         uint64_t n_faults;
         ProgressFault faults[PROGRESS_FAULTS_KEPT]; /* fault i lies at i % kept */
 
-        /* What had accrued at the end of rounds, thinned by doubling the stride whenever it is full. */
+        /* The totals at the ends of rounds. Whenever the curve is full, every second point is dropped. */
         ProgressPoint *curve;
         size_t n_curve;
         uint64_t curve_stride;
@@ -109,13 +109,14 @@ void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings
                 const Record *record);
 
 /* Whether the newest life of a job that has closed rounds ended before its own first round, because its
- * learner or its invoker lacked something of the host that may be there later. */
+ * learner or its invoker lacked something that the host may have later. */
 bool progress_lacked(const Progress *progress);
 
-/* Costs and time accrued at the end of a round, interpolated between two points of the curve. */
+/* The costs and times at the end of a round, interpolated between two points of the curve. */
 Accrual progress_at(const Progress *progress, uint64_t round);
 
-/* CPU time by cgroups over all lives; 0: the last life still runs, or not all of them were metered. */
+/* The CPU time of all lives by their cgroups; 0: the last life still runs, or some lives were not
+ * metered. */
 uint64_t progress_scope_cpu_nsec(const Progress *progress);
 
 /* Sample standard deviation of the evaluation episodes; NaN below two. */
@@ -124,13 +125,13 @@ double progress_evaluation_deviation(const Progress *progress);
 /* "the learner was killed by signal 9". */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
 
-/* Which records are waste: of a life that another followed, what lies beyond the newest checkpoint by
- * then. Fed with all records once, asked afterwards. A checkpoint that comes as waste was found damaged,
- * and does not count. */
+/* Finds out which records are waste: of a life that was followed by another one, those behind the newest
+ * checkpoint of that time. It is given all records once, and asked afterwards. A checkpoint whose record is
+ * marked as wasted was found damaged, and does not count. */
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;
-        uint64_t *checkpoint_rounds; /* newest, as of the end of life i + 1 */
+        uint64_t *checkpoint_rounds; /* the newest ones at the end of life i + 1 */
 } WasteMap;
 void waste_map_done(WasteMap *map);
 int waste_map_add(WasteMap *map, const Record *record);

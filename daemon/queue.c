@@ -19,7 +19,7 @@ static QueueUser *find_user(const GArray *users, uint32_t uid) {
         return NULL;
 }
 
-/* Those who run or wait, with their shares. */
+/* The users who run or wait, with their shares. */
 static GArray *count_users(const QueueEntry *entries, size_t n, uint32_t n_running_max) {
         GArray *users = g_array_new(FALSE, FALSE, sizeof(QueueUser));
 
@@ -87,7 +87,7 @@ ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max) 
         return best;
 }
 
-/* How many jobs wait that their users' shares have room for. */
+/* How many jobs wait for which their users' shares have room. */
 static uint32_t count_claims(const GArray *users) {
         uint32_t n = 0;
 
@@ -128,7 +128,7 @@ static bool is_younger(const QueueEntry *a, const QueueEntry *b) {
         return a->id > b->id;
 }
 
-/* Whether no younger job of its user may leave its place. */
+/* Whether this is the youngest of its user's jobs that may leave their places. */
 static bool is_youngest(const QueueEntry *entries, size_t n, const QueueEntry *e) {
         for (size_t i = 0; i < n; i++)
                 if (entries[i].uid == e->uid && may_leave(&entries[i]) && is_younger(&entries[i], e))

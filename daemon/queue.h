@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which users' jobs start, and which job gives its place back. Pure. Each user's jobs start in
- * the order of their submission; the next job is one of the user with the fewest running, and of equal
- * users the one whose job came first. While others wait, a user runs at most his share of the places; with
- * preemption the youngest job beyond it goes back to the queue. */
+ * the order of their submission; the next job is one of the user with the fewest running, and of equal users
+ * the one whose job came first. While others wait, a user's jobs take at most the user's share of the
+ * places. With preemption the youngest job beyond the share goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,26 +10,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* It is not known yet: until then nothing of this user's makes room. */
+/* The share is not known yet: until then no job of this user is sent back. */
 #define QUEUE_SHARE_UNKNOWN UINT32_MAX
 
 typedef struct QueueEntry {
         uint64_t id;
         uint32_t uid;
-        /* of its user while others wait; 0: as many as there are places for each who runs or waits,
+        /* the user's share while others wait; 0: the number of places divided by the users who run or wait,
          * rounded up; QUEUE_SHARE_UNKNOWN */
         uint32_t share;
         bool queued, running;
-        bool movable;        /* it runs, and can go back to the queue without losing anything */
-        bool leaving;        /* it runs, and has been told to go back */
-        uint64_t since_usec; /* when it began to run, this time */
+        bool movable;        /* the job runs, and can go back to the queue without a loss */
+        bool leaving;        /* the job runs, and has been told to go back */
+        uint64_t since_usec; /* when its present turn began */
 } QueueEntry;
 
-/* The index of the job that may start now; -1: none. */
+/* The index of the job that may start now; -1: none may. */
 ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max);
 
-/* The index of the job that is to go back now, so that another user gets a share; -1: none. Of the user who
- * is most beyond the share it is the youngest, and it goes back only after it has run for after_usec.
- * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: not at all. */
+/* The index of the job that must go back now, so that another user gets a share; -1: none must. It is the
+ * youngest job of the user who is furthest beyond the share, and has run for at least after_usec.
+ * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: never. */
 ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_max, uint64_t after_usec,
                 uint64_t now_usec, uint64_t *ret_wait_usec);

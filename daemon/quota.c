@@ -34,8 +34,8 @@ static char *size_words(uint64_t bytes) {
         return g_strdup_printf("%.1f MiB", (double) bytes / (1 << 20));
 }
 
-/* Refuses a call whose user's quota is not known any more: it was when the call came, but the table of users
- * has overflowed since. */
+/* Refuses a call whose user's quota is not known any more: it was known when the call came, but the table of
+ * users has overflowed since then. */
 static int unknown(sd_bus_error *error, uint32_t uid) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy),
                         "The quota of user %" PRIu32 " is not known yet: try again in a moment.", uid);
@@ -122,8 +122,9 @@ int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32
         line_leave(manager->lines, LINE_LOOKUPS, message);
         if (known < 0)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_FAILED,
-                                "The host's user database does not say which groups user %" PRIu32
-                                " is in, on which the user's quota depends (%s): try again in %llu s.",
+                                "The quota of user %" PRIu32 " depends on groups, and the host's user "
+                                "database does not say which groups the user is in (%s): try again in "
+                                "%llu s.",
                                 uid, g_strerror(-known), LOOKUP_RETRY_USEC / 1000000);
         return 1;
 }
@@ -149,7 +150,8 @@ static int money_row(const char *currency, uint64_t nano, void *userdata) {
                                : 0;
 }
 
-/* Adds a row for the quota's currency, and for each other one in which the user has spent money today. */
+/* Adds a row for the quota's currency, and one for each other currency in which the user has spent money
+ * today. */
 static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
         MoneyRows rows = { .reply = reply, .quota = &quota->money };
         int r;
@@ -189,7 +191,7 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_uid(&manager->access, m, &caller, error);
         if (r < 0)
                 return r;
-        /* A call that has waited was authorised before it began to wait. */
+        /* A waiting call was authorised before it began to wait. */
         r = quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_MANAGE, uid, method_get_quota, error);

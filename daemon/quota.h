@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a user's jobs may have together, by actord.conf: [Daemon] for all, [Group NAME] and [User NAME]
- * for some. */
+/* The limits for all jobs of a user together, by actord.conf: [Daemon] for all users, [Group NAME] and [User
+ * NAME] for some. */
 #pragma once
 
 #include "daemon/hold.h"
 #include "daemon/manager.h"
 #include "include/settings.h"
 
-/* The use of a user's jobs together; the quota itself is in daemon/users.h. */
+/* The usage of all jobs of a user. The quota itself is in daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 
-/* Whether a user may submit this job, priced in a currency: one that could never run is refused, as is one
- * beyond the number of jobs. The quota is known (quota_ask()). Negative: error is set. */
+/* Whether a user may submit this job, which is priced in a currency. A job that could never run is refused,
+ * as is one beyond the number of jobs. The quota must be known (quota_ask()). Negative: error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
                 sd_bus_error *error);
 
-/* Whether the files that come with a job have room beside those of the user's other jobs. 0 bytes:
+/* Whether there is room for the files that come with a job, beside those of the user's other jobs. 0 bytes:
  * whether there is any room. Negative: error is set. */
 int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error);
 
-/* For a call, of `caller`, that needs the quota of uid. 1: it is known; 0: `handler` is called again with
- * the message when it is (the caller returns 1 now); negative: error is set. */
+/* For a call of `caller` that needs the quota of uid. 1: it is known; 0: `handler` is called again with the
+ * message when it is known (the caller returns 1 now); negative: error is set. */
 int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
-/* Whether the call has been here before, and waits: it was allowed by then. */
+/* Whether the call is waiting and has come back: then it was allowed before. */
 bool quota_waits(const Manager *manager, sd_bus_message *message);
 
 /* GetQuota() */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removing a job's files begins with a new name for its directory. The renaming is one step, it survives a
- * crash, and no job number leads to the new name. The files are then removed in small portions in the
- * background; the next daemon finds what a killed one left by the name. The ledger stays as it is, rows of
- * checkpoints included: bills are records, and those rows tell work that counted from work that was
- * repeated. */
+/* To remove a job's files, the directory is first renamed. The renaming is one step that survives a crash,
+ * and no job number leads to the new name. The files are then removed in small portions in the background.
+ * If the daemon is killed, the next one finds the rest by the new name. The ledger stays as it is, with the
+ * rows of checkpoints: bills are made from records, and these rows separate the work that counted from
+ * repeated work. */
 #include "daemon/removals.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 #include "daemon/sources.h"
 #include "lib/tree.h"
 
-#define PORTION       16u      /* entries; a checkpoint can be large */
-#define PORTIONS_MAX  1000000u /* of one directory: something refills it */
+#define PORTION       16u      /* entries; one may be a large checkpoint */
+#define PORTIONS_MAX  1000000u /* for one directory; if there are more, a process is refilling it */
 #define INTERVAL_USEC (3600ull * 1000 * 1000)
 #define SHORTEST_USEC (1000ull * 1000)
 
@@ -57,7 +57,7 @@ static void remove_portion(void *userdata) {
                 background_stop(&manager->removing);
 }
 
-/* name is taken. Without memory for a source it is left to the next daemon. */
+/* Takes name. If there is no memory for a source, the next daemon removes the directory. */
 static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
 
@@ -96,8 +96,9 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
                now_usec - ended_usec >= keep_usec;
 }
 
-/* Goes by the directories that exist and not by the list of jobs, as KeepJobs= may have dropped a job whose
- * directory is still there. A directory whose job is not in the ledger belongs to another one: it stays. */
+/* Goes by the existing directories and not by the list of jobs, since KeepJobs= may have dropped a job whose
+ * directory is still there. A directory whose job is not in the ledger stays: it belongs to another
+ * ledger. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->context.jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();
@@ -139,13 +140,13 @@ void removals_start(Manager *manager) {
         for (guint i = 0; i < names->len; i++) {
                 uint64_t job;
 
-                /* A daemon that was killed may not have counted it any more. */
+                /* A daemon that was killed may not have updated the number. */
                 if (job_directory_was(names->pdata[i], &job))
                         disk_count(&manager->context, job);
                 enqueue(manager, g_strdup(names->pdata[i]));
         }
 
-        /* A private daemon's directory goes as a whole, by who made it. */
+        /* In run mode the caller owns the directory and removes it as a whole. */
         if (manager->context.config.keep_files_usec == 0 || manager->context.mode == DAEMON_RUN)
                 return;
         if (timer_start(manager->context.event, &manager->files_timer, "old-files", 0, on_files_timer,

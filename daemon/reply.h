@@ -5,14 +5,14 @@
 #include <systemd/sd-bus.h>
 #include "daemon/ledger/ledger.h"
 
-/* A reply that is one list, which is open for its rows. */
+/* Makes a reply that is one list, and opens the list for its rows. */
 int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret);
-/* A reply that is a table of numbers: the names of its columns, and a list of rows that is open. */
+/* Makes a reply that is a table of numbers: the names of its columns, then a list of rows, which is open. */
 int reply_table(sd_bus_message *m, const char *const *names, size_t n_columns, sd_bus_message **ret);
 /* Closes the list that a reply ends with, and sends the reply. 1, or negative. */
 int reply_send(sd_bus_message *reply);
 
-/* Makes an error for the bus of r, which sheets_read() of this name returned. Negative. */
+/* Makes a bus error of r, which sheets_read() returned for this name. Negative. */
 int reply_no_sheet(sd_bus_error *error, const char *name, int r);
 /* The same for sheets_list(). */
 int reply_no_sheets(sd_bus_error *error, int r);

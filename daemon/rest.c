@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A rest is a directory with a small ledger, and a file that names the state directory that it belongs
- * to. It lies in that directory, or, where that has no space, wherever there is some. */
+/* A *rest* is a directory with a small ledger, and a file that names the state directory to which it
+ * belongs. It is in that directory or, if there is no space, in any place that has some. */
 #include "daemon/rest.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 DEFINE_CLEANUP(Job *, job_free)
 DEFINE_CLEANUP(Ledger *, ledger_close)
 
-/* In the order in which they are tried; NULL: there is none. */
+/* The places for a rest, in the order in which they are tried; NULL: there is none. */
 static void places(const char *state_directory, const char *ret[5]) {
         const char *const all[] = { state_directory, g_get_tmp_dir(), "/var/tmp", "/dev/shm",
                 g_get_user_runtime_dir() };
@@ -83,7 +83,7 @@ int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
         int r = -ENOSPC;
 
-        manager->context.commit_again_usec = 0; /* no later try will come */
+        manager->context.commit_again_usec = 0; /* no later try will be made */
         JOBS_FOREACH (job, &manager->context.jobs)
                 job_leave(job);
         if (commit_now(&manager->context) >= 0) {
@@ -97,8 +97,8 @@ int rest_keep(Manager *manager, char **ret) {
         return r;
 }
 
-/* The state directory to which a rest belongs. NULL: it is no rest, or another user made it, and could have
- * written any path of ours there. */
+/* The state directory to which a rest belongs. NULL: this is not a rest, or another user made it, who could
+ * have written any path there. */
 static char *origin_of(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         char origin[PATH_MAX];
@@ -110,8 +110,8 @@ static char *origin_of(const char *directory) {
                                                                                     : g_strdup(origin);
 }
 
-/* Whether the directory belongs to another user and names an origin: then it is not taken for a run,
- * whatever else lies in it. */
+/* Whether the directory belongs to another user and names a state directory: then it does not count as a
+ * run, whatever else is in it. */
 static bool is_foreign_rest(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         struct stat st, origin;
@@ -132,7 +132,7 @@ static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         uint64_t n;
         int r;
 
-        /* An older program may have written it: opening it to write brings its schema up to date. */
+        /* An older program may have written it: opening it for writing updates its schema. */
         r = ledger_open(path, &rest);
         if (r < 0)
                 return r;
@@ -173,7 +173,7 @@ static int collect(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
-/* Ends a job whose daemon was killed: no more records will come than the ledger has. */
+/* Ends a job whose daemon was killed: it will bring no more records. */
 static int end_job(JobContext *context, uint64_t id) {
         _cleanup_(job_freep) Job *job = NULL;
         int r;

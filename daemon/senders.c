@@ -10,8 +10,8 @@ typedef struct Sender {
 } Sender;
 
 struct Senders {
-        GHashTable *by_name; /* → its link in `all` */
-        GQueue all;          /* of Sender: the oldest first */
+        GHashTable *by_name; /* name → its link in `all` */
+        GQueue all;          /* Senders, the oldest first */
 };
 
 Senders *senders_new(void) {
@@ -41,7 +41,7 @@ Senders *senders_free(Senders *senders) {
         return NULL;
 }
 
-/* Removes a sender, if need be, so that this user may have one more. */
+/* Removes a sender if necessary, so that this user may have one more. */
 static void make_room(Senders *senders, uint32_t uid) {
         GList *oldest_of_all = senders->all.head, *oldest = NULL;
         unsigned n = 0;

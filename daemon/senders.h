@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The user of each name on the bus, as far as the bus has said. A unique name is never given to another
- * connection, so what was said once stays true, and a name that is gone is only in the way: each user has
- * room for as many as a bus allows a user at once, and the oldest make room. */
+/* The user of each name on the bus, as the bus has reported it. A unique name is never given to another
+ * connection, so a known user stays true, and the names of ended connections only take up room. Each user
+ * has room for as many names as a bus allows a user at once; beyond that the oldest ones are dropped. */
 #pragma once
 
 #include <stdbool.h>

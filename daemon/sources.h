@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Event sources with a name, in one step. *source is replaced, and NULL where there was no memory: then a
+/* Makes a named event source in one step. *source is replaced. Without memory it becomes NULL, and a
  * negative errno is returned. */
 #pragma once
 
@@ -12,7 +12,8 @@ static inline int source_named(sd_event_source *const *source, const char *name,
         return r;
 }
 
-/* Once, after that time, or up to a quarter of a second later; it goes on while the host sleeps. */
+/* Fires once, after that time or up to a quarter of a second later. The time passes also while the host
+ * sleeps. */
 static inline int timer_start(sd_event *event, sd_event_source **source, const char *name, uint64_t usec,
                 sd_event_time_handler_t handler, void *userdata) {
         *source = sd_event_source_disable_unref(*source);
@@ -21,14 +22,14 @@ static inline int timer_start(sd_event *event, sd_event_source **source, const c
                                         event, source, CLOCK_BOOTTIME, usec, 0, handler, userdata));
 }
 
-/* Each time that there is something to read. */
+/* Fires each time that there is something to read. */
 static inline int reading_start(sd_event *event, sd_event_source **source, const char *name, int fd,
                 sd_event_io_handler_t handler, void *userdata) {
         *source = sd_event_source_disable_unref(*source);
         return source_named(source, name, sd_event_add_io(event, source, fd, EPOLLIN, handler, userdata));
 }
 
-/* Again and again, in turn with other sources of the priority, until it is released or disabled. */
+/* Fires again and again, in turn with other sources of its priority, until it is released or disabled. */
 static inline int repeat_start(sd_event *event, sd_event_source **source, const char *name, int64_t priority,
                 sd_event_handler_t handler, void *userdata) {
         int r;

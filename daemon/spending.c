@@ -38,7 +38,7 @@ void spending_note(JobContext *context, GHashTable **ret_users) {
         assert(ret_users);
 
         *ret_users = NULL;
-        /* A run's ledger is its own, and has no quotas. */
+        /* The ledger of a run has no quotas. */
         if (context->mode == DAEMON_RUN)
                 return;
         JOBS_FOREACH (job, &context->jobs) {
@@ -48,8 +48,7 @@ void spending_note(JobContext *context, GHashTable **ret_users) {
                         users = g_hash_table_new(g_direct_hash, g_direct_equal);
                         (void) day_of(now_usec(), day);
                 }
-                /* If there are more jobs than the ledger takes at once, the others are counted at the
-                 * next commit. */
+                /* If the ledger cannot take all jobs at once, the others are counted at the next commit. */
                 job->uncounted = note(job, day) < 0;
                 (void) g_hash_table_add(users, GUINT_TO_POINTER(job->row.uid));
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every list has a limit, every descriptor a rule. The message's descriptors and strings are borrowed
- * from it. */
+/* Every list has a limit, and every descriptor a rule. Descriptors and strings are borrowed from the
+ * message. */
 #include "daemon/submission.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ static int too_long(sd_bus_error *error) {
         return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
 }
 
-/* A sealed memfd: what is checked now is what is parsed now. */
+/* The text must be in a sealed memfd, so that nobody can change it between the check and the parsing. */
 static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
         g_autofree char *text = NULL;
         uint64_t bytes;
@@ -75,7 +75,7 @@ static int read_text(sd_bus_message *m, bool from_fd, Submission *s, sd_bus_erro
 
         if (strlen(file_name) > OVERRIDE_BYTES_MAX)
                 return invalid(error, "The job file's name is too long.");
-        /* The name stands at the beginning of messages, which reach terminals and the journal. */
+        /* The name begins messages that reach terminals and the journal. */
         for (const char *p = file_name; *p; p++)
                 if (g_ascii_iscntrl(*p))
                         return invalid(error, "The job file's name holds a control character.");
@@ -148,7 +148,7 @@ static int read_bytes(sd_bus_message *m, const char *type, const void **ret, siz
         return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
-/* A value of another type is the caller's mistake as well, and gets a sentence too. */
+/* A value of another type is the caller's mistake, too, and is answered with a sentence. */
 static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus_error *error) {
         const char *word, *type;
         int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a caller's message says, before any of it is believed: a text, settings beside it, files, options.
- * Reading touches nothing but the message, so that any message at all can be tried on it. */
+/* The content of a caller's message, before any of it is believed: a text, settings beside it, files,
+ * options. Reading touches only the message, so tests can try any message. */
 #pragma once
 
 #include <glib.h>
@@ -16,12 +16,12 @@
 
 typedef struct Submission {
         char *text, *file_name;
-        GArray *overrides; /* SettingOverride: strings of the message and of the daemon's settings */
+        GArray *overrides; /* SettingOverride; the strings belong to the message and the daemon's settings */
         int environment_fd, dataset_fd, checkpoint_fd, stderr_fd; /* borrowed */
         Directories directories;                                  /* borrowed */
         uint32_t purpose;
         uint64_t n_episodes;
-        const char *sheet_text;     /* of PriceSheet=./FILE, borrowed; NULL: none came */
+        const char *sheet_text;     /* of PriceSheet=./FILE, borrowed; NULL: there is none */
         const void *scheduler_data; /* borrowed; NULL: none */
         size_t n_scheduler_data;
 
@@ -29,11 +29,12 @@ typedef struct Submission {
         char *sheet, *currency;
 } Submission;
 
-/* from_fd: SubmitJobFile. may_stderr: a file `stderr` is of use. The message must outlive the submission. */
+/* from_fd: for SubmitJobFile. may_stderr: whether a file `stderr` is accepted. The message must outlive the
+ * submission. */
 int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error);
 void submission_done(Submission *s);
 
-/* "Section.Key=VALUE" lines, as the ledger keeps them; parsing cuts `lines` into the strings that it
- * names. */
+/* Lines "Section.Key=VALUE", as the ledger keeps them. Parsing cuts `lines` into the strings that the
+ * overrides point to. */
 char *overrides_print(const GArray *overrides);
 void overrides_parse(char *lines, GArray *overrides);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, copy, write down. The only descriptors of the message that are kept are the directories of Python=
- * or of a model, which may be too large to copy, and the caller's stderr in run mode. */
+/* Checks a submission, copies its files and writes it down. Only two kinds of the message's descriptors are
+ * kept: the directories of Python= or of a model, which may be too large to copy, and in run mode the
+ * caller's stderr. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -47,7 +48,8 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
         r = sheets_list(&sheets);
         if (r < 0)
                 return reply_no_sheets(error, r);
-        /* The administrator's default is written down with the job: a later change of it changes no bill. */
+        /* The administrator's default is stored with the job, so that a later change of it changes no
+         * bill. */
         if (*manager->context.config.default_price_sheet && !names_sheet(s))
                 g_array_append_val(s->overrides,
                                 ((SettingOverride){ "Billing.PriceSheet",
@@ -71,7 +73,7 @@ static int check_scheduler(Submission *s, sd_bus_error *error) {
 
         if (s->purpose == LAUNCH_EVALUATE && s->n_scheduler_data > 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "An evaluation has no scheduler, and brings no data for one.");
+                                "An evaluation has no scheduler, so it takes no data for one.");
         if (s->purpose == LAUNCH_EVALUATE ||
                         scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) >= 0)
                 return 0;
@@ -81,8 +83,8 @@ static int check_scheduler(Submission *s, sd_bus_error *error) {
                         settings_locate(s->text, "Scaling", "Policy"), message);
 }
 
-/* A sheet of the user's own, where the money is theirs: not on the system's daemon, whose administrator
- * says what things cost there. */
+/* Whether a user may bring a price sheet: not to the system's daemon, where the administrator sets the
+ * prices. */
 static int take_own_sheet(const Manager *manager, Submission *s, sd_bus_error *error) {
         const char *reason = NULL;
 
@@ -108,7 +110,7 @@ static int take_sheet(const Manager *manager, Submission *s, sd_bus_error *error
                 return take_own_sheet(manager, s, error);
         if (s->sheet_text)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The call sends a price sheet, but PriceSheet= names one that is here.");
+                                "The call sends a price sheet, but PriceSheet= names one of this host.");
         r = sheets_read(s->settings.price_sheet, &s->sheet);
         return r < 0 ? reply_no_sheet(error, s->settings.price_sheet, r) : 0;
 }
@@ -139,7 +141,7 @@ static int complain_of_directory(
                         environment_directory(&s->settings, kind), what);
 }
 
-/* Whether each directory that the job names has come, and no other. */
+/* Whether exactly the directories that the job names have come. */
 static int check_directories(const Submission *s, sd_bus_error *error) {
         for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
                 bool wanted = environment_directory(&s->settings, kind);
@@ -200,7 +202,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "An evaluation needs a checkpoint.");
         if (s->purpose == LAUNCH_VERIFY && s->checkpoint_fd >= 0)
                 return sd_bus_error_set(
-                                error, SD_BUS_ERROR_INVALID_ARGS, "A verification brings no checkpoint.");
+                                error, SD_BUS_ERROR_INVALID_ARGS, "A verification takes no checkpoint.");
 
         if (settings_has_nodes(&s->settings) && manager->context.mode == DAEMON_SYSTEM)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
@@ -217,7 +219,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         return 0;
 }
 
-/* The system's daemon reaches no user's manager, and must not start units of the system's for a user. */
+/* The system's daemon cannot reach a user's manager, and must not start the system's units for a user. */
 static int check_on_end(const Manager *manager, const Submission *s, sd_bus_error *error) {
         if (!s->settings.on_end[0] || manager->context.mode != DAEMON_SYSTEM || s->purpose != LAUNCH_TRAIN)
                 return 0;
@@ -241,7 +243,7 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl has asked before, and can name the line of an experiment; other callers have not asked. */
+/* actorctl has made this check already, and can name the line of an experiment. Other clients have not. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];
@@ -308,7 +310,7 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
         return 1;
 }
 
-/* Copies the files that came with the job. 1: all are in its directory, *ret_name. */
+/* Copies the files that came with the job. 1: all are in its directory *ret_name. */
 static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, char **ret_name, Directories *ret_directories,
                 sd_bus_error *error) {
@@ -332,8 +334,8 @@ static int fetch(Manager *manager, sd_bus_message *message, const Submission *s,
                         manager, message, handler, uid, &request, ret_name, ret_directories, &hidden, error);
         if (r == -EXDEV)
                 return complain_of_directory(s, hidden,
-                                "the system's daemon sees no home directories and no /tmp: move it, to /opt "
-                                "for one, or submit the job to your own daemon (--user).",
+                                "the system's daemon sees no home directories and no /tmp: move it (to "
+                                "/opt, for example), or submit the job to your own daemon (--user).",
                                 error);
         return r;
 }
@@ -347,7 +349,7 @@ static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_e
         return r;
 }
 
-/* row is taken on success. */
+/* Takes row on success. */
 static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job **ret) {
         int r;
 
@@ -357,14 +359,15 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
         r = job_directory_commit(manager->context.jobs_fd, directory, row->id);
         if (r >= 0)
                 r = job_new(&manager->context, row, ret);
-        /* Its submitter is told that it failed, so it must not start after the next restart. */
+        /* The submitter is told that the job failed, so it must not start after the next restart. */
         if (r < 0)
                 job_row_end(&manager->context, row);
         return r;
 }
 
-/* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number;
- * then the directory gets that name. 1: all is written; 0: the files are still being copied. */
+/* Makes the job's directory first, under a temporary name and with its files. Then the ledger gives the job
+ * its number, and the directory gets that name. 1: everything is written; 0: the files are still being
+ * copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(directories_drop) Directories directories = DIRECTORIES_NONE;
@@ -402,7 +405,7 @@ static void say_queued(const Job *job) {
                         job->settings.environment, job->row.uid);
 }
 
-/* All that is checked before the job's files are copied. */
+/* All checks that come before the job's files are copied. */
 static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *error) {
         int r;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* SubmitJob: a message becomes a queued job, or a sentence that says why not. Everything is checked
+/* SubmitJob: turns a message into a queued job, or into a sentence that says why not. Everything is checked
  * before anything starts. */
 #pragma once
 

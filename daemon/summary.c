@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One table of names and places serves both ways. */
+/* One table of names and places serves both writing and reading. */
 #include "daemon/summary.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)
 /* clang-format on */
 
-/* A new quantity needs its name here: a bill must stay the same when the records are gone. */
+/* A new quantity needs its name here: a bill must stay the same when the records are removed. */
 #define ONE(...) +1
 static_assert(sizeof(Account) == (0 ACCOUNT_NUMBERS(ONE)) * sizeof(uint64_t), "a number is missing");
 static_assert(sizeof(Usage) == (0 USAGE_NUMBERS(ONE)) * sizeof(uint64_t) + sizeof(Account) * _CHARGE_MAX,
@@ -189,8 +189,8 @@ static int set(const Field *field, const char *value) {
         return 0;
 }
 
-/* Reads a line. Unknown names are ignored: they are of a newer program, or of a quantity that was given
- * up. */
+/* Reads a line. Unknown names are ignored: they come from a newer program, or from a quantity that does not
+ * exist any more. */
 static int read_line(const Fields *fields, char *line) {
         char *value = strchr(line, '=');
 
@@ -232,6 +232,6 @@ int summary_read(const char *text, Progress *progress) {
                 if (r < 0)
                         return r;
         }
-        /* A ledger may be damaged, or another user's. */
+        /* The ledger may be damaged, or another user may have written it. */
         return metrics_are_whole(progress) ? 0 : -EBADMSG;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of all records of an ended job, as text: one name=value a line; zeros are left out. It stays
- * in the ledger when the records go. A later program reads the names that it knows. Pure. */
+/* The sums of all records of an ended job, as text: lines name=value, without those that are zero. It stays
+ * in the ledger when the records are removed. A later program reads the names that it knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"
@@ -8,5 +8,5 @@
 /* g_free() */
 char *summary_write(const Progress *progress);
 
-/* Into a progress that progress_init() made. -EBADMSG: a line that is none. */
+/* Reads into a progress that progress_init() made. -EBADMSG: a line has another form. */
 int summary_read(const char *text, Progress *progress);

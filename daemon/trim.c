@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small steps, each a transaction of its own, in the background. What a daemon that was killed has begun is
- * found in the ledger, and comes first. A job goes by its summary from then on, so one whose summary cannot
- * be read keeps its records. */
+/* Works in the background in small steps, each a transaction of its own. A removal that a killed daemon
+ * began is found in the ledger, and comes first. From then on a job is known by its summary alone, so a job
+ * whose summary cannot be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>
@@ -94,7 +94,7 @@ static int step(Manager *manager) {
                         return r < 0 ? r : 1;
                 manager->trimming = id;
         }
-        /* Its end is not announced yet, or a call goes through its records: later. */
+        /* Later: the job's end is not announced yet, or a call reads its records. */
         if (jobs_find(&manager->context.jobs, id) || !ended_forget(manager, id))
                 return 0;
         r = ledger_trim_step(manager->context.ledger, id, now_usec, STEP_ROWS, &done);
@@ -105,7 +105,7 @@ static void trim_some(void *userdata) {
         Manager *manager = userdata;
         int r;
 
-        /* Records that wait to be written come first, and a ledger that cannot be written cannot be trimmed
+        /* Records that wait to be written come first. A ledger that cannot be written cannot be trimmed
          * either. */
         if (manager->context.ledger_blocked || ledger_is_full(manager->context.ledger)) {
                 background_stop(&manager->trimming_records);

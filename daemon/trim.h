@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ledger stays within KeepRecordsSec= and LedgerMax=: records, statistics and decisions of ended jobs
- * are removed; their rows, bills and totals stay. */
+/* Keeps the ledger within KeepRecordsSec= and LedgerMax=: removes records, statistics and decisions of ended
+ * jobs. Their rows, bills and totals stay. */
 #pragma once
 
 #include "daemon/manager.h"
 
-/* Goes on where an earlier daemon was, and looks again now and then. */
+/* Continues the work of an earlier daemon, and looks again from time to time. */
 void trim_start(Manager *manager);
-/* A job has ended, so there may be something to do. */
+/* Call this when a job has ended, so that its records may have to be removed. */
 void trim_soon(Manager *manager);
 void trim_done(Manager *manager);

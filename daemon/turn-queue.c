@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Users and connections are remembered as long as something of theirs waits. */
+/* Users and connections are remembered only while some of their items wait. */
 #include "daemon/turn-queue.h"
 
 #include <assert.h>
@@ -11,12 +11,12 @@ typedef struct Connection {
 
 typedef struct User {
         uint32_t uid;
-        unsigned n;         /* items of all connections */
-        GQueue connections; /* of Connection: the next one first */
+        unsigned n;         /* of all connections */
+        GQueue connections; /* Connections, the next one first */
 } User;
 
 struct TurnQueue {
-        GQueue users;          /* of User: the next one first */
+        GQueue users;          /* Users, the next one first */
         GHashTable *strangers; /* name → Connection */
         unsigned n;
 };
@@ -91,8 +91,8 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Takes out the newest item of the user or stranger with the most items, if these are more than `one`;
- * otherwise NULL. */
+/* Removes the newest item of the user or stranger with the most items, if these are more than `one`;
+ * otherwise returns NULL. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;
@@ -126,7 +126,7 @@ static void *give_way(TurnQueue *queue, unsigned one) {
         return item;
 }
 
-/* Makes room for one more item of a user or a stranger who has n already. Returns the item that gets no
+/* Makes room for one more item of a user or a stranger with n items. Returns the item that loses its
  * place. */
 static void *make_room(TurnQueue *queue, unsigned n, void *item, unsigned n_max) {
         void *gone;

@@ -12,26 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bus allows a user 256 connections: who waits for each answer never meets it. */
+/* A bus allows a user 256 connections. A client that waits for each answer never reaches this limit. */
 #define TURN_ITEMS_USER_MAX 1024u
 
 typedef struct TurnQueue TurnQueue;
 
 TurnQueue *turn_queue_new(void);
-/* item_free: of the items that still wait. */
+/* item_free: called for the items that still wait. */
 TurnQueue *turn_queue_free(TurnQueue *queue, GDestroyNotify item_free);
 unsigned turn_queue_length(const TurnQueue *queue);
 /* Whether items of a known user's connection wait. */
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
-/* Adds an item. Returns NULL, or the item that loses its place: another one, or this one if there is no
- * room for it. n_max: how many may wait. */
+/* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no
+ * room. n_max: how many items may wait. */
 void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, void *item, unsigned n_max);
-/* The same, of a connection whose user is not known yet. */
+/* The same for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
-/* The user of a connection is known now. Returns the items that waited for that, in their order; an empty
- * queue if there are none. */
+/* Names the user of a connection. Returns the connection's items that waited for that, in their order. */
 GQueue turn_queue_introduce(TurnQueue *queue, const char *connection);
-/* NULL: none waits. */
+/* Takes the next item; NULL: none waits. */
 void *turn_queue_pop(TurnQueue *queue, uint32_t *ret_uid);

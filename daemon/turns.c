@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A message that waits is kept. When its turn comes, it is read from the bus a second time. */
+/* A waiting message is kept. When its turn comes, it is handled as if it came from the bus again. */
 #include "daemon/turns.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* The bus is being asked whose connection it is. */
+/* A question to the bus: whose connection is this? */
 typedef struct Question {
         Turns *turns;
         char *name;
@@ -20,10 +20,10 @@ typedef struct Question {
 
 struct Turns {
         Manager *manager;
-        TurnQueue *queue;      /* of sd_bus_message */
+        TurnQueue *queue;      /* messages */
         GHashTable *questions; /* name → Question */
         unsigned n_read;
-        const sd_bus_message *served; /* on its way to its handler */
+        const sd_bus_message *served; /* it is on its way to its handler */
         sd_event_source *source;
 };
 
@@ -69,7 +69,7 @@ static unsigned room(const Turns *turns) {
         return MAX(most > waiting ? most - waiting : 0, CALLS_LEAST);
 }
 
-/* Answers a call that cannot be kept: each call that was taken off the bus must get an answer. */
+/* Refuses a call that cannot be kept: each call that was taken off the bus must be answered. */
 static void refuse(sd_bus_message *message, int error) {
         (void) sd_bus_reply_method_errnof(message, error,
                         "actord could not take up this call: %s. Try again in a moment.",
@@ -104,7 +104,7 @@ static int on_turn(sd_event_source *source, void *userdata) {
                 turns->source = sd_event_source_disable_unref(turns->source);
                 return 0;
         }
-        /* The handler will ask who the sender is, and other messages may have displaced that answer. */
+        /* The handler will ask for the sender's user, and other messages may have displaced that entry. */
         senders_add(turns->manager->access.senders, sd_bus_message_get_sender(message), uid);
         r = sd_bus_enqueue_for_read(turns->manager->context.bus, message);
         if (r < 0) {
@@ -116,8 +116,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* After the bus in each turn of the loop, so that those who have just called take part; but before it
- * once enough was read. */
+/* Runs after the bus in each turn of the loop, so that the newest calls take part; but before it when enough
+ * calls were read. */
 static int arm(Turns *turns) {
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);
@@ -158,7 +158,7 @@ static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : 1;
 }
 
-/* The bus answers when it has passed on what it has by now: meanwhile the daemon goes on. */
+/* The bus answers after everything that it already had for us. The daemon goes on meanwhile. */
 static int ask(Turns *turns, const char *name) {
         Question *question;
         int r;

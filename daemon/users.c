@@ -19,11 +19,11 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
-#define GROUPS_MAX 65536 /* the kernel's, NGROUPS_MAX */
+#define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
-/* From the process that asks: of the user's groups, those that rules name. */
+/* From the process that asks: those of the user's groups that rules name. */
 typedef struct Answer {
-        int32_t error; /* 0, also for a user who has no entry: it is in no group; or negative */
+        int32_t error; /* 0: known, also for a user without an entry, who is in no group; or negative */
         uint32_t n;
         gid_t groups[CONFIG_RULES_MAX];
 } Answer;
@@ -36,15 +36,15 @@ typedef struct Lookup {
 } Lookup;
 
 typedef struct User {
-        int error; /* of the newest lookup, until it is tried again; 0: the quota is known */
+        int error; /* of the last lookup, until the next one; 0: the quota is known */
         uint64_t retry_usec;
         Quota quota;
 } User;
 
 struct Users {
         JobContext *context;
-        bool by_group;       /* there are rules for groups */
-        bool has_news;       /* an answer came; calls may wait for it */
+        bool by_group;       /* some rules are for groups */
+        bool has_news;       /* an answer came, for which calls may wait */
         GHashTable *known;   /* uid → User */
         GHashTable *lookups; /* uid → Lookup */
         sd_event_source *retry;
@@ -84,7 +84,7 @@ Users *users_free(Users *users) {
         return NULL;
 }
 
-/* A user who left the database may have jobs that go on. */
+/* Whether the database has no such user: one who has left may still have running jobs. */
 static bool is_unknown(int error) {
         return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
@@ -115,7 +115,7 @@ static void find_groups(const Config *config, uint32_t uid, Answer *ret) {
                 keep_named(config, groups, (size_t) n, ret);
 }
 
-/* It may hang for good: nothing of the daemon's is open in it. */
+/* Runs in the process that asks. It may hang for good, so it has nothing of the daemon's open. */
 static _Noreturn void child_run(const Lookup *lookup, int channel) {
         enum { OURS = STDERR_FILENO + 1 };
         static Answer answer;
@@ -169,7 +169,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Without it a failure is forgotten all the same when the user is next asked for. */
+/* If the timer cannot be set, the failure is forgotten when the user is next asked for. */
 static void try_later(Users *users) {
         if (!users->retry)
                 (void) timer_start(users->context->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,
@@ -180,9 +180,9 @@ static void remember_failure(Users *users, uint32_t uid, int error) {
         User *user = remember(users, uid, NULL, 0);
 
         log_line(LOG_WARNING,
-                        "The host's user database does not say which groups user %" PRIu32
-                        " is in (%s), on which the user's quota depends: the user's queued jobs wait, and "
-                        "it is asked again in %llu s.",
+                        "The quota of user %" PRIu32 " depends on groups, and the host's user database "
+                        "does not say which groups the user is in (%s): the user's queued jobs wait, "
+                        "and the database is asked again in %llu s.",
                         uid, g_strerror(-error), LOOKUP_RETRY_USEC / 1000000);
         user->error = error;
         user->retry_usec = clock_boottime() / 1000 + LOOKUP_RETRY_USEC;
@@ -251,7 +251,7 @@ static void look_up(Users *users, uint32_t uid) {
         (void) g_hash_table_insert(users->lookups, GUINT_TO_POINTER(uid), lookup);
 }
 
-/* The user's entry, known or looked up in vain a moment ago; NULL: there is none. */
+/* The user's entry, if it is known or a lookup has failed a moment ago; NULL: there is none. */
 static const User *find(Users *users, uint32_t uid) {
         const User *user = g_hash_table_lookup(users->known, GUINT_TO_POINTER(uid));
 

@@ -20,7 +20,7 @@
 struct Verifier {
         sd_event *event;
         uint64_t timeout_usec;
-        GQueue waiting; /* of Verify: the next one first; no more than jobs that begin */
+        GQueue waiting; /* Verifies, the next one first; no more than there are jobs that begin */
         unsigned n_running;
 };
 
@@ -28,7 +28,7 @@ struct Verify {
         Verifier *verifier;
         VerifyDone done;
         void *userdata;
-        int fd; /* the caller's */
+        int fd; /* belongs to the caller */
         uint8_t expected[32];
         bool running;
         int pid_fd, channel;
@@ -70,7 +70,7 @@ static int on_result(sd_event_source *source, int fd, uint32_t events, void *use
         int result;
         size_t n = 0, n_fds = 0;
 
-        /* Without a word it was killed, which says nothing about the file. */
+        /* A process that ends without a result was killed, which says nothing about the file. */
         if (message_receive(fd, 0, &result, sizeof(result), &n, NULL, 0, &n_fds) < 0 || n != sizeof(result))
                 result = -EAGAIN;
         verify->done(result, verify->userdata);
@@ -95,7 +95,7 @@ static int watch(Verify *verify) {
                         on_timeout, verify);
 }
 
-/* Whatever is left behind on failure is freed with the Verify. */
+/* On failure verify_free() frees what was made here. */
 static int start(Verify *verify) {
         int r;
 
@@ -108,7 +108,7 @@ static int start(Verify *verify) {
 }
 
 static void start_waiting(Verifier *verifier) {
-        /* When the daemon ends its jobs go one by one. */
+        /* The daemon is ending, and frees its jobs one by one: no further file is read. */
         if (sd_event_get_state(verifier->event) == SD_EVENT_FINISHED)
                 return;
         while (verifier->n_running < VERIFY_RUNNING_MAX) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The start of a message as D-Bus writes it: its size, its sender, how many descriptors it says it has.
- * Pure; nothing in the bytes is believed. */
+/* Reads the start of a D-Bus message: its size, its sender, the number of descriptors that it claims. Pure;
+ * the bytes are not trusted. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first bytes of each message, from which a reader knows its size. */
+/* The number of bytes from which a reader knows a message's size. */
 #define WIRE_START_BYTES 16u
 
 typedef struct WireFields {
-        const char *sender; /* in the message; NULL: it does not say */
-        uint8_t *n_fds;     /* where the descriptors are counted; NULL: nowhere */
+        const char *sender; /* in the message; NULL: not given */
+        uint8_t *n_fds;     /* where the message has the number of its descriptors; NULL: nowhere */
 } WireFields;
 
-/* The bytes of the start and the fields with their padding, and those of the body. message:
+/* The size of the start and the fields with their padding, and the size of the body. message:
  * WIRE_START_BYTES or more. */
 size_t wire_head_bytes(const uint8_t *message);
 size_t wire_body_bytes(const uint8_t *message);
 
-/* Looks through the fields in the first `size` bytes, as far as it understands them. */
+/* Reads the fields in the first `size` bytes, as far as they are understood. */
 void wire_read_fields(uint8_t *message, size_t size, WireFields *ret);
-/* Where the message counts its descriptors, it counts so many from now on. */
+/* Overwrites the message's number of descriptors, if it has one. */
 void wire_set_n_fds(const uint8_t *message, const WireFields *fields, uint32_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rounds are those that were run, by their own emulated time: a job that had run another way might have
- * decided otherwise where its scheduler looks at prices. */
+/* The rounds are those that the job ran, with their own emulated times. On servers or a cluster the job
+ * might have decided otherwise, if its scheduler looks at prices. */
 #include "daemon/bill/beside.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static void make_functions(const Beside *beside, const JobSettings *settings, Be
         fill(ret, &beside->functions, settings, CONVENTION_SERVERLESS);
 }
 
-/* The sentence; NULL: the sheet has a price for servers that the job fits on. */
+/* Why the job cannot be billed on the sheet's servers; NULL: it can. */
 static char *servers_lack(const PriceSheet *sheet, const PriceSheet *servers, const JobSettings *settings) {
         JobSettings copy = *settings;
         char *message = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rounds of a job cost in three ways: as functions, on servers that are kept for all of that time,
- * and on the nodes of a cluster. Pure: records and price sheets in, totals out. Each way is a usage that
+/* The cost of a job's rounds in three ways: as functions, on servers that are kept for all of that time, and
+ * on the nodes of a cluster. Pure: records and price sheets in, totals out. Each way is a usage that
  * daemon/bill/price.c bills, so that it equals the bill of a job which ran that way. */
 #pragma once
 
@@ -17,23 +17,24 @@ typedef enum BesideWay {
 } BesideWay;
 
 typedef struct Beside {
-        Usage ran, functions; /* as it ran; as if no actor had been on a node */
-        uint64_t node_nsec;   /* of all allocations together */
+        Usage ran, functions; /* ran: actors where they were; functions: all actors on this host */
+        uint64_t node_nsec;   /* allocated to the job on all nodes together */
 } Beside;
 
 typedef struct BesideBill {
         const PriceSheet *sheet;
-        const char *clock; /* what the seconds are of */
+        const char *clock; /* the clock that the seconds are measured by */
         double seconds, paper, full;
-        char *assumes, *unknown; /* g_free(); unknown: why there are no amounts, NULL: there are */
+        char *assumes, *unknown; /* g_free(). unknown: why there are no amounts; NULL: there are amounts */
 } BesideBill;
 
 const char *beside_to_string(BesideWay way);
 
-/* Records come in (life, seq) order, each once; those of lives that are over with `wasted`. */
+/* Records come in (life, seq) order, each once. The records of earlier lives have `wasted` set where it
+ * applies. */
 void beside_add(Beside *beside, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
-/* servers: the sheet of the servers, which may be `sheet` itself. */
+/* servers: the price sheet with the servers; it may be `sheet` itself. */
 void beside_make(const Beside *beside, BesideWay way, const PriceSheet *sheet, const PriceSheet *servers,
                 const JobSettings *settings, BesideBill *ret);
 void beside_bill_done(BesideBill *bill);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The bills are made as for any job (daemon/bill/price.c), once by each convention. */
+/* All bills are made by daemon/bill/price.c, once for each convention. */
 #include "daemon/bill/compare.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 #include "daemon/bill/price-private.h"
 
-/* The length of the record that is priced to find the cost of a second: so long that rounding up hardly
- * matters. */
+/* The cost of a second is the price of a long record divided by its length. It is so long that rounding up
+ * hardly matters. */
 #define SECONDS 1000u
 
 void rebill_settings(const JobSettings *settings, JobSettings *ret) {
@@ -39,7 +39,7 @@ double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings)
         copy.warm_usec = 0;
         usage_add(&usage, sheet, &copy, &record);
         bill_make(&usage, sheet, &copy, &bill);
-        /* The price of execution alone: a request has no duration. */
+        /* Only the price of execution: a request has no duration. */
         return bill.paper / SECONDS;
 }
 
@@ -72,8 +72,8 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         return bill.training;
 }
 
-/* The utilisation from which functions are dearer than the fleet. It uses the paper total, which has no
- * start-up: a fleet that stays starts once. */
+/* The duty cycle above which functions are dearer than the fleet. It is computed from the paper total, which
+ * has no start-up: a fleet that stays starts only once. */
 static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
 }

@@ -3,8 +3,8 @@
  * GetEstimates() on the bus. Pure.
  *
  * Two distributions differ in the update, which one learner or several compute, and in the containers that
- * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered how several
- * learners divide an update is a figure of experience (distribution_learner_nsec()). */
+ * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered the time of
+ * several learners is estimated from experience (distribution_learner_nsec()). */
 #include "daemon/bill/estimate.h"
 
 #include <assert.h>
@@ -56,14 +56,14 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
                 return distribution_refuses_fused(settings);
         if (!same_rounds(settings->distribution))
                 return "its rounds do not wait for all their actors, and would not be the same there";
-        /* A model has no place for acting: a step costs what it costs wherever actions come from. */
+        /* Under a model acting costs the same wherever it takes place. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;
         if (serves(settings->distribution))
-                return "its learner acted and learned, and records do not say how its time divides into "
-                       "the two";
+                return "its learner also acted, and the records do not divide its time into acting and "
+                       "learning";
         if (serves(rows[row].distribution))
-                return "records do not say how an actor's time divides into stepping and acting";
+                return "the records do not divide an actor's time into stepping and acting";
         return NULL;
 }
 
@@ -76,7 +76,7 @@ static const Record *slowest(const Estimates *e) {
         return record;
 }
 
-/* The time that one of n learners would have taken for work that took one of j learners nsec. */
+/* The time that one of n learners would have needed for work for which one of j learners needed nsec. */
 static uint64_t elsewhere_nsec(
                 const JobSettings *settings, uint64_t nsec, uint32_t j, uint32_t n, uint64_t n_rows) {
         double one = distribution_alone_nsec(settings, (double) nsec, j, (double) n_rows);
@@ -84,7 +84,7 @@ static uint64_t elsewhere_nsec(
         return saturate_double(distribution_learner_nsec(settings, one, n, (double) n_rows));
 }
 
-/* The record of one learner's update if there were n learners. n_rows: of the round. */
+/* The record of one learner's update if there were n learners. n_rows: the rows of the round. */
 static Record update_of(const Estimates *e, const JobSettings *settings, uint32_t n, uint64_t n_rows) {
         Record record = *slowest(e);
         uint64_t cpu_nsec = 0;
@@ -100,7 +100,7 @@ static Record update_of(const Estimates *e, const JobSettings *settings, uint32_
         return record;
 }
 
-/* The round as row `i` would have had it: its updates, then its end. */
+/* The round under the distribution of row `i`: its updates, then its end. */
 static void close_row(const Estimates *e, uint32_t i, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *closed, Usage *usage) {
         uint64_t n_rows = (uint64_t) closed->decision.n_actors * settings->envs_per_actor *
@@ -148,7 +148,7 @@ static void add_start(
         e->n_starts++;
 }
 
-/* An update that no round followed is on the bill as waste, so it counts in full under each distribution. */
+/* An update without a round behind it is billed as waste, so it counts in full under each distribution. */
 static void drop_round(Estimates *e, const PriceSheet *sheet, const JobSettings *settings) {
         for (uint32_t k = 0; k < e->n_updates; k++)
                 for (uint32_t i = 0; i < _ESTIMATE_MAX; i++)

@@ -2,9 +2,9 @@
 /* The cost and the emulated time that the rounds of a job would have had if its fragments had run elsewhere.
  * Pure: the same records in the same order give the same estimates.
  *
- * Each row is a usage of its own, made of the job's records as they would have been: several learners
- * divide an update, one process starts no containers. So a bill of a row is made by the same arithmetic
- * as the job's, and of the distribution that a job did run under it is the job's bill. */
+ * Each row has a usage of its own. It is made from the job's records as they would have been: several
+ * learners divide an update, and a single process starts no containers. So the bill of a row is made by the
+ * same arithmetic as the job's, and the row of the job's own distribution gives the job's own bill. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,20 +24,22 @@ typedef enum EstimateRow {
 
 typedef struct Estimates {
         Usage usage[_ESTIMATE_MAX];
-        /* of the life and the round that go on */
+        /* the life and the round in progress */
         uint64_t life;
-        Record start; /* of the first learner */
+        Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* every row has as many starts as learners */
+        bool started; /* has been seen; every row has as many starts as learners */
         Record updates[GRADIENT_PARTS];
 } Estimates;
 
-/* Records come in (life, seq) order, each once; those of lives that are over with `wasted`. */
+/* Records come in (life, seq) order, each once. The records of earlier lives have `wasted` set where it
+ * applies. */
 void estimates_add(Estimates *estimates, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 
 uint32_t estimate_distribution(uint32_t row);
 uint32_t estimate_learners(uint32_t row);
 
-/* Why a row cannot be known from this job's records, or could not have run; NULL: it is known. */
+/* Why this row cannot be computed from the job's records, or could not have run; NULL: it can be
+ * computed. */
 const char *estimate_unknown(uint32_t row, const JobSettings *settings);

@@ -5,13 +5,14 @@
 #include "include/record.h"
 #include "include/settings.h"
 
-/* The usage of one life: as its cgroup counted it from its start to its end, and as its records claim it. */
+/* The usage of one life: the count of its cgroup from start to end, and the sum of its records. */
 typedef struct LifeUsage {
-        uint64_t life, seq, round; /* seq: of its newest record; round: the newest closed one */
-        bool metered;              /* both readings are there */
+        uint64_t life, seq, round; /* seq: of the life's newest record; round: the newest closed one */
+        bool metered;              /* both readings of the cgroup are known */
         uint64_t began_nsec, over_nsec, claimed_nsec;
-        int error; /* that kept its invoker from beginning, positive; 0: it is not known */
+        int error; /* the positive errno with which the invoker failed to start; 0: not known */
 } LifeUsage;
 
-/* The life's last record. If the life could not be metered, scope_cpu_nsec and the lost usage are 0. */
+/* Makes the life's last record. If the life could not be metered, scope_cpu_nsec and the lost usage are
+ * 0. */
 void lost_make(const LifeUsage *life, const JobSettings *settings, Record *ret);

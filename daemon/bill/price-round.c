@@ -15,8 +15,8 @@ static uint64_t start_nsec(uint64_t usec) {
         return saturate_u64((unsigned __int128) usec * 1000);
 }
 
-/* The CPU time from which a metered clock would have computed this duration. It is expected under
- * Clock=model, too, which measures nothing. */
+/* The CPU time from which a metered clock would have computed this duration. Under Clock=model, which
+ * measures nothing, it is the expected one. */
 static uint64_t actor_cpu_nsec(const JobSettings *settings, uint64_t nsec) {
         uint64_t share = clock_share_permille(settings);
 
@@ -78,7 +78,7 @@ static void add_round(Usage *usage, const PriceSheet *sheet, const JobSettings *
         usage_add(usage, sheet, settings, &closed);
 }
 
-/* Adds by charge and not by line: a bill has no line for a quantity of 0. */
+/* Adds up by charge and not by line, since a bill has no line for a quantity of 0. */
 static void charges_add(const Bill *bill, double sign, RoundPrice *price) {
         for (size_t i = 0; i < bill->n_lines; i++)
                 price->charges[bill->lines[i].charge] += sign * bill->lines[i].amount;
@@ -94,7 +94,7 @@ void price_round(const PriceSheet *sheet, const JobSettings *settings, const Rou
         assert(shape);
         assert(ret);
 
-        /* The second of two rounds: a fleet's start is paid for once. */
+        /* Prices the second of two rounds, since a fleet's start is paid for only once. */
         add_round(&usage, sheet, settings, shape);
         bill_make(&usage, sheet, settings, &before);
         add_round(&usage, sheet, settings, shape);
@@ -112,7 +112,7 @@ void price_round(const PriceSheet *sheet, const JobSettings *settings, const Rou
 
 double price_learner_second(const PriceSheet *sheet, const JobSettings *settings) {
         RoundPrice shorter, longer;
-        /* So long that no granularity hides it. */
+        /* The record is so long that rounding does not matter. */
         RoundShape shape = { .learner_nsec = LONG_SEC * UINT64_C(1000000000) };
 
         assert(sheet);

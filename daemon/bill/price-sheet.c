@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading price sheets. A sheet that is not understood to the last key is refused: a misspelt rate would
- * be a free one. Every message is located as FILE:LINE, and names the nearest key where one is near. */
+/* Reads price sheets. A sheet with one unknown key is refused: a misspelt rate would be free. Every message
+ * begins with FILE:LINE, and names the nearest known key if one is near. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 
 typedef struct SheetKey {
         const char *section, *key;
-        size_t offset; /* in PriceSheet */
+        size_t offset; /* of the member in PriceSheet */
         bool is_text;
         double highest;
 } SheetKey;
@@ -37,7 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PriceSheet, price_sheet_free)
 
 typedef struct Source {
         const char *text, *file_name;
-        bool stored; /* price_sheet_parse_stored() */
+        bool stored; /* set by price_sheet_parse_stored() */
         char **ret_message;
 } Source;
 
@@ -148,7 +148,7 @@ static int parse_rate(const Source *source, const SheetKey *row, const char *val
 
         errno = 0;
         x = g_ascii_strtod(value, &end);
-        /* strtod() also reads words and hexadecimal digits, which no price is written in. */
+        /* strtod() also reads words and hexadecimal digits, and no price is written so. */
         if (end == value || *end || strspn(value, "0123456789.eE+-") != strlen(value))
                 return refuse(source, row->section, row->key, "\"%.40s\" is not a number.", value);
         if (!(x >= 0) || x > row->highest || (errno == ERANGE && x != 0))
@@ -222,8 +222,8 @@ static int check_texts(const Source *source, const PriceSheet *s) {
         return 0;
 }
 
-/* One way of billing a sheet: rates of functions, energy, or servers. A mixture would bill the same
- * second twice. */
+/* A sheet bills in one way: by rates of functions, energy, or servers. A mixture would bill the same second
+ * twice. */
 static int check_rates(const Source *source, const PriceSheet *s) {
         bool rates = s->gb_second > 0 || s->vcpu_second > 0, energy = s->kwh > 0 || s->watts_per_core > 0,
              servers = price_sheet_has_servers(s);
@@ -404,8 +404,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         if (settings_present(settings, SETTING_Job_Budget) && settings->budget.currency[0] &&
                         strcmp(settings->budget.currency, sheet->currency) != 0) {
                 *ret_message = g_strdup_printf(
-                                "[Job] Budget= is in %s, and the price sheet %s is in %s; write the budget "
-                                "in that, or take another sheet.",
+                                "[Job] Budget= is in %s, and the price sheet %s is in %s; write the "
+                                "budget in the sheet's currency, or take another sheet.",
                                 settings->budget.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
@@ -413,7 +413,7 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
                         strcmp(settings->cost_alert.currency, sheet->currency) != 0) {
                 *ret_message = g_strdup_printf(
                                 "[Job] CostAlert= is in %s, and the price sheet %s is in %s; write the "
-                                "amounts in that, or take another sheet.",
+                                "amounts in the sheet's currency, or take another sheet.",
                                 settings->cost_alert.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
@@ -426,8 +426,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         if (sheet->from_rates == 1)
                 return 0;
         *ret_message = g_strdup_printf(
-                        "[Billing] Convention=server: the price sheet %s names no servers; take one that "
-                        "does (ec2-nitro, say), or Convention=serverless.",
+                        "[Billing] Convention=server: the price sheet %s names no servers; take one "
+                        "that does, such as ec2-nitro, or Convention=serverless.",
                         sheet->name);
         return -EINVAL;
 }

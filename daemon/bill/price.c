@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Base units to money. Two steps, kept apart: usage_add() turns records into sums of unsigned integers,
- * bill_make() multiplies each sum once by a rate. So a bill does not depend on how often it was looked
- * at, and adds up to its lines.
+/* From base units to money, in two separate steps: usage_add() turns records into sums of unsigned integers,
+ * and bill_make() multiplies each sum once by a rate. So a bill adds up to its lines, and does not change
+ * with how often it is made.
  *
- * Serverless: what each invocation allocated, for as long as it would have run on a fleet (emulated
- * time), rounded up as the sheet says. Server: the whole fleet for as long as the rounds took, idle
- * actors included, as the papers bill their baselines. The paper total counts the execution of actors and
- * learner alone, as MinionsRL (its Eq. 2), Nitro and Stellaris do. */
+ * Serverless: the allocation of each invocation, for as long as it would have run on a fleet (emulated
+ * time), rounded up as the sheet says. Server: the whole fleet for as long as the rounds took, idle actors
+ * included, as the papers bill their baselines. The paper total counts only the execution of actors and
+ * learner, as MinionsRL (its Eq. 2), Nitro and Stellaris do. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -30,8 +30,7 @@ static uint64_t round_up(uint64_t nsec, double granularity_msec) {
         return saturate_u64((unsigned __int128) nsec + (g - nsec % g));
 }
 
-/* What an actor or the learner allocates beside memory, in thousandths: vCPUs, or one function of a
- * server. */
+/* What an actor or the learner allocates besides memory, in thousandths: vCPUs, or functions of a server. */
 static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *settings, bool learner) {
         uint64_t permille, step = (uint64_t) (sheet->vcpu_step * 1000);
 
@@ -95,8 +94,8 @@ static void invocation_add(Usage *usage, const Record *record) {
         add(&usage->n_retried, record->attempt > 0);
 }
 
-/* An invocation's emulated time begins with its start-up, which is initialisation and no execution. The
- * two parts are rounded so that they add up to the rounded whole. */
+/* An invocation's emulated time begins with its start-up, which counts as initialisation and not as
+ * execution. The two parts are rounded so that they add up to the rounded whole. */
 static void rollout_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t permille = allocation_permille(sheet, settings, false);
@@ -136,7 +135,7 @@ static void update_add(
         cpu_add(usage, charge, record);
 }
 
-/* Start-up included, so that the cost of knowing how good a policy is stands in one place. */
+/* Start-up included, so that the whole cost of evaluations stands in one place. */
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
@@ -180,8 +179,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The bill of a round starts here. What an earlier life spent on a round that it did not close is not part
- * of this round. */
+/* The bill of a round starts here. Usage of an earlier life in a round that it did not close is no part of
+ * this round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -198,7 +197,8 @@ static void lost_add(
         cpu_add(usage, CHARGE_LOST, record);
 }
 
-/* By the site's own weights, if the sheet has a price for their unit and the cluster has told the sum. */
+/* Billed by the site's own weights, if the sheet has a price for their unit and the cluster has reported the
+ * sum. */
 static void allocated_add(
                 Usage *usage, Charge charge, const PriceSheet *sheet, const Record *record, uint64_t nsec) {
         if (sheet->billing_second > 0 && record->use.billing_milli > 0)
@@ -211,8 +211,8 @@ static void allocated_add(
                                                 record->metered.memory_reserved_bytes));
 }
 
-/* The whole allocation, from its start to its end, by the cluster's own accounts, what was idle apart. The
- * two parts add up to the rounded whole. */
+/* The whole allocation from its start to its end, by the cluster's own accounts. Idle time is a part of its
+ * own. The two parts add up to the rounded whole. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
         uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec);
         uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;
@@ -223,8 +223,8 @@ static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record
         add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.received_bytes);
 }
 
-/* What an actor did on a node is paid with the node. It is counted, and its CPU time is known. True: it is
- * such a record. */
+/* An actor's work on a node is paid with the node. It is only counted, and its CPU time noted. Returns true
+ * for such a record. */
 static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;
@@ -279,9 +279,9 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_NODE: node_add(usage, sheet, record); break;
         case RECORD_CHECKPOINT:
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
-        case RECORD_EVALUATED: break; /* its episodes have records of their own */
-        case RECORD_METRIC: break;    /* a name */
-        case RECORD_FAULT: break;     /* what it used stands in a wasted record of its own */
+        case RECORD_EVALUATED: break; /* the job's episodes have records of their own */
+        case RECORD_METRIC: break;    /* this record holds a name */
+        case RECORD_FAULT: break;     /* its usage is in a wasted record of its own */
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }
@@ -344,8 +344,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Actors, learners and the control processes all use electricity, so this is the only convention under
- * which the time of the control processes costs money. */
+/* Actors, learners and the control processes all use electricity. So under this convention alone the control
+ * processes' time costs money. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",
@@ -353,8 +353,8 @@ static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
                                 s->kwh);
 }
 
-/* A second of a function costs its share of a second of its server, as Stellaris counts. No provider sells
- * such a share while it is idle, so a pool of idle actors costs nothing. */
+/* A second of a function costs its share of a second of its server, as in Stellaris. No provider sells such
+ * a share while it is idle, so a pool of idle actors costs nothing. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
         const double prices[_SHARE_MAX] = {
                 [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,
@@ -382,7 +382,7 @@ static void bill_servers(Bill *bill, const Usage *u, const PriceSheet *s, const 
         line_push(bill, CHARGE_INITIALISATION, "actors-h", start_hours * n_actors_servers, actors);
 }
 
-/* A batch system's allocation: every actor's place and the learner's, for the whole time. */
+/* A batch system's allocation: the places of all actors and of the learner, for the whole time. */
 static void bill_allocation(Bill *bill, const Usage *u, const PriceSheet *s, const JobSettings *settings) {
         double sec = (double) u->emulated_nsec / 1e9, n = settings_actors_max(settings);
         double vcpus = n * (double) allocation_permille(s, settings, false) / 1000 +

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Price sheets and bills. Pure: base units and a sheet in, money out; the only file that multiplies the
+/* Price sheets and bills. Pure: base units and a sheet go in, money comes out. No other file multiplies the
  * two.
  *
- * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. The meter below
- * adds up base units of records as unsigned 64-bit integers; money is computed from the sums, once, at
- * each report. */
+ * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. The meter below adds
+ * up base units of records as unsigned 64-bit integers; money is computed from the sums, once, at each
+ * report. */
 #pragma once
 
 #include <errno.h>
@@ -19,8 +19,8 @@ typedef struct PriceSheet PriceSheet;
 
 /* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
 int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
-/* The same for a job's own copy, which was accepted before, perhaps by an earlier actord: a key may stand
- * twice, and its last value counts. */
+/* The same for a job's own copy, which was accepted before, perhaps by an earlier actord. Here a key may
+ * occur twice, and the last value counts. */
 int price_sheet_parse_stored(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
 PriceSheet *price_sheet_free(PriceSheet *sheet);
 const char *price_sheet_name(const PriceSheet *sheet);
@@ -28,15 +28,15 @@ const char *price_sheet_date(const PriceSheet *sheet);
 const char *price_sheet_source(const PriceSheet *sheet);
 const char *price_sheet_currency(const PriceSheet *sheet);
 const char *price_sheet_description(const PriceSheet *sheet);
-/* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). To be asked before
- * a job is accepted. */
+/* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). Call it before a job
+ * is accepted. */
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
 /* The number of learners that the sheet has a price for: under Convention=server the places on its
  * servers; else UINT32_MAX, since each one is billed. */
 uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether a sheet's servers, if it says how many there are, have places for as many actors as the job may
- * have; else as above. */
+/* Whether the servers of a sheet, if it says how many there are, have places for all actors of the job;
+ * returns as above. */
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
 typedef enum Charge {
@@ -57,10 +57,10 @@ typedef enum CpuUse {
         _CPU_USE_MAX
 } CpuUse;
 
-/* NULL: there is none of this number. */
+/* NULL: no charge has this number. */
 const char *charge_to_string(uint32_t charge);
 
-/* The worker whose share of a machine is priced: an actor's and the learner's may differ. */
+/* The worker whose share of a machine is priced: the shares of actors and learner may differ. */
 typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
 /* The sums booked under one kind of charge. billed_nsec: emulated duration times allocation, each
@@ -72,69 +72,69 @@ typedef struct Account {
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
         uint64_t idle_nsec, idle_mib_usec;
         uint64_t n_requests;
-        uint64_t billing_usec; /* a cluster's billing units times microseconds */
-        uint64_t n_bytes;      /* between hosts */
+        uint64_t billing_usec; /* the cluster's billing units times microseconds */
+        uint64_t n_bytes;      /* sent between hosts */
 } Account;
 
 /* A job's use so far, in base units, by both clocks. Additions are checked for overflow and saturate. */
 typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
         Account accounts[_CHARGE_MAX];
-        uint64_t emulated_nsec;                           /* of all rounds */
+        uint64_t emulated_nsec;                           /* the duration of all rounds */
         uint64_t wall_nsec;                               /* from the job's first record to its last */
-        uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
+        uint64_t first_nsec, last_nsec, wall_before_nsec; /* wall_before: the wall time of earlier boots */
         uint64_t round_start_nano;                        /* the full total when the round in flight began */
 } Usage;
 
 /* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
- * its records afresh from ledger_records_some(): what the new life repeats is waste from then on. */
+ * all records afresh from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 typedef struct BillLine {
         Charge charge;
         const char *unit; /* GB-s, vCPU-s, requests, h, kWh … */
         double quantity, amount;
-        bool paper; /* counts in the paper total */
+        bool paper; /* the line counts in the paper total */
 } BillLine;
 #define BILL_LINES_MAX (6u * _CHARGE_MAX)
 typedef struct Bill {
         BillLine lines[BILL_LINES_MAX];
         size_t n_lines;
         double paper, full;          /* sums of the lines, in the sheet's currency */
-        double evaluation, training; /* of full: the lines of evaluations, and all others */
+        double evaluation, training; /* parts of full: the lines of evaluations, and all other lines */
 } Bill;
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
 
-/* Of full: what nodes of a cluster cost, with the bytes between hosts. */
+/* The part of the full total that nodes of a cluster cost, with the bytes between hosts. */
 double bill_of_nodes(const Bill *bill);
 
-/* CPU time of one use, over all charges: together they are the whole job. */
+/* The CPU time of one use, over all charges. The sum over all uses is the whole job's. */
 uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 
-/* Full total so far in billionths of the currency; what Budget= is compared with. */
+/* The full total so far in billionths of the currency, to be compared with Budget=. */
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether no further round may begin: a function of where rounds and lives begin alone, so that it does
+/* Whether no further round may begin. It depends only on the costs where rounds and lives begin, so it does
  * not matter when the daemon looks. */
 bool budget_spent(const Usage *usage, const JobSettings *settings);
 
-/* A round as far as money goes, before it has been: so many actors, of which some start cold, so many
- * others that are kept and idle, and times on the emulated clock without start-up. actor_nsec: of a
- * rollout on average; learner_nsec: of each learner's update. */
+/* A future round in terms of money: its actors, how many of them start cold, how many more are kept idle,
+ * and times on the emulated clock without start-up. actor_nsec: the mean rollout; learner_nsec: each
+ * learner's update. */
 typedef struct RoundShape {
         uint32_t n_actors, n_cold, n_parked;
         uint64_t actor_nsec, slowest_nsec, learner_nsec;
 } RoundShape;
 
 typedef struct RoundPrice {
-        double full;                 /* what one more round of this shape adds to the full total */
-        double charges[_CHARGE_MAX]; /* which is their sum */
+        double full;                 /* what one more such round adds to the full total */
+        double charges[_CHARGE_MAX]; /* the parts of that sum */
         Charge dearest;
         uint64_t nsec; /* its duration, start-up included */
 } RoundPrice;
 
-/* Computed by the functions that bill rounds which have been, in one fixed order: the same on every host. */
+/* Computed by the functions that bill past rounds, in one fixed order: the same on every host. */
 void price_round(const PriceSheet *sheet, const JobSettings *settings, const RoundShape *shape,
                 RoundPrice *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions of schedulers: queued and written with the records, read back with the statistics that they
+/* Decisions of schedulers: written with the records, and read back with the statistics that the scheduler
  * saw. */
 #include "daemon/ledger/private.h"
 
@@ -55,9 +55,9 @@ int ledger_insert_decisions(Ledger *ledger) {
         return 0;
 }
 
-/* A round may have been closed by several lives: the newest one counts, unless a still newer one repeats
- * that round. A decision lasts into the next life when that begins right before its round, so it is of
- * the life that closed the round or of one before. */
+/* Several lives may have closed the same round: the newest one counts. A decision stays in force in the next
+ * life if that begins right before the decision's round. So the decision comes from the life that closed the
+ * round or from an earlier one. */
 static const char decisions_sql[] =
                 "WITH RECURSIVE lives(life) AS (SELECT life FROM jobs WHERE id = ?1 UNION ALL "
                 "SELECT life - 1 FROM lives WHERE life > 1), "

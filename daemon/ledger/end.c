@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows that go to disk with the records before them and never ahead of them: checkpoints that count from
- * then on, and ends of jobs. Both are queued as records are, so that a ledger that cannot be written
- * keeps them in order, and a reader never finds one without the other. */
+/* Rows that reach the disk together with the records before them and never earlier: checkpoints that count
+ * from then on, and ends of jobs. Both are queued like records. So a ledger that cannot be written keeps the
+ * order, and no reader finds such a row without its records. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ static void end_done(LedgerEnd *end) {
         *end = (LedgerEnd){};
 }
 
-/* Copies an end with those members of its row that an end changes. */
+/* Copies an end with those members of its row that the end changes. */
 static int end_copy(const LedgerEnd *from, LedgerEnd *ret) {
         LedgerEnd end = *from;
 
@@ -133,7 +133,7 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
                                         of_capped(end->n_env_steps), of_capped(end->cpu_nsec)));
 }
 
-/* With what lists show of an ended job. */
+/* Writes the row, with the columns that lists show of an ended job. */
 static int summary_write(Ledger *ledger, const LedgerEnd *end) {
         return ledger_write(ledger,
                         "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, "
@@ -148,7 +148,8 @@ static int end_insert(Ledger *ledger, const LedgerEnd *end) {
         uint64_t counted;
         int r;
 
-        /* The end may be written more than once; the totals have a job whose row has a summary. */
+        /* The end may be written more than once. If the row has a summary, the totals have the job
+         * already. */
         r = ledger_number(ledger, "SELECT summary IS NOT NULL FROM jobs WHERE id = ?",
                         VALUES(of_u64(end->row.id)), &counted);
         if (r < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Jobs and checkpoints in the ledger: few rows, each durable before its function returns. */
+/* Jobs and checkpoints in the ledger: few rows, and each is durable when its function returns. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -210,7 +210,7 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         assert(ret_uid);
         assert(ret_ended_usec);
 
-        /* A job that no start of the daemon could read has no time of its end. */
+        /* A job has no end time if no start of the daemon could read its row. */
         r = ledger_first(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
                         "WHERE id = ?",

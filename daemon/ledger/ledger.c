@@ -23,13 +23,14 @@
 
 DEFINE_CLEANUP(sqlite3 *, sqlite3_close)
 
-#define LOCK_MARK "in use\n" /* as long as it is there, the ledger was not closed */
+#define LOCK_MARK "in use\n" /* while this is in the file, the ledger was not closed */
 
 /* A reader copies a ledger of an older schema into memory, up to this size. */
 #define COPY_BYTES_MAX (1ull << 30)
 
-/* SQLite's own locks belong to the process and come and go with transactions, so the daemon's claim on
- * the file is a lock of its own beside it. The kernel drops it with the process, however that ends. */
+/* SQLite's own locks belong to the process and come and go with transactions. So the daemon holds the file
+ * by a lock of its own, on a file beside it. The kernel releases the lock when the process ends in any
+ * way. */
 static int lock_acquire(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -46,8 +47,8 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* The same for a reader: others may read meanwhile, no daemon may write. Without the file no daemon has had
- * the ledger since it was copied here. */
+/* The same for a reader: other readers may come, but no daemon may write. If there is no lock file, no
+ * daemon has used the ledger since it was copied here. */
 static int lock_share(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -71,9 +72,8 @@ static bool has_wal(const char *path) {
         return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
 }
 
-/* A WAL or a mark that was left behind means that the last daemon did not end by itself; only then is
- * reading the whole file worth its time. The mark lies in the file of the lock, and on a full disk there
- * may be none. */
+/* A WAL or a mark that was left behind means that the last daemon was killed. Only then is it worth the time
+ * to read the whole file. The mark is in the lock file, which may be missing on a full disk. */
 static bool left_behind(const char *path, int lock_fd) {
         struct stat st;
 
@@ -92,8 +92,8 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Makes freed pages returnable, in a file that has no pages yet. In any other it would be a write at each
- * start, also on a full disk. */
+/* Lets the file give back freed pages, if it has no pages yet. In any other file this would be a write at
+ * each start, also on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
         uint64_t n_pages;
         int r;
@@ -118,8 +118,8 @@ static int run_pragmas(Ledger *ledger, const char *const *pragmas, size_t n) {
 /* The settings that readers and writers share. */
 static int configure_reading(Ledger *ledger) {
         static const char *const pragmas[] = {
-                "PRAGMA cache_size = -1024",   /* 1 MiB: an idle daemon is small */
-                "PRAGMA trusted_schema = OFF", /* a view in a forged file calls nothing */
+                "PRAGMA cache_size = -1024",   /* 1 MiB: an idle daemon stays small */
+                "PRAGMA trusted_schema = OFF", /* a view in a forged file can call nothing */
                 "PRAGMA cell_size_check = ON",
         };
 
@@ -133,7 +133,7 @@ static int configure(Ledger *ledger) {
         const char *const pragmas[] = {
                 ledger->full ? "PRAGMA locking_mode = EXCLUSIVE" : "PRAGMA locking_mode = NORMAL",
                 "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
-                "PRAGMA journal_size_limit = 1048576", /* a WAL that once grew gives its space back */
+                "PRAGMA journal_size_limit = 1048576", /* a WAL that has grown gives its space back */
         };
         int r;
 
@@ -188,7 +188,7 @@ const char *ledger_error_words(int error) {
         }
 }
 
-/* SQLite opens by name whatever lies beside a database, and waits for ever where that is a pipe. */
+/* SQLite opens any file beside a database that has the right name, and waits for ever if it is a pipe. */
 static bool are_regular_files(const char *path) {
         static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
 
@@ -227,8 +227,8 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
                 checking(bytes_at(path));
         r = ledger_read(ledger, path, check);
         if ((r == -ENOSPC || r == -EDQUOT) && !in_memory) {
-                /* SQLite keeps the index of the WAL in a file beside it, which needs space. With exclusive
-                 * locking the index is in memory instead. */
+                /* SQLite keeps the index of the WAL in a file beside it, for which there is no space. With
+                 * exclusive locking the index is in memory. */
                 ledger->full = true;
                 (void) sqlite3_close(ledger->db);
                 ledger->db = NULL;
@@ -241,7 +241,7 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
         return ledger->path ? ledger_look(ledger) : -ENOMEM;
 }
 
-/* An older schema lacks what our statements name: a copy in memory gets it. */
+/* An older schema lacks columns that our statements name. A copy in memory gets them. */
 static int replace_by_copy(Ledger *ledger) {
         _cleanup_(sqlite3_closep) sqlite3 *copy = NULL;
         sqlite3_backup *backup;
@@ -259,7 +259,7 @@ static int replace_by_copy(Ledger *ledger) {
         backup = sqlite3_backup_init(copy, "main", ledger->db, "main");
         if (!backup)
                 return ledger_error(ledger, sqlite3_errcode(copy));
-        /* A database that is locked ends the step and not the backup, which then has nothing in it. */
+        /* A locked database ends the step without an error of the backup, which is then empty. */
         stepped = sqlite3_backup_step(backup, -1);
         finished = sqlite3_backup_finish(backup);
         r = ledger_error(ledger, stepped == SQLITE_DONE ? finished : stepped);

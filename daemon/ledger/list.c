@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists of jobs. They come out of an index that holds all that a list shows: a hundred thousand jobs'
- * texts, price sheets and summaries stay where they are. */
+/* Lists of jobs. They are read from an index that holds all columns of a list, so that the texts, price
+ * sheets and summaries of a hundred thousand jobs are not read. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

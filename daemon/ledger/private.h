@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the ledger share, and no other file includes: the open database, the columns of a
- * record, errors. */
+/* What the files of the ledger share: the open database, the columns of a record, errors. No other file
+ * includes it. */
 #pragma once
 
 #include <sqlite3.h>
@@ -9,23 +9,22 @@
 #include "daemon/ledger/ledger.h"
 #include "lib/cleanup.h"
 
-#define LEDGER_APPLICATION_ID \
-        0x61637431 /* "act1": file(1) and a second look at open tell our database from another */
+#define LEDGER_APPLICATION_ID 0x61637431 /* "act1": file(1), and we at opening, know our databases by it */
 
-/* A spool holds SPOOL_RECORDS and the daemon commits at least once each; two of them may wait for a full
- * disk. */
+/* A spool holds SPOOL_RECORDS, and the daemon commits at least once for each. Two full spools may wait for
+ * space on a full disk. */
 #define LEDGER_PENDING_MAX     (2u * SPOOL_RECORDS)
 #define LEDGER_CHECKPOINTS_MAX 256u
-#define LEDGER_ENDS_MAX        4096u /* an end for each job that has not ended */
+#define LEDGER_ENDS_MAX        4096u /* one end for each job that has not ended */
 
-/* What lists show, in the order of LedgerListed; an index holds all of it. */
+/* The columns that lists show, in the order of LedgerListed. An index holds all of them. */
 #define LIST_COLUMNS                                                                                        \
         "id, uid, state, result, submitted_usec, started_usec, ended_usec, environment, description, tag, " \
         "currency, rounds, env_steps, return_mean, cost_full"
 
-/* X(column, field of Record, comment): quantities that are integers. One column per quantity, so that
- * anyone can ask without our programs; unsigned 64-bit values keep their bits, which matters above 2^63
- * only. `actor` and `sha256` stand apart: they may be NULL. */
+/* X(column, field of Record, comment): quantities that are integers. Each has a column of its own, so that
+ * anyone can query them without our programs. Unsigned 64-bit values keep their bits, which matters only
+ * above 2^63. `actor` and `sha256` are separate, since they may be NULL. */
 #define RECORD_COLUMNS_1(X)                                                                         \
         X(kind, kind, "see table kinds")                                                            \
         X(round, round, "from 1; 0: before the first")                                              \
@@ -49,12 +48,12 @@
         X(decision_id, decision.id, "kind round: the decision it ran under")                        \
         X(decision_n_actors, decision.n_actors, "kind round: its number of actors")
 
-/* The same, of what schema 4 added. */
+/* The same, for the columns of schema 4. */
 #define RECORD_COLUMNS_4(X)               \
         X(scope_cpu_nsec, scope_cpu_nsec, \
                         "kinds ended and lost: what the cgroup of the life counted; 0: there was none")
 
-/* The same, of what schema 7 added. */
+/* The same, for the columns of schema 7. */
 #define RECORD_COLUMNS_7(X)                                                            \
         X(node, node, "of the cluster, where the actor ran; 0: on the job's own host") \
         X(n_cpus, n_cpus, "kind node: CPUs that were allocated")
@@ -73,12 +72,12 @@ struct Ledger {
         char *path; /* NULL: in memory */
         dev_t device;
         ino_t inode;
-        off_t bytes;  /* as last seen: it only grows */
-        bool full;    /* as of its opening: it can be read */
-        int index_fd; /* of the write-ahead file's index; -EBADF: it was not asked for */
+        off_t bytes;  /* as last seen; it only grows */
+        bool full;    /* it was opened without free space: it can only be read */
+        int index_fd; /* the index of the write-ahead file; -EBADF: it was not needed yet */
         void (*written)(void *userdata);
         void *written_userdata;
-        int lock_fd; /* a second daemon is refused by it; readers are not */
+        int lock_fd; /* keeps out a second daemon, but not readers */
         sqlite3_stmt *insert_record, *insert_statistics, *complete_round, *insert_decision;
         struct Pending {
                 uint64_t job;
@@ -90,7 +89,7 @@ struct Ledger {
                 LedgerDecision decision;
         } * decisions;
         size_t n_decisions, n_decisions_allocated;
-        LedgerCheckpoint *checkpoints; /* pending, as records are */
+        LedgerCheckpoint *checkpoints; /* they wait for a commit, like records */
         size_t n_checkpoints, n_checkpoints_allocated;
         LedgerEnd *ends;
         size_t n_ends, n_ends_allocated;
@@ -98,26 +97,28 @@ struct Ledger {
         size_t n_spent, n_spent_allocated;
 };
 
-/* An SQL expression: the sum in a total, which stays at its highest rather than become no integer. */
+/* An SQL expression for a sum in a total. It stops at the highest integer, since SQLite would turn a larger
+ * sum into a real number. */
 #define LEDGER_SUM(column) #column " = min(" #column " + excluded." #column ", 9223372036854775807)"
 #define LEDGER_TOTALS                                                           \
         LEDGER_SUM(n_jobs)                                                      \
         ", " LEDGER_SUM(full_nano) ", " LEDGER_SUM(paper_nano) ", " LEDGER_SUM( \
                         n_env_steps) ", " LEDGER_SUM(cpu_nsec)
 
-enum { LEDGER_BUSY_MSEC = 2000 }; /* of a person's own write transaction; readers never block us */
+enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a person's own write transaction */
 
-/* After each commit: ledger_on_written(), and what SQLite does by itself otherwise. */
+/* Watches the write-ahead file: after each commit it calls ledger_on_written(), and then does what SQLite
+ * would do without it. */
 void ledger_watch_wal(Ledger *ledger);
 
-/* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
+/* A negative errno for a result of SQLite; 0 for SQLITE_OK, ROW and DONE. */
 int ledger_error(Ledger *ledger, int rc);
-/* Before each write outside a transaction. -ESTALE: another file has its name, or none; -EUCLEAN: it was cut
- * short. */
+/* Called before each write outside a transaction. -ESTALE: the name leads to another file, or to none;
+ * -EUCLEAN: the file was cut short. */
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
-/* A value for a `?` of a statement. What a text or a blob points to must last as long as the statement. */
+/* A value for a `?` of a statement. The data of a text or a blob must last as long as the statement. */
 typedef struct Value {
         enum { VALUE_NULL, VALUE_U64, VALUE_DOUBLE, VALUE_TEXT, VALUE_BLOB } type;
         union {
@@ -134,35 +135,36 @@ typedef struct Value {
 
 /* Runs a statement that returns no rows; 0 or -errno. */
 int ledger_write(Ledger *ledger, const char *sql, const Value *values, size_t n);
-/* The same of one that is kept prepared. */
+/* The same for a prepared statement that is kept. */
 int ledger_run(Ledger *ledger, sqlite3_stmt *statement, const Value *values, size_t n);
-/* A query, before its first row. */
+/* Starts a query, before its first row. */
 int ledger_query(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
-/* 1: at the next row; 0: there is none. */
+/* 1: the next row is there; 0: there is none. */
 int ledger_next(Ledger *ledger, sqlite3_stmt *statement);
-/* A query at its first row. -ENOENT: it has none. */
+/* Starts a query at its first row. -ENOENT: it has none. */
 int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
-/* The one number that this asks for. -ENOENT: there is no row. */
+/* The only number that a query returns. -ENOENT: there is no row. */
 int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret);
 
-/* One transaction: begin looks first; end takes the result so far, commits at 0, else rolls back, and
- * returns what became of it. */
+/* One transaction. ledger_begin() checks the file first. ledger_end() takes the result so far, commits if it
+ * is 0, otherwise rolls back, and returns the final result. */
 int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
-int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queues themselves stay */
+int ledger_insert_pending(Ledger *ledger); /* inside a transaction; does not empty the queues */
 int ledger_insert_decisions(Ledger *ledger);
-int ledger_insert_ends(Ledger *ledger); /* and checkpoints */
+int ledger_insert_ends(Ledger *ledger); /* and of checkpoints */
 int ledger_insert_spent(Ledger *ledger);
 void ledger_ends_clear(Ledger *ledger);
 int ledger_prepare_decisions(Ledger *ledger);
 
-/* Room for one more after n rows of `size` bytes; rows: where the pointer to them is. 0, -ENOMEM. */
+/* Makes room for one more after n rows of `size` bytes. rows: the address of the pointer to them. 0 or
+ * -ENOMEM. */
 int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
-int ledger_schema_apply(Ledger *ledger); /* creates or checks; -EUCLEAN: not ours, or newer */
-/* 1: our statements fit it; 0: it is older. */
+int ledger_schema_apply(Ledger *ledger); /* creates or checks it; -EUCLEAN: not ours, or newer */
+/* 1: our statements fit the schema; 0: it is older. */
 int ledger_schema_is_newest(Ledger *ledger);
 
 static inline void statement_finalizep(sqlite3_stmt **statement) {
@@ -174,7 +176,7 @@ static inline Value of_u64(uint64_t number) {
         return (Value){ .type = VALUE_U64, .number = number };
 }
 
-/* Integers of SQLite are signed: a greater sum, or a later time, is stored as the highest. */
+/* Integers of SQLite are signed: a larger sum or time is stored as the highest one. */
 static inline Value of_capped(uint64_t number) {
         return of_u64(number < INT64_MAX ? number : INT64_MAX);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records: queued in memory, written in groups, read back in order. The rows are driven by the same lists
- * as the struct. */
+/* Records: queued in memory, written in groups, read back in order. The same lists make the rows and the
+ * struct. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -50,7 +50,8 @@ static bool is_zero(const uint8_t *bytes, size_t n) {
         return true;
 }
 
-/* Rounds bring them always, evaluation episodes theirs; a row of nothing but "not measured" is not kept. */
+/* Whether any statistic was measured: rounds always bring some, evaluation episodes their own. A row without
+ * any is not kept. */
 static bool statistics_said(const Statistics *s) {
 #define X(name, unit)                        \
         if (!isnan(s->name) && s->name != 0) \
@@ -85,8 +86,8 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
 #undef X
 }
 
-/* The round's row gets the result of an evaluation that ended after the round had closed, so that a reader
- * of rounds need not know when that was. */
+/* An evaluation may end after its round has closed. Its result is written into the row of that round, so
+ * that a reader of rounds need not care. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
         if (record->kind != RECORD_EVALUATED)
                 return 0;
@@ -150,7 +151,7 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret) 
                         VALUES(of_u64(job), of_u64(life)), ret);
 }
 
-/* Three counts and the list, from column `at` on. */
+/* Reads three counts and the list, from column `at` on. */
 static void statistics_read(sqlite3_stmt *s, int at, Statistics *ret) {
         *ret = (Statistics){
                 .n_env_steps = column_u64(s, at),
@@ -233,7 +234,8 @@ static LedgerRound round_read(sqlite3_stmt *statement) {
         return round;
 }
 
-/* A round that a later life repeated stands in the ledger twice; the newest life's counts. */
+/* If a later life repeated a round, the ledger has the round twice, and the one of the newest life
+ * counts. */
 #define S(name, unit) ", s." #name
 static const char rounds_sql[] =
                 "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, "

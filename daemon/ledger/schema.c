@@ -79,13 +79,13 @@ static const char schema_checkpoints[] =
                 "  PRIMARY KEY (job, life, seq)\n"
                 ") STRICT";
 
-/* Work of an earlier life beyond its last checkpoint was done again, so it is waste: derived here, never
- * written. */
+/* Work of an earlier life after its last checkpoint was repeated, so it is waste. This is derived here and
+ * never written. */
 #define REPEATED                                                                      \
         "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
         " WHERE c.job = r.job AND c.life = r.life), 0))"
 
-/* Made anew whenever the statistics have grown. */
+/* The view is made again whenever the statistics have grown. */
 #define X(name, unit) ", s." #name
 static const char schema_rounds[] =
                 "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
@@ -119,7 +119,7 @@ static const char *const schema_rest[] = {
         "  LEFT JOIN faults f ON f.fault = r.fault WHERE r.kind IN (2, 3, 4)",
 };
 
-/* Schema 2 (after 0.1.0): what schedulers decided, and what they were handed. */
+/* Schema 2 (after 0.1.0): the decisions of schedulers, and the data that schedulers were given. */
 #define X(name, comment) "  " #name " INTEGER NOT NULL, -- " comment "\n"
 static const char *const schema_2[] = {
         "ALTER TABLE jobs ADD COLUMN scheduler_data BLOB",
@@ -136,7 +136,7 @@ static const char *const schema_2[] = {
 };
 #undef X
 
-/* Schema 3: where the fragments of a job run under [Distribution] Policy=auto, once that was measured. */
+/* Schema 3: where a job's fragments run under [Distribution] Policy=auto, once that has been measured. */
 static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN distribution TEXT /* the choice of Policy=auto; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
@@ -145,10 +145,11 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
-/* A user's newest days but one, of which there are 400. */
+/* The cost of the newest days of a user is kept: these and the current one, 400 in all. */
 #define SPENDING_DAYS_LAST 399
 
-/* Schema 4: what is kept of a job when the records of its rounds go, and sums that are kept for ever. */
+/* Schema 4: what is kept of a job when the records of its rounds are removed, and sums that are kept for
+ * good. */
 #define X(column, field, comment) \
         "ALTER TABLE records ADD COLUMN " #column " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
 #define WHY(name, comment) \
@@ -244,7 +245,7 @@ static const char *const schema_6[] = {
 /* Schema 7: actors on nodes of a cluster. */
 static const char *const schema_7[] = { RECORD_COLUMNS_7(X) };
 
-/* Schema 8: what nodes did with their time, and what passed between the hosts. */
+/* Schema 8: how nodes spent their time, and the bytes between hosts. */
 static const char *const schema_8[] = { RECORD_COLUMNS_8(X) };
 #undef X
 
@@ -277,9 +278,9 @@ static int statistics_have(Ledger *ledger, const char *name) {
         return r < 0 ? r : n > 0;
 }
 
-/* Statistics are added now and then, within a schema: what an older program's rounds lack was not
- * measured, and is NULL. An older program of the same schema names the columns that it writes, and leaves
- * the others. */
+/* Statistics are sometimes added within a schema. They are NULL in rounds of an older program, which did not
+ * measure them. An older program of the same schema names the columns that it writes, and leaves out the
+ * others. */
 static int statistics_add_missing(Ledger *ledger) {
         bool missing = false;
         int r;
@@ -344,7 +345,7 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         return 0;
 }
 
-/* A newer program of the same schema may know more words. */
+/* A newer program of the same schema may have more words. */
 static int words_refresh(Ledger *ledger) {
         int r;
 
@@ -367,7 +368,7 @@ int ledger_probe(Ledger *ledger) {
         return ledger_end(ledger, ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA)));
 }
 
-/* From an empty file, or from the schema of an older program. */
+/* Upgrades an empty file, or the schema of an older program. */
 static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         static const struct {
                 const char *const *steps;
@@ -390,7 +391,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 if (r < 0)
                         return r;
         }
-        /* The first row leads to schema 2. */
+        /* the first row leads to schema 2 */
         for (size_t i = version < 2 ? 0 : (size_t) version - 1; i < ELEMENTSOF(schemas); i++) {
                 r = schema_steps(ledger, schemas[i].steps, schemas[i].n);
                 if (r < 0)
@@ -407,7 +408,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         return words_refresh(ledger);
 }
 
-/* n_objects 0: an empty file, which may become a ledger. -EUCLEAN: another program's file, or that of a
+/* n_objects 0: an empty file, which may become a ledger. -EUCLEAN: the file of another program, or of a
  * newer schema. */
 static int read_version(Ledger *ledger, uint64_t *ret_version, uint64_t *ret_n_objects) {
         uint64_t application_id, version, n_objects;

@@ -36,8 +36,8 @@ static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano)
                                         of_text(spent->currency), of_u64(nano)));
 }
 
-/* A job of an older actord has a row without a number: what it had cost by then is no day's. A job whose row
- * has ended is counted to the end, even while its daemon has yet to announce that. */
+/* The row of a job from an older actord has no number: its cost until then belongs to no day. A job whose
+ * row has ended is counted to its end, even before the daemon announces the end. */
 static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
         int r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Statements, errors and transactions: what the other files of the ledger are made of. */
+/* Statements, errors and transactions, on which the other files of the ledger build. */
 #include "daemon/ledger/private.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ int ledger_error(Ledger *ledger, int rc) {
         case SQLITE_ROW:
         case SQLITE_DONE: return 0;
         case SQLITE_FULL: return error == EFBIG ? -EFBIG : -ENOSPC;
-        case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error, whatever the reason */
+        case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error for any reason */
                 if (error == EFBIG) /* RLIMIT_FSIZE */
                         return -EFBIG;
                 return error == ENOSPC || error == EDQUOT ? -ENOSPC : -EIO;
@@ -29,7 +29,7 @@ int ledger_error(Ledger *ledger, int rc) {
         case SQLITE_AUTH: return -EACCES;
         case SQLITE_CANTOPEN: return error > 0 ? -error : -ENOENT;
         case SQLITE_TOOBIG: return -EMSGSIZE;
-        default: return -EIO; /* any other code means a disk or a file that we cannot use */
+        default: return -EIO; /* any other code means a disk or file that cannot be used */
         }
 }
 
@@ -147,7 +147,7 @@ int ledger_look(Ledger *ledger) {
         }
         if (st.st_dev != ledger->device || st.st_ino != ledger->inode)
                 return -ESTALE;
-        /* Shorter, but long enough for its pages: sqlite3 has packed it (VACUUM). */
+        /* The file is shorter, but has all its pages: sqlite3 has packed it (VACUUM). */
         if (st.st_size < ledger->bytes && st.st_size < pages_bytes(ledger))
                 return -EUCLEAN;
         ledger->bytes = st.st_size;
@@ -168,10 +168,10 @@ static bool is_of_space(int r) {
 int ledger_end(Ledger *ledger, int r) {
         if (r >= 0)
                 r = ledger_exec(ledger, "COMMIT");
-        /* SQLite has rolled back already after some errors: then no transaction is left to end. */
+        /* After some errors SQLite has rolled back already, and no transaction is left to end. */
         if (r < 0 && !sqlite3_get_autocommit(ledger->db))
                 (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
-        /* The WAL may be what fills the disk: when its commits are in the main file, the next try writes it
+        /* The WAL itself may fill the disk. When its commits are in the main file, the next try writes it
          * from its beginning. */
         if (is_of_space(r))
                 (void) sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Removes rows of ended jobs: records, statistics and decisions, a few in each transaction. The first
- * transaction also notes in the job's row that its rows are being removed, so that no reader takes the rest
- * for all of them. Jobs, checkpoints and totals stay. */
+ * transaction also notes in the job's row that its rows are being removed, so that no reader takes the
+ * remaining rows for all rows. Jobs, checkpoints and totals stay. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -37,7 +37,7 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
         return sqlite3_column_int(statement, 1) ? 0 : -ENOENT;
 }
 
-/* Deletes at most *left rows, which is how many may still be deleted in this step. */
+/* Deletes at most *left rows. *left: how many rows this step may still delete. */
 static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *left) {
         int r;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The write-ahead file. A commit appends its pages to this file. A checkpoint copies the pages into the
  * ledger's own file, except those that would overwrite what a reader still needs. SQLite writes from the
- * file's beginning again only when all pages were copied and no reader uses the file. So one transaction
- * that is left open makes it grow without a limit. */
+ * file's beginning again only when all pages were copied and no reader uses the file. So a single open
+ * transaction makes it grow without limit. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-#define PASSIVE_PAGES 256 /* 1 MiB: a small disk has room for two, which SQLite's own 1000 do not leave */
+#define PASSIVE_PAGES 256 /* 1 MiB: even a small disk has room for two; SQLite's own limit is 1000 pages */
 
 /* Where readers lock the index of the write-ahead file, a byte for each of five marks: part of SQLite's
  * file format (walformat.html, "WAL-Index Locks"). */
@@ -61,7 +61,7 @@ int ledger_fold(Ledger *ledger) {
         r = ledger_look(ledger);
         if (r < 0)
                 return r;
-        /* The daemon waits for no reader. */
+        /* the daemon does not wait for readers */
         (void) sqlite3_busy_timeout(ledger->db, 0);
         r = ledger_error(ledger,
                         sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
@@ -69,8 +69,8 @@ int ledger_fold(Ledger *ledger) {
         return r == -EBUSY ? 1 : r;
 }
 
-/* A descriptor of our own, which stays as long as SQLite has the file: to close one drops all locks that
- * the process has on it. */
+/* A descriptor of our own, kept as long as SQLite has the file open: closing one drops all locks of the
+ * process on the file. */
 static int open_index(Ledger *ledger) {
         _cleanup_free_ char *name = NULL;
 

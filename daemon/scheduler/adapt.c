@@ -48,7 +48,7 @@ static uint32_t adapt_count(const SchedulerView *view, SchedulerState *state) {
 
         if (a.n == 0)
                 return scheduler_lowest(view->settings);
-        if (target <= a.first) /* it began where it was to arrive */
+        if (target <= a.first) /* the first return has reached the target already */
                 return scheduler_highest(view->settings);
         return scheduler_clip(view->settings, (moving_average(&a) - a.first) / (target - a.first) *
                                                               scheduler_highest(view->settings));

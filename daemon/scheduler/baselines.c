@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The schedulers that others are measured against: constants, lists, and controls which spend what
- * another scheduler spends and know less. Each is one formula. The round to be decided is the one after
- * view->round, so a formula's k, which counts from 1, is that one. */
+/* The schedulers with which others are compared: constants, lists, and controls that spend as much as
+ * another scheduler but know less. Each is one formula. They decide for the round after view->round; in a
+ * formula, k is the number of that round, counted from 1. */
 #include <math.h>
 
 #include "daemon/scheduler/window.h"
@@ -56,9 +56,8 @@ static uint32_t decay_only_count(const SchedulerView *view, SchedulerState *stat
         return scheduler_clip(view->settings, scheduler_highest(view->settings) * decayed);
 }
 
-/* Policy=random: uniform between MinActors= and MaxActors=, from a stream of the job's seed that is keyed
- * by the round. A control: a scheduler that decides by what the rounds show has to beat one that does not
- * look. */
+/* Policy=random: uniform between MinActors= and MaxActors=, from a stream of the job's seed that is keyed by
+ * the round. A control: a scheduler that looks at the rounds has to do better than one that does not. */
 static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         uint32_t lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
         ActordRandom random;
@@ -77,8 +76,8 @@ static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
 }
 
-/* Policy=noise: Nitro's formula with noise for its curvature, from a stream of the job's seed that is
- * keyed by the round. A control: it spends what nitro spends, and knows nothing. */
+/* Policy=noise: Nitro's formula with noise in the place of the curvature, from a stream of the job's seed
+ * that is keyed by the round. A control: it spends as much as nitro, but knows nothing. */
 static uint32_t noise_count(const SchedulerView *view, SchedulerState *state) {
         ActordRandom random;
 

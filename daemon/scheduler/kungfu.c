@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=kungfu: the number of actors grows with the gradient's noise scale, as Nitro's authors run
- * KungFu's adaptation (Mai et al., OSDI 2020) beside theirs. The noise scale is that of McCandlish et al.
- * (2018). MinActors= at first; the first measurement stays the one to compare with; whenever a later one is
- * above it, I becomes int(I gns / gns1), up to MaxActors=; it never falls. A noise scale that is not
- * positive and finite, which the estimate may be, says nothing. */
+/* Policy=kungfu: the number of actors grows with the gradient's noise scale, as Nitro's authors run KungFu's
+ * adaptation (Mai et al., OSDI 2020) beside theirs. The noise scale is that of McCandlish et al. (2018). I
+ * begins at MinActors=. The first measurement is gns1. Whenever a later one, gns, is above it, I becomes
+ * int(I gns / gns1), up to MaxActors=; I never falls. The estimate can be negative or infinite, and is then
+ * ignored. */
 #include <math.h>
 #include <string.h>
 

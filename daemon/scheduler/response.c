@@ -5,19 +5,19 @@
 #include <math.h>
 
 #define LOCAL       8u
-#define CANDIDATES  21 /* theory is the one in the middle */
+#define CANDIDATES  21 /* the middle one is what theory says */
 #define MIDDLE      10
-#define LEAST       0.125 /* of b by theory */
-#define MISFIT_MOST 4.0   /* of two stays: nothing outweighs all others */
-#define PLAUSIBLE   1.0   /* what is worse than the best by no more than this may be true */
+#define LEAST       0.125 /* the lowest candidate, in parts of theory's b */
+#define MISFIT_MOST 4.0   /* of two stays, so that no single change outweighs all others */
+#define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 
-/* The prior knowledge of a law, before it is compared with rounds. */
+/* Prior knowledge about a law, before rounds are compared. */
 static const struct Errors {
-        double round;       /* the squared relative error of one round's progress */
-        double drift;       /* and what training itself changes between two stays */
-        double theory;      /* theory is off by so many doublings, as a rule */
-        double theory_most; /* its misfit: it may be plainly wrong */
+        double round;       /* the squared relative error of the progress of one round */
+        double drift;       /* and of the change of training between two stays */
+        double theory;      /* by how many doublings theory is usually wrong */
+        double theory_most; /* the most that theory's misfit counts, since theory may be plainly wrong */
 } errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
 
 static const struct Errors *errors_of(Law law) {
@@ -40,8 +40,8 @@ static const Stay *stay_at(const Response *response, uint64_t back) {
         return &response->stays[(response->n_stays - 1 - back) % STAYS];
 }
 
-/* How many rounds of a stay are compared: rounds further from the change say more about training than about
- * the change. */
+/* How many rounds of a stay are compared. Rounds that are further from the change say more about training
+ * than about the change. */
 static uint32_t local(const Stay *stay) {
         return stay->n_rounds < LOCAL ? stay->n_rounds : LOCAL;
 }
@@ -76,8 +76,8 @@ uint32_t response_rounds(const Response *response) {
         return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
 }
 
-/* How much the progress of the second is above that of the first. NaN: one of them got nowhere, as far as
- * was measured, and that tells nothing of numbers. */
+/* By what factor the progress of the second stay exceeds that of the first. NaN: one of them made no
+ * measured progress, which says nothing about numbers of actors. */
 static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }

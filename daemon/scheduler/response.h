@@ -28,30 +28,30 @@ typedef struct Law {
 
 typedef struct Stay {
         uint32_t n_actors, n_rounds;
-        double first, last; /* means of the progress of its first and of its newest rounds, eight at most */
+        double first, last; /* mean progress of its first and its newest rounds, of at most eight each */
 } Stay;
 
 typedef struct Response {
-        uint64_t n_stays; /* begun so far; stay i lies at i % STAYS */
+        uint64_t n_stays; /* stays so far; stay i is at i % STAYS */
         Stay stays[STAYS];
 } Response;
 
-/* One more round and its progress, in any unit that is the same in all rounds. */
+/* Adds a round and its progress, in any unit that is the same for all rounds. */
 void response_add(Response *response, uint32_t n_actors, double progress);
 
-/* The mean progress of the first rounds, eight at most. NaN: nothing was measured, or the number of actors
- * has changed since. */
+/* The mean progress of the first rounds, at most eight. NaN: nothing was measured, or the number of actors
+ * has changed since then. */
 double response_begun(const Response *response);
 
-/* How many rounds the newest stay has; 0: nothing was measured. */
+/* The number of rounds in the newest stay; 0: nothing was measured. */
 uint32_t response_rounds(const Response *response);
 
-/* theory: what the law is by other means. Of the same law: *ret_best, *ret_hopeful: as above. */
+/* theory: the law by other knowledge. Sets the best and the hopeful candidate of the same law. */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
-/* How much the newest stay's mean progress is above that of the one before: 1 as much; 1000 at most. NaN:
- * one of them is not known, or was nothing, which tells nothing. */
+/* By what factor the newest stay's mean progress exceeds that of the stay before; at most 1000. NaN: one of
+ * them is not known, or was zero, which says nothing. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
-/* The law's progress for a g of 1. */
+/* The law's progress for g = 1. */
 double response_of(double n_actors, Law law);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all schedulers share: their table, their limits, their state's way into a checkpoint and back. */
+/* Code that all schedulers share: their table, their limits, and how their state goes into a checkpoint and
+ * back. */
 #include "daemon/scheduler/scheduler.h"
 
 #include <assert.h>
@@ -33,7 +34,7 @@ int scheduler_check(const JobSettings *settings, const void *data, size_t n_data
         if (scheduler->check)
                 return scheduler->check(settings, data, n_data, ret_message);
         if (n_data > 0) {
-                *ret_message = g_strdup_printf("Policy=%s has no use for data",
+                *ret_message = g_strdup_printf("Policy=%s takes no data",
                                 choice_scheduler_to_string(settings->scheduler.kind));
                 return -EINVAL;
         }

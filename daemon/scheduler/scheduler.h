@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many actors the next round is worth. A scheduler is pure: settings, what the closed rounds showed
- * and its own state go in, a count comes out; no clock, no file, no chance but the job's keyed streams.
- * What it remembers is plain data of a fixed size, so that writing it into a checkpoint's row is copying
- * it, and a job that is restored from there decides what it would have decided.
+/* How many actors the next round is worth. A scheduler is pure: settings, figures of the closed rounds and
+ * its own state go in, a count comes out. It uses no clock, no file, and no random numbers except the job's
+ * keyed streams. Its state is plain data of a fixed size. So the state is simply copied into a checkpoint's
+ * row, and a restored job decides as it would have decided without the interruption.
  *
  * A decision is made once for each round, when the round before it has closed; times are those of the
- * emulated clock. A row of include/schedulers.h says what else programs need to know of each. */
+ * emulated clock. A row of include/schedulers.h holds the other facts that programs need about each
+ * scheduler. */
 #pragma once
 
 #include <glib.h>
@@ -19,10 +20,10 @@
 
 #define SCHEDULER_ABI 3u
 
-#define SCHEDULER_DATA_MAX (1u << 20) /* bytes that a submission may hand to its scheduler */
+#define SCHEDULER_DATA_MAX (1u << 20) /* the most bytes that a submission may hand to its scheduler */
 
-/* X(name, comment): what closing a round showed, beside the learner's statistics. One list for the
- * scheduler, SQLite, D-Bus and JSON. */
+/* X(name, comment): facts of a closed round, beside the learner's statistics. One list for the scheduler,
+ * SQLite, D-Bus and JSON. */
 #define ROUND_FACTS(X)                                                                                 \
         X(n_actors, "that the round had")                                                              \
         X(learner_nsec, "of its update, on the emulated clock")                                        \
@@ -38,8 +39,8 @@ typedef struct RoundFacts {
 #undef X
 } RoundFacts;
 
-/* X(name, comment): why a scheduler decided so, in figures; words are the client's. All are 0 under
- * schedulers that do not say. One list for the scheduler, SQLite, D-Bus and JSON. */
+/* X(name, comment): the reasons for a decision, in figures; clients find the words. All are 0 for schedulers
+ * that give no reasons. One list for the scheduler, SQLite, D-Bus and JSON. */
 #define DECISION_WHY(X)                                                                                 \
         X(reason, "of DECISION_REASONS in include/schedulers.h")                                        \
         X(charge, "the dearest of a round: its number in CHARGES of include/charges.h")                 \
@@ -60,30 +61,30 @@ typedef struct DecisionWhy {
 
 typedef struct SchedulerState {
         uint32_t abi, policy;   /* Scheduler_ */
-        uint64_t n_decisions;   /* also the id of the newest one */
-        uint64_t decided_round; /* the first round that it was made for */
-        uint32_t n_actors;      /* what it said */
-        uint32_t taken;         /* as Decision has it; 0: any actor */
+        uint64_t n_decisions;   /* also the number of the newest decision */
+        uint64_t decided_round; /* the first round for which it was made */
+        uint32_t n_actors;      /* the number that it decided */
+        uint32_t taken;         /* as in Decision; 0: any actor */
         DecisionWhy why;
-        uint8_t own[912]; /* the policy's: copied into a struct of its own and back */
+        uint8_t own[912]; /* the scheduler's own struct, copied in and out */
 } SchedulerState;
 
-typedef struct SchedulerView { /* what it may see */
+typedef struct SchedulerView { /* everything that a scheduler may see */
         const JobSettings *settings;
         const Statistics *statistics; /* of the newest closed round; NULL before the first */
         const RoundFacts *facts;      /* of the newest closed round; NULL before the first */
-        uint64_t round;               /* the newest closed round; 0: none */
-        const void *data;             /* what was handed in with the job for its scheduler; NULL: nothing */
+        uint64_t round;               /* the newest closed round; 0: there is none */
+        const void *data;             /* the data that came with the job for its scheduler; NULL: none */
         size_t n_data;
-        const PriceSheet *sheet; /* for price_round(), and for those alone that weigh money */
+        const PriceSheet *sheet; /* for price_round(), which only schedulers that weigh money call */
 } SchedulerView;
 
 typedef struct Scheduler {
-        /* Called once for each round, in order; for policies that do not decide, once. Limits are applied
-         * to what it returns. */
+        /* Called once for each round, in order; for a scheduler that does not decide, once for the job. Its
+         * result is cut to the job's limits. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
-         * (g_free()). NULL: every job that brings no data can be. */
+         * (g_free()). NULL: every job without data can. */
         int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 
@@ -92,30 +93,30 @@ typedef struct Scheduler {
 SCHEDULERS(X)
 #undef X
 
-/* To be asked before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
+/* Call this before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 
 void scheduler_init(SchedulerState *state, uint32_t policy);
 
-/* From a checkpoint's row. -EBADMSG: it is no state of this policy. */
+/* Restores the state from a checkpoint's row. -EBADMSG: it is not a state of this scheduler. */
 int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, size_t n);
 
-/* Lowest and highest count that a job allows. */
+/* The highest and the lowest count that a job allows. */
 static inline uint32_t scheduler_highest(const JobSettings *settings) {
         return settings_actors_max(settings);
 }
 static inline uint32_t scheduler_lowest(const JobSettings *settings) {
         return MIN(settings->n_actors_min, scheduler_highest(settings));
 }
-/* Cuts what an equation says into these limits; what is not a number becomes the lowest. */
+/* Rounds the result of an equation into these limits; NaN becomes the lowest. */
 static inline uint32_t scheduler_clip(const JobSettings *settings, double n) {
         double lowest = scheduler_lowest(settings), highest = scheduler_highest(settings);
 
         return (uint32_t) (n > lowest ? MIN(n, highest) : lowest);
 }
 
-/* Streams of the job's seed for those who draw: keyed by the round to be decided, so nothing has to be
- * remembered of them. */
+/* Streams of the job's seed for schedulers that draw numbers. They are keyed by the round to be decided, so
+ * no state of them must be kept. */
 typedef enum SchedulerStream {
         SCHEDULER_STREAM_RANDOM,
         SCHEDULER_STREAM_NOISE,
@@ -127,8 +128,8 @@ static inline void scheduler_random_begin(
                         (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
 }
 
-/* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision,
- * else 0. */
+/* Decides for the round after view->round, unless that is decided already. 1: there is a new decision; else
+ * 0. */
 int scheduler_decide(const SchedulerView *view, SchedulerState *state);
 
 /* The newest decision. */

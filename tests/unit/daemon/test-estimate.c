@@ -201,7 +201,8 @@ static void test_unknown(Fixture *f, const void *text) {
         g_assert_nonnull(strstr(estimate_unknown(ESTIMATE_FINE_1, &f->settings), "stepping"));
         f->settings.distribution = DISTRIBUTION_FINE;
         g_assert_null(estimate_unknown(ESTIMATE_FINE_1, &f->settings));
-        g_assert_nonnull(strstr(estimate_unknown(ESTIMATE_COARSE_1, &f->settings), "its learner acted"));
+        g_assert_nonnull(
+                        strstr(estimate_unknown(ESTIMATE_COARSE_1, &f->settings), "its learner also acted"));
         g_strlcpy(f->settings.environment, "/home/mine.so", sizeof(f->settings.environment));
         g_assert_nonnull(strstr(estimate_unknown(ESTIMATE_FUSED_1, &f->settings), "plugin"));
         model.clock = CLOCK_MODEL;

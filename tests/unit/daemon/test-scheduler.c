@@ -157,7 +157,7 @@ static void test_data(void) {
         g_assert_cmpint(scheduler_check(&settings, NULL, 0, &message), ==, 0);
         g_assert_null(message);
         g_assert_cmpint(scheduler_check(&settings, "x", 1, &message), ==, -EINVAL);
-        g_assert_cmpstr(message, ==, "Policy=fixed has no use for data");
+        g_assert_cmpstr(message, ==, "Policy=fixed takes no data");
 }
 
 static void test_max(void) {
