@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random addresses, below all that the kernel gives out by itself. */
+/* Random addresses, below those that the kernel chooses by itself. */
 #include "invoker/address.h"
 
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 #define ADDRESS_FIRST (UINT64_C(1) << 44)
 #define PAGE_BYTES    4096u
-#define GAP_BYTES     (16u * PAGE_BYTES) /* an overrun of one segment does not reach the next */
+#define GAP_BYTES     (16u * PAGE_BYTES) /* so that an overrun of one segment does not reach the next */
 
 enum { TRIES = 8 };
 
-/* Without randomness the addresses are predictable; everything else stays as safe. */
+/* Without randomness the addresses are predictable; nothing else becomes less safe. */
 static uint64_t random_below(uint64_t n) {
         uint64_t x = 0;
 
@@ -65,7 +65,7 @@ void *address_map(int fd, uint64_t bytes, int protection, uint64_t *at) {
 
         if (!at || *at == 0)
                 return map_anywhere(fd, bytes, protection);
-        /* The first mapping begins anywhere in the first half of the reserved addresses. */
+        /* The first mapping begins at a random place in the first half of the reserved addresses. */
         if (*at % SANDBOX_WORDS_BYTES == 0)
                 *at += random_below(SANDBOX_WORDS_BYTES / 2 / PAGE_BYTES) * PAGE_BYTES;
         map = mmap((void *) *at, bytes, protection, flags_of(protection) | MAP_FIXED, fd, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where an actor's shared memory lies. A child that is forked without exec has its parent's addresses. The
- * pages that both map are therefore mapped elsewhere in each, so that an actor does not learn from its own
+/* Chooses the addresses of an actor's shared memory. A child that is forked without exec has its parent's
+ * addresses. So pages that both map get another address in each, and an actor does not learn from its own
  * memory where the invoker keeps them. */
 #pragma once
 

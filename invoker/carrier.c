@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything here may wait for its node or its relays, within the node's patience; a relay that does not
- * read is killed by the invoker at its deadline. */
+/* This process may wait for its node or its relays, but only within the node's patience. A relay that does
+ * not read is killed by the invoker at its deadline. */
 #include "invoker/carrier.h"
 
 #include <errno.h>
@@ -22,12 +22,12 @@
 #include "lib/message.h"
 #include "lib/slot.h"
 
-#define HELLO_NSEC (60ull * 1000000000u) /* for a node's invoker to begin */
+#define HELLO_NSEC (60ull * 1000000000u) /* how long a node's invoker may take to begin */
 
-typedef struct Line { /* to the relay of one container */
+typedef struct Line { /* the connection to the relay of one container */
         int fd;
         uint32_t birth;
-        uint64_t ordered_nsec; /* 0: it has no order */
+        uint64_t ordered_nsec; /* when it got its order; 0: it has none */
 } Line;
 
 typedef struct Carrier {
@@ -36,13 +36,13 @@ typedef struct Carrier {
         int stream_fd, control_fd;
         FrameLimits limits;
         FrameReader reader;
-        uint64_t sequence; /* of the next frame to the node */
+        uint64_t sequence; /* the number of the next frame to the node */
         Line *lines;       /* [containers_all] */
         struct pollfd *polls;
-        uint8_t *bank;      /* a copy of the snapshots, or of a policy's bank, under way */
-        uint64_t *versions; /* [n_banks]: that the node has; UINT64_MAX: none */
+        uint8_t *bank;      /* for the snapshots or the policy's bank that is being sent */
+        uint64_t *versions; /* [n_banks]: the policy versions on the node; UINT64_MAX: none */
         bool ready;
-        uint32_t n_orders; /* out */
+        uint32_t n_orders; /* orders that the node has */
         CarrierMeter *meter;
         uint64_t heard_nsec, pinged_nsec, longest_nsec;
 } Carrier;
@@ -91,7 +91,7 @@ static void send_bytes(const Carrier *carrier, const void *data, size_t n) {
                         continue;
                 }
                 if (sent < 0 && errno != EAGAIN && errno != EINTR)
-                        lost(carrier, "the way to it is closed");
+                        lost(carrier, "the connection to it is closed");
                 if (poll(&p, 1, (int) (patience(carrier) / 1000000u)) == 0)
                         lost_silent(carrier);
         }
@@ -113,7 +113,7 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* False: the version is not in its bank any more. The order was given up meanwhile, and its relay with
+/* False: the version is not in its bank any more. The order was given up meanwhile, and its relay ended with
  * it. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
@@ -163,7 +163,7 @@ static void line_close(Carrier *carrier, uint32_t container) {
                 order_ends(carrier, line);
 }
 
-/* A relay's order; what it reads is copied before the policy's bank takes the same room. */
+/* Sends a relay's order. Its snapshots are copied and sent before the policy's bank takes the same room. */
 static void line_order(Carrier *carrier, uint32_t container) {
         uint64_t bank_bytes = frame_bank_bytes(&carrier->place->page->segment);
         Line *line = &carrier->lines[container];
@@ -196,7 +196,7 @@ static void hear_hello(Carrier *carrier) {
         if (hello->abi != STREAM_ABI || hello->struct_bytes != sizeof(*hello) ||
                         strncmp(hello->release, ACTORD_VERSION, sizeof(hello->release)) != 0)
                 lost(carrier, "it has another version of actord: install the same build on each node");
-        /* Both were made in zeroed memory, so that the gaps between members are equal, too. */
+        /* Both pages were made in zeroed memory, so the gaps between members are equal, too. */
         if (memcmp((const uint8_t *) &hello->page, (const uint8_t *) carrier->place->page,
                             sizeof(JobPage)) != 0)
                 lost(carrier, "its environment is not the same as here: the same build and the same "
@@ -206,7 +206,7 @@ static void hear_hello(Carrier *carrier) {
                 _exit(EXIT_FAILURE);
 }
 
-/* An answer, or the end of a process. If the process's relay has gone, both are of no use. */
+/* Passes on an answer, or the end of a process. If the process's relay has gone, neither is needed. */
 static void hear_answer(Carrier *carrier) {
         const FrameHead *head = &carrier->reader.head;
         Line *line = &carrier->lines[head->container];
@@ -214,7 +214,7 @@ static void hear_answer(Carrier *carrier) {
 
         if (head->kind == FRAME_ANSWER &&
                         frame_answer(head, carrier->reader.body, carrier->place->page, &answer) < 0)
-                lost(carrier, "it sent an answer that makes no sense");
+                lost(carrier, "it sent an impossible answer");
         if (line->fd < 0 || line->birth != head->birth)
                 return;
         if (line->ordered_nsec > 0) {
@@ -237,7 +237,7 @@ static void hear_stream(Carrier *carrier) {
                 atomic_fetch_add_explicit(&carrier->meter->received_bytes,
                                 sizeof(FrameHead) + carrier->reader.head.n_bytes, memory_order_relaxed);
                 if (carrier->ready == (carrier->reader.head.kind == FRAME_HELLO))
-                        lost(carrier, "it sent what is not expected");
+                        lost(carrier, "it sent an unexpected message");
                 if (carrier->reader.head.kind == FRAME_HELLO)
                         hear_hello(carrier);
                 else if (carrier->reader.head.kind != FRAME_PONG)
@@ -246,9 +246,9 @@ static void hear_stream(Carrier *carrier) {
         if (heard)
                 carrier->heard_nsec = clock_boottime();
         if (r == -EPIPE)
-                lost(carrier, "it has ended, or the way to it is closed");
+                lost(carrier, "it has ended, or the connection to it is closed");
         if (r < 0)
-                lost(carrier, "it sent what is not expected");
+                lost(carrier, "it sent an unexpected message");
 }
 
 static void hear_invoker(Carrier *carrier) {
@@ -267,7 +267,7 @@ static void hear_invoker(Carrier *carrier) {
         carrier->lines[word.container].birth++;
 }
 
-/* Asks for a sign of life, or gives the node up. Returns for how long to sleep. */
+/* Asks for a sign of life, or gives the node up. Returns how long to sleep. */
 static int look_at_silence(Carrier *carrier) {
         uint64_t now = clock_boottime(), most = patience(carrier);
 
@@ -296,7 +296,8 @@ static void carrier_loop(Carrier *carrier) {
                 if (poll(polls, 2 + n, msec) < 0 && errno != EINTR)
                         _exit(EXIT_FAILURE);
 
-                /* The node is heard before it is judged, as we may have been stopped ourselves. */
+                /* We may have been stopped ourselves, so messages of the node are read before its silence is
+                 * judged. */
                 if (polls[0].revents)
                         hear_stream(carrier);
                 if (polls[1].revents)
@@ -335,8 +336,8 @@ static int carrier_init(Carrier *carrier) {
         return 0;
 }
 
-/* All that the invoker holds is closed here. A process that has ended would else stay readable in the
- * invoker's epoll for as long as this process has its descriptor, and the invoker would never sleep. */
+/* Closes everything that the invoker holds. A process that has ended would stay readable in the invoker's
+ * epoll for as long as this process keeps its descriptor, and the invoker would never sleep. */
 static void close_others(const int keep[], size_t n) {
         unsigned from = 3;
 

@@ -9,29 +9,30 @@
 
 #include "invoker/placement.h"
 
-/* What passes through one node's carrier, in memory that the invoker reads: the carrier may be killed at any
- * time, and what it has counted stays. */
+/* Counts of one node's carrier, in memory that the invoker reads: the carrier may be killed at any time, and
+ * its counts stay. */
 typedef struct CarrierMeter {
         _Atomic uint64_t sent_bytes, received_bytes;
-        _Atomic uint64_t busy_nsec;  /* for how long the node had an order */
-        _Atomic uint64_t since_nsec; /* it has one since then, which busy_nsec lacks; 0: it has none */
+        _Atomic uint64_t busy_nsec; /* how long the node has had an order */
+        /* since when it has one that busy_nsec does not count yet; 0: it has none */
+        _Atomic uint64_t since_nsec;
 } CarrierMeter;
 
 typedef enum CarrierWordKind {
-        CARRIER_ATTACH = 1, /* invoker: container's next relay, with its descriptor */
-        CARRIER_READY,      /* carrier: the node takes orders */
-        CARRIER_LOST,       /* carrier: words say why; it ends */
+        CARRIER_ATTACH = 1, /* invoker to carrier: a container's next relay, with its descriptor */
+        CARRIER_READY,      /* carrier to invoker: the node takes orders */
+        CARRIER_LOST,       /* carrier to invoker: `words` say why; the carrier ends */
 } CarrierWordKind;
 
-/* Between invoker and carrier, over a SEQPACKET socket. */
+/* A message between invoker and carrier, over a SEQPACKET socket. */
 typedef struct CarrierWord {
         uint32_t kind, container;
         char words[192]; /* LOST */
 } CarrierWord;
 
-/* For how long a node may be silent while it has an order: a node that works answers pings at once, so this
- * is time for a busy host and a slow way. It grows with the node's own rounds, never beyond the time that
- * an order may take. Pure. */
+/* How long a node may be silent while it has an order. A working node answers pings at once, so this is only
+ * time for a busy host and a slow network. It grows with the node's own rounds, up to the time that an order
+ * may take. Pure. */
 #define CARRIER_PATIENCE_NSEC (5ull * 1000000000u)
 #define CARRIER_ROUNDS        4u
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);

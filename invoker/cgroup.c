@@ -55,7 +55,7 @@ static bool has_word(const char *text, const char *word) {
         return false;
 }
 
-/* One by one: if the kernel refused one word of several, it would enable none. */
+/* Enables them one by one: if the kernel refuses one word of several, it enables none. */
 static uint32_t enable_controllers(int fd) {
         char available[256], order[32];
         uint32_t enabled = 0;
@@ -88,7 +88,8 @@ int cgroup_enter(Cgroup *cgroup) {
         if (r < 0)
                 return r;
 
-        /* After we have left it: a cgroup with processes of its own may not enable controllers below. */
+        /* This works only after we have left the cgroup: one that has processes may not enable controllers
+         * below itself. */
         cgroup->controllers = enable_controllers(cgroup->fd);
         return 0;
 }

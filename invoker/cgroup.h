@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job's cgroup, delegated to us: one leaf for the invoker, one for the learner, one for each
- * container. Reached through one directory descriptor, never by a path. */
+/* The job's cgroup, which is delegated to us: a leaf for the invoker, one for the learner, one for each
+ * container. All are reached through one directory descriptor, never by a path. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,14 +18,14 @@ typedef enum Controller {
 
 typedef struct Cgroup {
         int fd;               /* -EBADF: there is none */
-        uint32_t controllers; /* that leaves have */
+        uint32_t controllers; /* the controllers that leaves have */
 } Cgroup;
 
 typedef struct LeafLimits {
         uint64_t memory_bytes;
         uint32_t n_tasks;
-        uint32_t cpu_permille;      /* 0: any */
-        const setting_cpuset *cpus; /* NULL: all */
+        uint32_t cpu_permille;      /* 0: no limit */
+        const setting_cpuset *cpus; /* NULL: all CPUs */
 } LeafLimits;
 
 typedef struct Leaf {
@@ -44,21 +44,21 @@ int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);
 
-/* A leaf with its limits, empty. */
+/* Makes an empty leaf with its limits. */
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);
 void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
 
-/* A threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP
- * and others: the kernel has none here. */
+/* Makes a threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP
+ * and others: the kernel allows none here. */
 int leaf_make_thread(const Leaf *leaf, uint32_t k);
-/* Moves a thread of a process in the leaf; thread_fd may be the leaf's own directory. */
+/* Moves a thread of a process in the leaf. thread_fd may be the leaf's own directory. */
 int leaf_move_thread(int thread_fd, pid_t tid);
 void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 
-/* Takes effect soon. SIGKILL ends frozen processes, too. */
+/* It takes effect after a moment. SIGKILL ends frozen processes, too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);
 void leaf_kill(const Leaf *leaf);
 uint64_t leaf_oom_kills(const Leaf *leaf);
 
-/* "0-3,8" for cpuset.cpus. Returns its length. */
+/* Prints "0-3,8" for cpuset.cpus. Returns its length. */
 size_t cpuset_print(const setting_cpuset *cpus, char *ret, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The conductor: orders out, answers in, retries, rounds, the tests for an end. Each function here reacts to
- * one event and returns; what the job waits for is in its phase and its round. */
+/* The conductor: orders, answers, retries, rounds, and the tests for an end. Each function reacts to one
+ * event and returns; the job's phase and its round say what the job waits for. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,7 @@ static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
         return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
-/* A container that fails to start costs no invocation an attempt: starts are counted by themselves. */
+/* If a container fails to start, no invocation loses an attempt, since starts are counted separately. */
 static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         uint32_t number = container_number(&invoker->place, c);
 
@@ -50,7 +50,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         };
 
         overlap_name_policy(&invoker->progress, &invoker->place, actor, &order);
-        /* The container's use until now belongs to its last invocation. */
+        /* Everything that the container has used until now belongs to its last invocation. */
         pool_read(&invoker->pool, c);
 
         round_order(invoker->progress.round, actor,
@@ -70,7 +70,7 @@ static bool actors_act(const Invoker *invoker) {
         return phases & 1u << invoker->progress.phase;
 }
 
-/* The next order for a container, if there is one. */
+/* Gives a container its next order, if there is one. */
 static void serve(Invoker *invoker, Container *c) {
         uint32_t actor;
 
@@ -88,11 +88,11 @@ static void serve(Invoker *invoker, Container *c) {
                 break;
         case CONTAINER_STARTING:
         case CONTAINER_PARKED:
-        case CONTAINER_ENDING: break; /* it is served when it has started, thawed or ended */
+        case CONTAINER_ENDING: break; /* it gets an order when it has started, thawed or ended */
         }
 }
 
-/* Orders a learner that acts: it chooses actions for actors that step, or steps all environments itself. */
+/* Orders a learner to act: it chooses actions for actors that step, or steps all environments itself. */
 static void roll_with_learner(Invoker *invoker) {
         const Placement *place = &invoker->place;
         Progress *progress = &invoker->progress;
@@ -107,13 +107,13 @@ static void roll_with_learner(Invoker *invoker) {
                 fused_ordered(invoker->pool.containers, place, &invoker->learners, progress->round);
 }
 
-/* The rollout that the learner takes now; ACTOR_NONE: it waits for one. */
+/* The rollout that the learner takes next; ACTOR_NONE: it must wait for one. */
 static uint32_t next_rollout(const Invoker *invoker) {
         return invoker->place.traits.overlaps ? overlap_next(&invoker->progress, &invoker->place)
                                               : round_rolled(invoker->progress.round);
 }
 
-/* The next order for the learner. A learner that acts takes rollouts when no actor needs it any more. */
+/* Gives the learner its next order. A learner that acts takes rollouts once no actor needs it any more. */
 static void feed(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         bool rolls = invoker->place.traits.rolls_with != ORDER_NONE && round_rolls(progress->round);
@@ -145,7 +145,7 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
-/* The daemon would wait too long while thousands start. The rest start after the next event. */
+/* Starts some containers at once, and the rest after the next event, so that the daemon need not wait. */
 static void serve_next(Invoker *invoker) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -180,7 +180,7 @@ static void begin_round(Invoker *invoker) {
         serve_next(invoker);
 }
 
-/* What the attempt used is waste. The order is given again, from the bank that the attempt did not write. */
+/* The attempt's usage is waste. The order is given again, with the bank that the attempt did not write. */
 static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
 
@@ -289,7 +289,7 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         else if (c->doing != ORDER_NONE)
                 order_failed(invoker, c, fault, detail);
         else if (!ours)
-                /* It died without an order: no invocation is lost, but it is reported. */
+                /* The container ended without an order: no invocation is lost, but the end is reported. */
                 report_fault(&invoker->reporter, container_number(&invoker->place, c), 0, fault, detail);
         serve(invoker, c);
 }
@@ -315,7 +315,7 @@ static void learned(Invoker *invoker, const Answer *answer) {
         const Order *order = &invoker->learners.workers[0].order;
 
         if (answer->fault != FAULT_NONE) {
-                invoker->progress.checkpoints.no_last = true; /* the learner's state is worth none */
+                invoker->progress.checkpoints.no_last = true; /* the learner's state must not be kept */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
                 return;
@@ -360,7 +360,7 @@ static void fused_rolled(Invoker *invoker, const Answer *answer) {
                 invoker->progress.update_nsec = fused_learning_nsec(&invoker->learners);
                 invoker->progress.phase = PHASE_LEARNING;
                 learned(invoker, answer);
-        } else /* the learner learned although rollouts failed */
+        } else /* the learner has learned, but some rollouts failed */
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, EPROTO, ACTOR_LEARNER);
 }
 
@@ -376,7 +376,7 @@ static void verdict(Invoker *invoker, uint32_t actor, const Answer *answer) {
                 pool_read(&invoker->pool, c);
         attempt_failed(invoker, actor, fault_known(answer->fault), answer->detail);
         if (c->state == CONTAINER_READY && c->doing == ORDER_NONE)
-                pool_end(c, FAULT_NONE, 0); /* a new one starts when it is reaped */
+                pool_end(c, FAULT_NONE, 0); /* a new process starts when this one is reaped */
         serve(invoker, c);
 }
 
@@ -423,8 +423,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
         invoker->progress.statistics = answer->statistics;
         memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
         invoker->progress.phase = PHASE_IDLE;
-        /* A checkpoint does not hold the result of its round's evaluation, which may end the job. So the
-         * evaluation is played again: the same policy plays the same episodes. */
+        /* A checkpoint lacks the result of its round's evaluation, which may end the job. So the evaluation
+         * is repeated: the same policy plays the same episodes. */
         if (!training(invoker) ||
                         (settings_present(invoker->place.settings, SETTING_Evaluation_StopReturn) &&
                                         evaluation_is_due(invoker->place.settings, invoker->progress.number,
@@ -445,7 +445,7 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
-                /* Training goes on: the checkpoint before still counts. */
+                /* Training goes on: the checkpoint before this one still counts. */
                 report_fault(&invoker->reporter, ACTOR_LEARNER, 0, fault_known(answer->fault),
                                 answer->detail);
 
@@ -457,7 +457,7 @@ static void profile_learner(Invoker *invoker, const Answer *answer) {
         const Worker *learner = &invoker->learners.workers[0];
         ProfileSleep sleep = profile_sleep_of(learner->order.kind);
 
-        /* The time of a learner that serves is in the answers of the actors that asked it. */
+        /* The time of a learner that serves is part of the answers of the actors that it served. */
         if (sleep != SLEEP_OTHER && learner->order.kind != ORDER_SERVE)
                 profile_answered(&invoker->profile, sleep, learner->ordered_nsec, &answer->spent);
 }
@@ -478,7 +478,7 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
                 learned(invoker, answer);
         else if (kind == ORDER_ROLLOUT && (answer->fault == FAULT_NONE || answer->learned))
                 fused_rolled(invoker, answer);
-        else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait for ever */
+        else if (answer->fault != FAULT_NONE) /* after SERVE or ROLLOUT: actors would wait for ever */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
         feed(invoker);
@@ -497,7 +497,7 @@ static bool checkpoint_is_due(const Invoker *invoker) {
         return now - kept->nsec >= interval_nsec;
 }
 
-/* The number of containers that the first round or evaluation needs, as far as it is known. */
+/* The number of containers that the first round or evaluation needs, if it is known already. */
 static uint32_t containers_first(const Invoker *invoker) {
         const Placement *place = &invoker->place;
         const Plan *plan = &invoker->link.plan;
@@ -543,15 +543,15 @@ static void advance_evaluation(Invoker *invoker) {
         uint32_t actor;
         int r;
 
-        /* A job that trains ends only after the evaluation of its round. */
+        /* A job that trains does not end before the evaluation of its round. */
         if (!training(invoker) && invoker->link.has_plan && invoker->link.plan.end != PLAN_END_NOT) {
                 finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
                 return;
         }
         if (evaluate_is_over(invoker))
                 evaluated(invoker);
-        /* evaluated() may have begun the next evaluation. A job that ends with the update in flight tries no
-         * episode again. */
+        /* evaluated() may have begun the next evaluation. With the update in flight, a job that ends starts
+         * no further episode. */
         if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
                 return;
         r = evaluate_serve(invoker, &actor);

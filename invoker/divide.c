@@ -12,7 +12,8 @@
 
 #include "lib/cleanup.h"
 
-/* In the order in which they began, as procfs lists them. Writes at most n; returns how many there are. */
+/* Lists threads in the order in which they began, as procfs does. Writes at most n; returns how many there
+ * are. */
 static int list_threads(int proc_fd, pid_t pid, uint32_t n, pid_t *ret) {
         _cleanup_closedir_ DIR *directory = NULL;
         struct dirent *entry;
@@ -70,8 +71,8 @@ static int meter_thread(const Leaf *leaf, uint32_t k, pid_t tid, Meter *ret) {
         return r;
 }
 
-/* A process with more or fewer than n threads is refused: some would not be metered, and we could not know
- * which thread is which. */
+/* Refuses a process with more or fewer than n threads: some would not be metered, and we could not tell the
+ * threads apart. */
 static int meter_each(
                 const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, pid_t *tids, ThreadMeters *made) {
         int r;
@@ -127,7 +128,7 @@ void divide_reading(uint64_t reading_nsec, uint32_t first, uint32_t stride, uint
                         n_left++;
                 }
 
-        /* Each takes its part of what is left, so that the parts add up in spite of rounding. */
+        /* Each claim takes its part of the remaining sum, so that the parts add up in spite of rounding. */
         for (uint32_t a = first; a < n; a += stride) {
                 uint64_t claim = claims[a];
 

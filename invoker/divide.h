@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPU time of the single threads of a process. Where its leaf may have threaded children (cgroup v2), each
- * thread gets a cgroup of its own, which is read like any other. Elsewhere only the threads' own clocks tell
- * what they used. */
+/* The CPU time of single threads of a process. If its leaf may have threaded children (cgroup v2), each
+ * thread gets a cgroup of its own, which is read like any other. Otherwise only the threads' own clocks tell
+ * their use. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ typedef struct ThreadMeters {
 /* Moves the n threads of a process, each into a cgroup below the process's leaf, in the order in which they
  * began. On failure all of them are back in the leaf. */
 int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, ThreadMeters *ret);
-/* The process has ended. */
+/* Call this when the process has ended. */
 void thread_meters_done(ThreadMeters *meters, const Leaf *leaf);
 
 /* Divides a reading among the claims first, first + stride, ... in their ratio, or equally if all are 0.

@@ -55,7 +55,7 @@ void evaluate_rest(Invoker *invoker, Container *c) {
                 pool_park(c, invoker->progress.evaluation.started_emulated_nsec);
 }
 
-/* Writes the means of all episodes. */
+/* Computes the means of all episodes. */
 static void summarise(const Invoker *invoker, Statistics *ret) {
         const Evaluation *e = &invoker->progress.evaluation;
         uint64_t n = invoker->place.n_episodes;
@@ -113,7 +113,8 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* If START_NSEC is over, the remaining containers start after the next event: a started one will answer. */
+/* After START_NSEC the remaining containers start after the next event; one that has started will answer and
+ * cause it. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -171,7 +172,7 @@ void evaluate_round(Invoker *invoker) {
         bool last = finish_goal(invoker->place.settings, &invoker->progress.statistics) != PLAN_END_NOT;
 
         invoker->progress.phase = PHASE_EVALUATING;
-        /* The evaluation of the round before may still go on. */
+        /* The evaluation of the previous round may still be under way. */
         if (invoker->progress.evaluation.goes_on)
                 return;
         if (!evaluation_is_due(invoker->place.settings, invoker->progress.round->number, last)) {

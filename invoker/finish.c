@@ -10,7 +10,7 @@
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 
-/* Whether the job has reached what it was started for. */
+/* Whether the job has reached its goal. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics) {
         /* A mean that does not exist yet is NaN, which compares false. */
         if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)
@@ -23,7 +23,7 @@ uint32_t finish_goal(const JobSettings *s, const Statistics *statistics) {
         return PLAN_END_NOT;
 }
 
-/* 0 while the settings and the daemon let a further round start. */
+/* Why no further round may start, by the settings and the daemon; 0: it may. */
 uint32_t finish_reached(const Invoker *invoker) {
         uint32_t end = finish_goal(invoker->place.settings, &invoker->progress.statistics);
 
@@ -55,7 +55,7 @@ static bool flies(const Invoker *invoker, uint32_t actor) {
                arrival_acts(&invoker->progress.arrival, actor);
 }
 
-/* Records as waste what actors used for the round in flight, and for later ones. */
+/* Records as waste everything that actors used for the round in flight and for later ones. */
 static void waste_round(Invoker *invoker) {
         for (uint32_t a = 0; a < invoker->place.n_actors; a++) {
                 Seat *seat = &invoker->progress.round->seats[a];
@@ -76,12 +76,12 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
-        /* An order ROLLOUT that also learns has become an update once it is too late to keep it from
+        /* An order ROLLOUT that also learns counts as an update once it is too late to keep it from
          * learning. */
         if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
                 invoker->progress.phase = PHASE_LEARNING;
-        /* An update is always finished, since otherwise no record would hold what was learned. Only the
-         * learner's end cuts it short. */
+        /* An update is always finished: otherwise no record would say what was learned. Only the end of the
+         * learner cuts it short. */
         if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
                         invoker->progress.ending.waits)
                 return;
@@ -121,7 +121,7 @@ static bool worth_a_checkpoint(const Invoker *invoker) {
 void finish_advance(Invoker *invoker) {
         int r;
 
-        /* The learner first carries out its order: a checkpoint is not possible in between. */
+        /* The learner first carries out its order, and can write no checkpoint before that. */
         if (learners_busy(&invoker->learners))
                 return;
         if (worth_a_checkpoint(invoker)) {

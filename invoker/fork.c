@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Forks actors and learners. This is the only file of the invoker that knows actor/ and sandbox/, the two
  * rooms that share its program. An actor is forked without exec, so that an administrator's environment is
- * loaded once for all. Before its sandbox closes, it maps what it may see at addresses of its own, and
- * unmaps the rest. A learner's child is confined here and goes on in learner.c. */
+ * loaded once for all actors. Before its sandbox closes, the actor maps the memory that it may see at new
+ * addresses, and unmaps the rest. A learner's child is confined here and goes on in learner.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,10 +22,10 @@
 #include "lib/fd.h"
 #include "sandbox/sandbox.h"
 
-#define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
-#define LEARNER_UID     65533u /* and downwards: the kernel counts tasks by user id */
+#define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
+#define LEARNER_UID     65533u /* and lower ones: the kernel counts tasks by user id */
 
-/* For a child: it allocates nothing, so it has only its stack and these buffers. */
+/* For a child, which allocates nothing: it has only its stack and these buffers. */
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
@@ -68,7 +68,7 @@ int fork_load_environment(Placement *place) {
         return environment_load_for(settings, directory, &place->env);
 }
 
-/* A learner that also acts may use its actors' memory in addition. */
+/* The memory that the learner may use. A learner that also acts may use its actors' memory, too. */
 uint64_t fork_learner_memory_bytes(const Placement *place) {
         uint64_t bytes;
 
@@ -80,7 +80,8 @@ uint64_t fork_learner_memory_bytes(const Placement *place) {
         return bytes;
 }
 
-/* As an actor's, with the calls of an actor that reads files: a relay reads what its node sends. */
+/* The sandbox of a relay: an actor's, with the system calls of an actor that reads files, since a relay
+ * reads from its node. */
 static int make_relay_sandbox(Placement *place, SandboxSpec spec) {
         uint32_t missing;
 
@@ -115,7 +116,7 @@ int fork_make_sandboxes(Placement *place) {
                 return r;
         place->missing |= missing;
         if (place->trial || l->purpose == LAUNCH_NODE)
-                return 0; /* nothing is learned */
+                return 0; /* this job learns nothing */
 
         if (l->cluster) {
                 r = make_relay_sandbox(place, spec);
@@ -183,7 +184,7 @@ static uint64_t reserve_words(const Placement *place) {
  * the container could reach that segment's actor. */
 static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
         if (c->index >= place->n_containers)
-                return 0; /* it only evaluates */
+                return 0; /* this job only evaluates */
         for (uint32_t a = c->index; a < place->n_actors; a += place->n_containers) {
                 child_segments[a] = address_map(place->segment_fds[a], place->page->segment.segment_bytes,
                                 PROT_READ | PROT_WRITE, at);
@@ -257,7 +258,7 @@ static void child_forget(const Placement *place) {
         fd_unmap((void *) place->settings, sizeof(JobSettings));
 }
 
-/* ps shows the arguments that a program was started with. After a fork these are still the invoker's, so
+/* ps shows the arguments with which a program was started. After a fork these are still the invoker's, so
  * they are overwritten. */
 static void take_name(char *words, const char *name) {
         size_t n = strlen(words);
@@ -266,8 +267,8 @@ static void take_name(char *words, const char *name) {
                 words[k] = k < strlen(name) ? name[k] : 0;
 }
 
-/* All actors of a job are. A benchmark also runs an administrator's environment without a sandbox, to
- * compare both. */
+/* All actors of a job are sandboxed. A benchmark also runs an administrator's environment without a sandbox,
+ * for comparison. */
 static bool child_is_sandboxed(const Placement *place) {
         return !place->trial || place->trial->inside;
 }
@@ -287,7 +288,7 @@ static void fill_trial(const Placement *place) {
         };
 }
 
-/* Inserts a descriptor in ascending order, as sandbox.h asks for it. */
+/* Inserts a descriptor in ascending order, as sandbox.h requires. */
 static void keep(int fds[], size_t *n, int fd) {
         size_t i;
 
@@ -298,8 +299,8 @@ static void keep(int fds[], size_t *n, int fd) {
         fds[i] = fd;
 }
 
-/* Whether an actor writes its rows itself. In the other trials only the invoker writes rows, since an
- * actor could pass its own off as the invoker's. */
+/* Whether an actor writes its rows itself. In the other trials only the invoker writes rows, since an actor
+ * could write rows that look like the invoker's. */
 static bool child_says_rows(const Placement *place) {
         return place->trial && place->trial->request->kind != TRIAL_CHECK &&
                place->trial->request->kind != TRIAL_BENCH;

@@ -10,17 +10,17 @@
 #include "invoker/pool.h"
 
 int fork_load_environment(Placement *place);
-/* Whether actors run code of a user: then one of them is asked for the spec, and each has the host's
+/* Whether actors run code of a user. Then one of them is asked for the spec, and each sees the host's
  * libraries. */
 bool fork_runs_foreign_code(const Placement *place);
 int fork_make_sandboxes(Placement *place);
 void fork_free_sandboxes(Placement *place);
-int fork_confine_ourselves(void); /* gives up new privileges, and calls that this program never makes */
+int fork_confine_ourselves(void); /* gives up gaining privileges, and calls that this program never makes */
 int fork_leave_host(void);        /* leaves the host's file system, once the sandboxes are made */
-/* Pids; negative: errno. fork_learner() returns 0 in the child, which enters its sandbox once it has placed
- * its descriptors. */
+/* Return pids, or a negative errno. fork_learner() returns 0 in the child, which enters its sandbox once it
+ * has placed its descriptors. */
 pid_t fork_actor(const Placement *place, Container *c);
 pid_t fork_learner(const Placement *place, Worker *learner);
 void fork_confine_learner(const Placement *place, const Worker *learner, uint32_t k, const int *keep_fds,
                 size_t n_keep_fds, uint64_t mapped_bytes);
-uint64_t fork_learner_memory_bytes(const Placement *place); /* that the learner's process may use */
+uint64_t fork_learner_memory_bytes(const Placement *place); /* the memory limit of the learner's process */

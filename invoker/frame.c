@@ -103,7 +103,7 @@ int frame_answer(const FrameHead *head, const void *body, const JobPage *page, F
         assert(head->kind == FRAME_ANSWER);
 
         memcpy(&answer, body, sizeof(answer));
-        /* The length without rows: of an answer to an order that brings none, or of a failure. */
+        /* The length of an answer without rows: to an order that brings none, or after a failure. */
         if (head->n_bytes != sizeof(answer) &&
                         (answer.answer.fault != FAULT_NONE || answer.n_finals > l->finals_max ||
                                         head->n_bytes != sizeof(answer) +
@@ -122,7 +122,7 @@ int frame_reader_init(const FrameLimits *limits, FrameReader *ret) {
 
         if (body == MAP_FAILED)
                 return -errno;
-        /* An actor that is forked has no part in another's snapshots. */
+        /* Another actor that is forked must not inherit these snapshots. */
         (void) madvise(body, bytes, MADV_DONTFORK);
         *ret = (FrameReader){ .limits = limits, .body = body };
         return 0;
@@ -134,7 +134,7 @@ void frame_reader_done(FrameReader *reader) {
         reader->body = NULL;
 }
 
-/* Where to read the next bytes of the frame to, and how many are missing there. */
+/* The place for the next bytes of the frame, and how many are missing there. */
 static void *next_part(FrameReader *reader, size_t *ret) {
         if (reader->n < sizeof(FrameHead)) {
                 *ret = sizeof(FrameHead) - reader->n;
@@ -152,7 +152,7 @@ int frame_read(FrameReader *reader, int fd, bool *ret_heard) {
 
         *ret_heard = false;
         if (reader->n > 0 && reader->n == sizeof(FrameHead) + reader->head.n_bytes)
-                reader->n = 0; /* the frame of the call before */
+                reader->n = 0; /* forget the frame of the last call */
 
         for (;;) {
                 at = next_part(reader, &wanted);

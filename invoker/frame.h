@@ -23,31 +23,31 @@
 
 typedef enum FrameKind {
         FRAME_NONE,
-        FRAME_HELLO,  /* NodeHello */
-        FRAME_ANSWER, /* FrameAnswer; of a rollout also its rows and the snapshots that it wrote */
-        FRAME_ENDED,  /* FrameEnded: the process is gone, and what it was ordered has failed */
+        FRAME_HELLO,  /* with a NodeHello */
+        FRAME_ANSWER, /* with a FrameAnswer; after a rollout also its rows and new snapshots */
+        FRAME_ENDED,  /* with a FrameEnded: the process is gone, and its order has failed */
         FRAME_PONG,
-        FRAME_POLICY, /* FramePolicy, then the bank */
-        FRAME_ORDER,  /* Order; of a rollout also the snapshots that it reads. PROBE: a new process */
-        FRAME_KILL,   /* the process `birth`, if it still is */
+        FRAME_POLICY, /* with a FramePolicy, then the bank */
+        FRAME_ORDER,  /* with an Order; for a rollout also the snapshots. PROBE: start a new process */
+        FRAME_KILL,   /* kill the process `birth` if it still exists */
         FRAME_PING,
         _FRAME_KIND_MAX,
 } FrameKind;
 
-typedef enum FrameSide { FRAME_SIDE_NODE, FRAME_SIDE_HEAD } FrameSide; /* who sends */
+typedef enum FrameSide { FRAME_SIDE_NODE, FRAME_SIDE_HEAD } FrameSide; /* the sender */
 
 typedef struct FrameHead {
         uint32_t magic, kind;
         uint32_t container, birth;
-        uint64_t sequence; /* of the sender's frames, from 0 */
-        uint64_t n_bytes;  /* of the body */
+        uint64_t sequence; /* the number of the frame, from 0 for each sender */
+        uint64_t n_bytes;  /* the length of the body */
 } FrameHead;
 static_assert(sizeof(FrameHead) == 32, "ABI");
 
 typedef struct NodeHello {
         uint32_t abi, struct_bytes;
         char release[32];
-        JobPage page; /* as the node computes it */
+        JobPage page; /* as computed by the node */
 } NodeHello;
 
 /* What a process has used since the last frame about it. */
@@ -58,7 +58,7 @@ typedef struct FrameUse {
 typedef struct FrameAnswer {
         Answer answer;
         FrameUse use;
-        uint64_t n_finals; /* truncated episodes among the rows that follow */
+        uint64_t n_finals; /* truncated episodes in the rows that follow */
 } FrameAnswer;
 
 typedef struct FrameEnded {
@@ -71,41 +71,42 @@ typedef struct FramePolicy {
         uint64_t version, bank;
 } FramePolicy;
 
-/* How long a body of each kind may be; 0, 0 in `sent`: this side sends none. Follows from the job's page. */
+/* The allowed lengths of bodies of each kind; 0, 0 in `sent`: this side does not send this kind. They follow
+ * from the job's page. */
 typedef struct FrameLimits {
         struct {
                 bool sent;
                 uint64_t least, most;
         } kinds[_FRAME_KIND_MAX];
         uint32_t n_containers;
-        uint64_t most; /* of all */
+        uint64_t most; /* the longest of all */
 } FrameLimits;
 
-uint64_t frame_bank_bytes(const SegmentLayout *l); /* of a bank of snapshots */
-/* Of the rows from the segment's start that a rollout with so many truncated episodes wrote. */
+uint64_t frame_bank_bytes(const SegmentLayout *l); /* the size of a bank of snapshots */
+/* The size of the rows that a rollout with this many truncated episodes wrote, from the segment's start. */
 uint64_t frame_rows_bytes(const SegmentLayout *l, uint64_t n_finals);
 
 void frame_limits(const JobPage *page, uint32_t n_containers, FrameSide sender, FrameLimits *ret);
-/* 0; -EBADMSG: it is not the frame that may come now. */
+/* 0; -EBADMSG: this frame may not come now. */
 int frame_expected(const FrameHead *head, const FrameLimits *limits, uint64_t sequence);
-/* The parts of a body, whose length frame_expected() has seen. -EBADMSG: they do not fit each other, or the
+/* The parts of a body whose length frame_expected() has checked. -EBADMSG: they do not fit each other or the
  * job. The order is a copy. */
 int frame_order(const FrameHead *head, const void *body, const JobPage *page, uint32_t n_actors,
                 uint32_t n_containers, Order *ret);
 int frame_policy(const FrameHead *head, const void *body, const JobPage *page, FramePolicy *ret);
 int frame_answer(const FrameHead *head, const void *body, const JobPage *page, FrameAnswer *ret);
 
-/* Reads frames of one sender, each as a whole. */
+/* Reads the frames of one sender, and returns each as a whole. */
 typedef struct FrameReader {
         const FrameLimits *limits;
         FrameHead head;
-        uint8_t *body; /* limits->most, and used only as far as frames are long */
-        uint64_t n;    /* bytes of the frame that are read, its head among them */
+        uint8_t *body; /* of limits->most bytes; only the part that frames fill is ever used */
+        uint64_t n;    /* how many bytes of the frame were read, with its head */
         uint64_t sequence;
 } FrameReader;
 
 int frame_reader_init(const FrameLimits *limits, FrameReader *ret);
 void frame_reader_done(FrameReader *reader);
-/* Never waits. 1: a whole frame lies in head and body, until the next call; 0: there is none yet,
- * *ret_heard: but some bytes came; -EPIPE: the stream has ended; -EBADMSG. */
+/* Never waits. 1: head and body hold a whole frame, until the next call. 0: there is none yet; *ret_heard:
+ * whether any bytes came. -EPIPE: the stream has ended. -EBADMSG: it is not a valid frame. */
 int frame_read(FrameReader *reader, int fd, bool *ret_heard);

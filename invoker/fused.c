@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
- * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, which then learns. It
- * is two, ROLLOUT and LEARN, where threads are metered one by one: readings in between divide what they
- * used. There are no containers for training, but every actor still has its records: the process's use is
- * metered from outside, of several threads thread by thread where the kernel allows (divide.c), and divided
- * by what its threads' clocks claim. */
+ * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, with the update behind
+ * it. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN, and a reading between
+ * them separates acting from learning. There are no containers for training, but every actor still has its
+ * records. The use of the process is metered from outside, thread by thread if the kernel allows it
+ * (divide.c), and divided by the claims of the threads' clocks. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -95,8 +95,8 @@ void fused_child(const Placement *place, const Worker *learner) {
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* Decides whether each container would exist in a fleet by now. The emulated clock is a fleet's clock, so
- * on it the first invocation of each container is a cold one, although no container exists here. */
+/* Decides which containers would exist in a fleet by now. The emulated clock is a fleet's clock, so on it
+ * the first invocation of each container is a cold one, although no container exists here. */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
         WarmRest rest = warm_rest(place->settings);
 
@@ -105,8 +105,8 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* All threads exist, since the process has answered before. What they have used until now belongs to no
- * actor, so it is read here and dropped. */
+/* All threads exist, since the process has answered before. Their use until now belongs to no actor, so it
+ * is read here and dropped. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
@@ -145,9 +145,9 @@ bool fused_forbid_learning(Learners *learners) {
                none != LEARNING_FORBIDDEN;
 }
 
-/* Each actor gets what the process claims for it; where threads are metered, it gets its part of its
- * thread's reading, in the ratio of the claims. Actors are assigned to threads by number, so a false claim
- * can only shift use between the actors of one thread. */
+/* Each actor gets what the process claims for it. If threads are metered, it gets a part of its thread's
+ * reading, in the ratio of the claims. Actors are assigned to threads by number, so a false claim can only
+ * shift use between the actors of one thread. */
 void fused_answered(Learners *learners, Round *round) {
         uint64_t claims[ACTORS_MAX];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One loop over all events of a job. It sleeps in epoll; everything that follows from an event happens at
+/* The loop over all events of a job. It sleeps in epoll. Everything that follows from an event is done at
  * once, here or in conduct.c. While records wait for a place in the spool, the job pauses: then only the
  * daemon and signals are heard. */
 #include "invoker/complain.h"
@@ -53,7 +53,7 @@ static int make_spool(Invoker *invoker) {
         return r < 0 ? r : spool_reserve(&invoker->reporter.spool, records_at_once(invoker));
 }
 
-/* Reports a failure on the job's stream, which may not exist yet, and to the daemon (*why). */
+/* Reports a failure to the job's stream, which may not exist yet, and to the daemon (*why). */
 static int start(Invoker *invoker, Failed *why) {
         int r;
 
@@ -143,7 +143,8 @@ int invoker_new(Invoker **ret) {
         return 0;
 }
 
-/* Looks for the answer first, since the process may have died after it. Returns whether there was one. */
+/* Looks for the answer first, since the process may have answered and then died. Returns whether there was
+ * one. */
 static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
         bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
@@ -242,7 +243,7 @@ static void check_container(Invoker *invoker, Container *c, uint64_t now) {
                 loop_want_timer(&invoker->loop, c->worker.deadline_nsec);
                 return;
         }
-        /* An answer counts even if the invoker hears of it late. */
+        /* An answer counts even if the invoker notices it late. */
         if (!container_event(invoker, c, false))
                 storm_looked(&invoker->loop, &invoker->reporter, &c->worker, c);
         if (!c->worker.busy)
@@ -275,7 +276,8 @@ static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
         worker_kill(learner);
 }
 
-/* When a life without a daemon ends. UINT64_MAX: a daemon is connected, or is waited for without limit. */
+/* When a life without a daemon ends. UINT64_MAX: a daemon is connected, or the life waits for one without
+ * limit. */
 static uint64_t alone_until(const Invoker *invoker) {
         const Launch *launch = &invoker->place.invoked->launch;
         uint64_t most_nsec, until;
@@ -388,7 +390,7 @@ static void dispatch(Invoker *invoker, const Event *event) {
         }
 }
 
-/* The kind of work that the invoker waits for while it sleeps (Profile=yes). */
+/* What the invoker waits for while it sleeps (Profile=yes). */
 static ProfileSleep sleeps_for(const Invoker *invoker) {
         if (learners_busy(&invoker->learners))
                 return profile_sleep_of(invoker->learners.workers[0].order.kind);
@@ -487,7 +489,7 @@ int invoker_run(Invoker *invoker) {
                         continue;
                 r = sleep_until_event(invoker);
                 if (r < 0)
-                        return invoker_complain(r, "its events cannot be waited for");
+                        return invoker_complain(r, "it cannot wait for its events");
         }
         return invoker->progress.phase == PHASE_ENDED ? 0 : -EINTR;
 }

@@ -33,15 +33,15 @@
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
-/* Run mode: how long an ended job waits for a daemon to fetch its records, and how long a new job waits
- * for the first connection. */
+/* Run mode: how long an ended job waits for a daemon to read its records, and how long a new job waits for
+ * the first connection. */
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
 /* the longest time spent on starting processes between two events */
 #define START_NSEC (100ull * 1000 * 1000)
 /* the shortest time between two messages to the daemon within a lease */
 #define TELL_NSEC (20ull * 1000 * 1000)
-/* before a failed last checkpoint is tried again: there may be space then */
+/* the pause before a failed last checkpoint is tried again */
 #define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)
 
 typedef struct Invoker {
@@ -57,8 +57,8 @@ typedef struct Invoker {
 
         bool stop; /* leave the loop */
         int signal_fd;
-        uint64_t suspended_nsec; /* how long the host has slept, as of the last look */
-        uint64_t alone_nsec;     /* since when no daemon is connected, if none is */
+        uint64_t suspended_nsec; /* how long the host had slept at the last look */
+        uint64_t alone_nsec;     /* since when no daemon is connected */
 } Invoker;
 
 /* invoker.c */
@@ -69,20 +69,20 @@ Invoker *invoker_free(Invoker *invoker);
 /* setup.c */
 int setup_contracts(Placement *place);
 int setup_streams(void);
-int setup_signals(void); /* a signalfd */
-int setup_proc(void);    /* a descriptor, or -EBADF */
+int setup_signals(void); /* returns a signalfd */
+int setup_proc(void);    /* returns a descriptor of /proc, or -EBADF */
 void setup_cgroup(Placement *place);
 /* Whether the job's processes may open as many files as they need: 0, or -EMFILE with both numbers. */
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit);
 
 /* prepare.c: the way from PHASE_PREPARING to a learner that starts, or to the job's end. A user's
- * environment is asked for its spec in an actor (PHASE_PROBING); that actor's answer and end come here, and
- * the daemon's wish to stop meanwhile. */
+ * environment is asked for its spec in an actor (PHASE_PROBING). That actor's answer and end are handled
+ * here, and so is the daemon's request to stop meanwhile. */
 void prepare_begin(Invoker *invoker);
 void prepare_answered(Invoker *invoker, Container *c, const Answer *answer);
 void prepare_ended(Invoker *invoker, Container *c, const Ended *ended);
 void prepare_stop(Invoker *invoker);
-/* The learner has mapped the policy: from now on no process can map it for writing. */
+/* Call this when the learner has mapped the policy: from then on no process can map it for writing. */
 int prepare_seal_policy(Invoker *invoker);
 
 /* prepare_level() chooses the level of the actors. prepare_sandboxes() makes their sandboxes after the
@@ -94,50 +94,50 @@ int prepare_sandboxes(Placement *place);
 /* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load() loads
  * what an administrator installed; a plugin loads later, in its actor. */
 int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail);
-/* Maps the job's data set, if it has one; to be called before any fork. */
+/* Maps the job's data set, if it has one. Call this before any fork. */
 int probe_map_dataset(Placement *place, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_make_page(Placement *place, const ActordEnvSpec *spec, uint32_t *ret_fault, int32_t *ret_detail);
 
 /* conduct.c */
-void conduct_advance(Invoker *invoker); /* does everything that needs no waiting */
+void conduct_advance(Invoker *invoker); /* does everything that can be done now without waiting */
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer);
 void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended);
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 
 /* cluster.c */
-/* A round needs so many containers. Nodes that are gone and whose cost has not come are closed. */
+/* Tells how many containers a round needs. Also closes nodes that are gone and whose cost has not come. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
-void cluster_news(Invoker *invoker, const NodeNews *news); /* records them; containers there end */
-/* Gives all nodes back. True: what they cost is known, or will not be. */
+void cluster_news(Invoker *invoker, const NodeNews *news); /* records them, ends lost containers */
+/* Gives all nodes back. True: their cost is known, or never will be. */
 bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */
-void evaluate_begin(Invoker *invoker);              /* of the newest policy */
-void evaluate_rest(Invoker *invoker, Container *c); /* no episode is left for it */
-/* Gives orders; negative: *ret_actor cannot be started. */
+void evaluate_begin(Invoker *invoker);              /* evaluates the newest policy */
+void evaluate_rest(Invoker *invoker, Container *c); /* there is no further episode for this container */
+/* Gives orders. Negative: *ret_actor cannot be started. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor);
 bool evaluate_is_over(const Invoker *invoker);
 void evaluate_end(Invoker *invoker); /* records the result */
 void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer);
-/* False: its episode has no attempt left. */
+/* False: the episode has no attempt left. */
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
-/* After an update: the round is closed with its record at once, or when it has been evaluated. */
+/* After an update: closes the round with its record, at once or after its evaluation. */
 void evaluate_round(Invoker *invoker);
 
 /* finish.c */
-/* PlanEnd by the job's own settings; PLAN_END_NOT: they let it go on. */
+/* The PlanEnd that the job's own settings demand; PLAN_END_NOT: the job may go on. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics);
-uint32_t finish_reached(const Invoker *invoker); /* the same, or else the end that the daemon wants */
-void finish_round(Invoker *invoker);             /* closes a round that was learned from with its record */
+uint32_t finish_reached(const Invoker *invoker); /* the same, or else the end for which the daemon asks */
+void finish_round(Invoker *invoker);             /* closes a round that was learned from, with its record */
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *invoker);
-/* The last checkpoint failed: it is tried again, and the reason is reported. */
+/* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
-/* The learner died before the last checkpoint was written: then the life has failed, whatever its end was,
- * and the next life computes again what is missing. */
+/* Call this when the learner died before the last checkpoint was written. Then the life has failed, even if
+ * the job was about to end, and the next life computes the missing part again. */
 void finish_learner_lost(Invoker *invoker, uint32_t fault, int32_t detail);
-void finish_kill(Invoker *invoker); /* at once, without records */
+void finish_kill(Invoker *invoker); /* ends at once, without records */
 
 static inline bool training(const Invoker *invoker) {
         return place_trains(&invoker->place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process. It is another program, so that its memory is not in actors, nor theirs in its own.
- * It gets everything as descriptors at fixed numbers. */
+/* The learner's process. It runs another program, so actors never have its memory, nor it theirs. It gets
+ * everything as descriptors with fixed numbers. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "lib/limits.h"
 #include "lib/reduce.h"
 
-/* The shortest patience: an update may take much longer than those before. */
+/* The shortest deadline: an update may take much longer than earlier ones. */
 #define LEARNER_PATIENCE_NSEC (300ull * 1000000000u)
 #define NEVER_NSEC            (UINT64_MAX / 2)
 #define SERVE_LOOK_NSEC       (250u * 1000 * 1000)
@@ -164,7 +164,7 @@ bool learners_busy(const Learners *learners) {
         return false;
 }
 
-/* TimeoutSec=, or else a multiple of the longest that the learner has taken so far. */
+/* TimeoutSec=, or else a multiple of the learner's longest time so far. */
 static uint64_t learner_timeout_nsec(const Learners *learners, uint64_t longest_nsec) {
         uint64_t nsec;
 
@@ -183,7 +183,7 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
         return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
-/* An update of more rollouts takes longer, so the time counts for each rollout. */
+/* An update of more rollouts takes longer, so the time is kept per rollout. */
 static void see_duration(Learners *learners, const Worker *learner) {
         uint64_t learning_nsec = fused_learning_nsec(learners);
         uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;
@@ -200,7 +200,7 @@ static bool serves(const Learners *learners) {
                atomic_load_explicit(&learners->workers[0].page->serve_stop, memory_order_relaxed) == 0;
 }
 
-/* When it last looked at its actors; at the earliest, when it was ordered to serve them. */
+/* When the learner last looked at its actors, or at least when it was ordered to serve them. */
 static uint64_t seen_nsec(const Learners *learners) {
         uint64_t nsec = atomic_load_explicit(&learners->workers[0].page->served_nsec, memory_order_relaxed);
 
@@ -219,8 +219,8 @@ static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
                         longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
 }
 
-/* Serving has no end of its own, so its deadline moves with each look of the learner at its actors. A
- * learner that rolled in time and goes on to learn has the time of an update from then on. */
+/* Serving has no end of its own, so its deadline moves each time that the learner looks at its actors. A
+ * learner that has rolled in time and goes on to learn has the time of an update from then on. */
 void learner_look(Learners *learners, uint64_t now) {
         Worker *learner = &learners->workers[0];
         uint64_t since = fused_learning_nsec(learners), timeout_nsec = learner->timeout_nsec;
@@ -240,7 +240,7 @@ void learner_look(Learners *learners, uint64_t now) {
 }
 
 /* An actor for which the learner acts is late if the learner has looked at it since its deadline and there
- * is still no answer. If its learner does not look, the actor is not to blame and its time begins again. */
+ * is still no answer. If the learner has not looked, the actor is not at fault and its time begins again. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         uint64_t seen;
 
@@ -258,7 +258,7 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         return true;
 }
 
-/* From here on the learner's deadline is that of an answer. */
+/* From now on the learner has the deadline of a single answer. */
 void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 
@@ -270,8 +270,8 @@ void learner_stop_serving(Learners *learners) {
         loop_want_timer(learners->loop, learners->workers[0].deadline_nsec);
 }
 
-/* Lists the actors for which the learner acts: those that have not rolled yet. It needs their banks where it
- * also steps. */
+/* Lists the actors for which the learner acts: those that have not rolled yet. If the learner also steps, it
+ * needs their banks. */
 static void name_clients(Learners *learners) {
         WorkerPage *page = learners->workers[0].page;
 
@@ -285,7 +285,7 @@ static void name_clients(Learners *learners) {
         atomic_store_explicit(&page->learning_nsec, 0, memory_order_seq_cst);
 }
 
-/* The open round for orders that are part of it, the last closed one for others. */
+/* The round of an order: the open round if the order is part of it, else the last closed one. */
 static uint64_t round_of(const Learners *learners, uint32_t kind) {
         switch (kind) {
         case ORDER_SERVE:
@@ -322,7 +322,7 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 overlap_name_policy(learners->progress, learners->place, actor, &order);
         }
         if (kind == ORDER_LEARN) {
-                order.hashes = learners->place->n_learners > 1; /* the learners' digests are compared */
+                order.hashes = learners->place->n_learners > 1; /* for comparing the learners' digests */
                 order.ordinal = learners->progress->round->number - 1;
                 order.n_actors = learners->progress->round->n_rollouts;
                 order.policy_bank = next_bank(learners);
@@ -376,8 +376,8 @@ bool learner_answered(Learners *learners, uint32_t k, const Answer *answer) {
                 *all = *answer;
         all->fault = fault;
         all->detail = detail;
-        /* Learners publish the same policy from the same data. They disagree only if an actor rewrote its
-         * rollout between the copies of two of them. */
+        /* Learners publish the same policy from the same data. They can disagree only if an actor rewrote
+         * its rollout between the copies that two of them made. */
         if (disagrees && fault == FAULT_NONE) {
                 all->fault = FAULT_INTERNAL;
                 all->detail = EBADMSG;

@@ -16,7 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
-/* Few at once, so that a peer which floods us does not keep the loop from its actors. */
+/* Reads only a few at once, so that a peer that floods us does not keep the loop from its actors. */
 enum { MESSAGES_AT_ONCE = 16, FAILED_WAIT_MSEC = 10000 };
 
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {
@@ -52,7 +52,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         if (fd < 0)
                 return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
 
-        /* If this peer has gone already, the connection from before stays. */
+        /* If this peer has gone already, the earlier connection stays. */
         r = message_send(fd, hello, sizeof(*hello), &spool->fd, 1);
         if (r < 0)
                 return r;
@@ -87,7 +87,7 @@ int link_receive(Link *link, Spool *spool) {
                         return n > 0 ? -EBADMSG : -ECONNRESET;
                 }
 
-                /* A later plan does not cancel a requested checkpoint. */
+                /* A later plan does not cancel a checkpoint that was requested before. */
                 plan.checkpoint |= link->has_plan && link->plan.checkpoint;
                 link->asked = link->asked || plan.ask;
                 link->plan = plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon, as the invoker sees it: a peer that connects, gets the spool's descriptor, is told how far the
- * spool is written, and sends plans. */
+/* The connection to the daemon: the daemon connects, gets the spool's descriptor, is told how far the spool
+ * is written, and sends plans. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,12 @@
 typedef struct Link {
         int listen_fd, fd; /* fd -EBADF: no daemon is connected */
         uint32_t n_actors_max;
-        uint64_t told;      /* the last record that the daemon was told of */
-        uint64_t told_nsec; /* and when */
+        uint64_t told;      /* the last record that was announced to the daemon */
+        uint64_t told_nsec; /* when it was announced */
         bool was_connected;
-        bool asked; /* it waits for an answer, even if nothing is new */
+        bool asked; /* the daemon waits for an answer, even if nothing is new */
         bool has_plan;
-        Plan plan; /* the last valid one */
+        Plan plan; /* the last valid plan */
 } Link;
 
 #define LINK_EMPTY \
@@ -34,6 +34,6 @@ int link_receive(Link *link, Spool *spool);
 /* Tells the daemon of all new records at once. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
-/* For an invoker that cannot begin: waits a while for the daemon to connect, and says why. Closes all other
- * descriptors first, since it may have too many. */
+/* For an invoker that cannot begin: waits a while for the daemon to connect, and tells it why. First closes
+ * all other descriptors, since it may have too many. */
 void link_tell_failed(int listen_fd, const Failed *failed);

@@ -23,14 +23,15 @@ typedef enum EventKind {
 
 typedef struct Event {
         uint32_t kind;  /* EventKind */
-        uint32_t index; /* of the worker, for its bell and its process; of the node, for its carrier */
+        uint32_t index; /* the worker's, for its bell and its process; or the node's, for its carrier */
 } Event;
 
 typedef struct Loop {
         int epoll_fd, timer_fd;
-        uint64_t timer_nsec; /* when it rings; UINT64_MAX: never */
+        uint64_t timer_nsec; /* when the timer fires; UINT64_MAX: never */
         struct epoll_event seen[EVENTS_AT_ONCE];
-        int n_seen, n_served; /* edge-triggered events are seen once: they stay here until they are served */
+        /* edge-triggered events are reported once, and stay here until they are served */
+        int n_seen, n_served;
 } Loop;
 
 #define LOOP_EMPTY \
@@ -44,15 +45,15 @@ int loop_watch_index(Loop *loop, int fd, EventKind kind, uint32_t index);
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index);
 int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
 int loop_mute_bell(Loop *loop, const Worker *worker);
-int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* again */
+int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* listens to it again */
 
-/* CLOCK_BOOTTIME. The timer rings at the earliest time that was wanted; later ones must be wanted again
- * then. */
+/* CLOCK_BOOTTIME. The timer fires at the earliest time that was asked for; later times must then be asked
+ * for again. */
 void loop_want_timer(Loop *loop, uint64_t nsec);
-/* The timer has rung; returns when it was due. */
+/* Call this when the timer has fired; returns when it was due. */
 uint64_t loop_timer_rang(Loop *loop);
 
-/* The next event that was seen and not served. False: there is none; loop_wait() sleeps until there are
- * some. */
+/* Takes the next event that was seen and not served. False: there is none; loop_wait() sleeps until there is
+ * one. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);

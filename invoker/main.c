@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-invoker: conducts one job, or tries an environment. The spawner alone starts it, with its
+/* actord-invoker: conducts one job, or tries an environment. Only the spawner starts it, with its
  * descriptors at fixed numbers (include/launch.h). */
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 
 enum { STATUS_BYTES = 4096, CPU_STAT_BYTES = 512 };
 
-static uint64_t *time_sum_nsec; /* NULL: readings are not timed */
+static uint64_t *time_sum_nsec; /* the time that readings take is added here; NULL: it is not measured */
 
 void meter_time_into(uint64_t *sum) {
         time_sum_nsec = sum;
@@ -170,8 +170,8 @@ uint64_t meter_peak(Meter *meter) {
         if (r < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
-        /* 5: reset the high-water mark. Where that is forbidden, it covers the process's whole life and not
-         * the invocation. */
+        /* Writing 5 resets the high-water mark. Where that is forbidden, the mark covers the process's whole
+         * life and not the invocation. */
         if (meter->refs_fd >= 0)
                 (void) !write(meter->refs_fd, "5", 1);
         return bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's use of CPU and memory, read from the kernel and never from the worker. Readings telescope:
- * each counts from the one before, so that all use is billed, and once. */
+/* A worker's use of CPU and memory, read from the kernel and never from the worker. Each reading counts from
+ * the one before, so that all use is billed exactly once. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 #include <time.h>
 
 typedef struct Meter {
-        int cpu_fd; /* cpu.stat of a leaf; -EBADF: the process clock is read */
+        int cpu_fd; /* a leaf's cpu.stat; -EBADF: the process clock is read instead */
         clockid_t clock;
         bool has_clock;
-        int status_fd, refs_fd; /* of /proc/PID: peak memory, and its reset */
+        int status_fd, refs_fd; /* files of /proc/PID: for peak memory, and for its reset */
         uint64_t read_nsec;     /* the last reading */
         uint64_t peak_nsec;     /* when the peak was last read */
 } Meter;
@@ -20,17 +20,17 @@ typedef struct Meter {
 #define METER_EMPTY \
         { .cpu_fd = -EBADF, .status_fd = -EBADF, .refs_fd = -EBADF }
 
-/* leaf_fd: a cgroup's directory; -EBADF: there is none. */
+/* leaf_fd: a cgroup's directory; -EBADF: none. */
 int meter_init(int leaf_fd, Meter *ret);
 void meter_done(Meter *meter);
 
-/* A process begins. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured. pid 0:
- * the caller itself. */
+/* Begins to meter a process. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured.
+ * pid 0: the caller itself. */
 void meter_watch(Meter *meter, pid_t pid, int proc_fd);
-/* It has ended, and was reaped with this much. Returns what it used since the last reading. */
+/* Call this when the process was reaped with this total. Returns its use since the last reading. */
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
-/* CPU since the last reading. */
+/* The CPU time since the last reading. */
 uint64_t meter_take(Meter *meter);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
  * this number, which costs as much as a short invocation. So a worker is looked at only once in this time,
@@ -38,9 +38,9 @@ uint64_t meter_take(Meter *meter);
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 
-/* From now on the wall time that readings take is added to *sum (Profile=yes); NULL: no longer. */
+/* From now on adds the wall time of readings to *sum (Profile=yes); NULL: stops. */
 void meter_time_into(uint64_t *sum);
 
-/* The parts, for the tests. -EBADMSG: the field is not there. */
+/* The parsers, for the tests. -EBADMSG: the field is missing. */
 int cpu_stat_parse(const char *text, uint64_t *ret_nsec);
 int status_parse_peak(const char *text, uint64_t *ret_bytes);

@@ -31,7 +31,7 @@ Out *out_add(OutQueue *queue, FrameKind kind, uint32_t container, uint32_t birth
         return out;
 }
 
-/* The number of bytes of the first frame that are not sent yet. */
+/* Lists the bytes of the first frame that are not sent yet. */
 static size_t parts_left(const OutQueue *queue, struct iovec parts[4]) {
         const Out *out = &queue->outs[queue->first];
         const struct iovec all[] = {

@@ -24,24 +24,24 @@
 
 enum { MUTED_MSEC = 20, FDS_OWN = 2 };
 
-typedef struct Hand { /* a container that the head may use here */
+typedef struct Hand { /* a container on this node that the head may use */
         Container c;
-        uint32_t birth;  /* of the process, or of the one that ended last */
-        uint32_t next;   /* of a process that begins when this one is reaped; 0: none */
-        bool said_ended; /* nothing more is said about this birth */
+        uint32_t birth;  /* the number of the running process, or of the last one */
+        uint32_t next;   /* the number of the process that begins when this one is reaped; 0: none */
+        bool said_ended; /* the head was told that this process has ended */
 } Hand;
 
 typedef struct Service {
         Placement place;
         int signal_fd;
         Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* signals, the stream; then for each hand its bell and its process */
+        struct pollfd *polls; /* signals and the stream; then each hand's bell and process */
         void **segments;      /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;
         FrameReader reader;
         OutQueue out;
-        bool muted; /* some bell is not heard: it rang too often without an answer */
+        bool muted; /* some bell is not listened to: it rang too often without an answer */
 } Service;
 
 bool node_is_wanted(void) {
@@ -57,7 +57,7 @@ bool node_is_wanted(void) {
         return wanted;
 }
 
-/* The policy's memory: written here alone, and read by actors. */
+/* Makes the policy's memory: only this process writes it, and actors read it. */
 static int make_policy(Service *node) {
         Placement *place = &node->place;
         uint64_t bytes = place->page->policy.segment_bytes;
@@ -121,11 +121,12 @@ static int make_memory(Service *node) {
                 return r;
         frame_limits(place->page, n, FRAME_SIDE_HEAD, &node->limits);
         r = frame_reader_init(&node->limits, &node->reader);
-        /* Of each container an answer and an end, of two processes at most; the greeting, and pings. */
+        /* For each container an answer and an end, of two processes at most; besides, the greeting and
+         * pings. */
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
-/* From the environment's name to its page, as at the head. */
+/* All steps from the environment's name to the job page, as at the head. */
 static int prepare(Service *node) {
         Placement *place = &node->place;
         ActordEnvSpec spec = {};
@@ -217,7 +218,7 @@ static int say_ended(Service *node, Hand *hand, uint32_t fault, int32_t detail) 
         return 0;
 }
 
-/* A process for the container; its first order makes it say that it is ready. */
+/* Starts a process for the container. Its first order makes it report that it is ready. */
 static int begin(Service *node, Hand *hand, uint32_t birth) {
         const Order order = { .kind = ORDER_PROBE };
         int r;
@@ -293,7 +294,7 @@ static int take_frame(Service *node) {
         }
 }
 
-/* How many finals the rows have; an actor may have written anything. */
+/* The number of finals that the rows claim; an actor may have written any number. */
 static uint64_t count_finals(const SegmentLayout *l, void *segment) {
         const volatile uint8_t *ends = segment_ends(segment, l);
         uint64_t n = 0;
@@ -330,7 +331,8 @@ static int look_at_answer(Service *node, Hand *hand) {
         return worker_answered(&hand->c.worker, &answer) ? say_answer(node, hand, &answer) : 0;
 }
 
-/* A bell that rings too often without an answer is not heard until the next order: then a timer looks. */
+/* A bell that rings too often without an answer is ignored until the next order. Until then a timer looks
+ * for the answer. */
 static int hear_bell(Service *node, Hand *hand) {
         uint64_t rings;
 
@@ -343,7 +345,7 @@ static int hear_end(Service *node, Hand *hand) {
         Ended ended;
         int r;
 
-        /* An answer that came before the end counts. */
+        /* An answer that came before the end of the process counts. */
         r = look_at_answer(node, hand);
         if (r < 0 || worker_reap(&hand->c.worker, 0, &ended) < 0)
                 return r;
@@ -415,7 +417,7 @@ static int greet(Service *node) {
         return r < 0 ? r : write_full(INVOKER_FD_SOCKET, &hello, sizeof(hello));
 }
 
-/* Until the stream ends, or brings what makes no sense. */
+/* Serves until the stream ends or brings an invalid frame. */
 static int serve(Service *node) {
         int r = greet(node);
 
@@ -467,7 +469,7 @@ int node_serve(void) {
         if (r >= 0) {
                 r = serve(&node);
                 if (r == -EBADMSG)
-                        (void) invoker_complain(r, "the head of the job sent what is not expected");
+                        (void) invoker_complain(r, "the head of the job sent an unexpected message");
         }
         node_done(&node);
         return r == -EPIPE ? 0 : r;

@@ -18,11 +18,11 @@
 #include "lib/message.h"
 #include "lib/saturate.h"
 
-#define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* after a node was lost, before another is asked for */
-#define KEEP_NSEC       (60ull * 1000000000u) /* of an idle node, where KeepAliveSec= says nothing */
+#define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* the pause between the loss of a node and the next request */
+#define KEEP_NSEC       (60ull * 1000000000u) /* how long an idle node is kept without KeepAliveSec= */
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the last costs */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
-#define LEAVE_NSEC      (60ull * 1000000000u) /* the same, for a node that ends while the job goes on */
+#define LEAVE_NSEC      (60ull * 1000000000u) /* the same for a node that ends while the job goes on */
 
 int nodes_init(Nodes *nodes) {
         void *meters;
@@ -39,7 +39,8 @@ int nodes_init(Nodes *nodes) {
         if (r < 0)
                 return r;
         nodes->meters = meters;
-        /* Actors are forked from this process, and are hostile. A carrier maps it by itself. */
+        /* Actors are hostile and forked from this process, so they must not inherit this memory. A carrier
+         * maps it itself. */
         if (madvise(meters, METERS_BYTES, MADV_DONTFORK) < 0)
                 return -errno;
         nodes->cluster_fd = INVOKER_FD_CLUSTER;
@@ -129,7 +130,7 @@ NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told) {
         };
 }
 
-/* actord-cluster has gone, and all nodes with it. Their carriers will say so. */
+/* actord-cluster has ended, and all nodes with it. Their carriers will report that. */
 static void lose_cluster(Nodes *nodes, const char *why) {
         if (nodes->cluster_fd < 0)
                 return;
@@ -185,7 +186,8 @@ uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t use
         return best;
 }
 
-/* Containers are spread over all nodes, so that none would ever be idle by itself. */
+/* Gives a node back if there are more than are needed. Containers are spread over all nodes, so no node
+ * would ever become idle by itself. */
 static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint32_t closing;
 
@@ -204,7 +206,7 @@ static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
                 nodes->nodes[closing].closing = true;
 }
 
-/* Gives back nodes that have been idle for long, as long as more are there than are wanted. */
+/* Gives back nodes that have been idle for long, while there are more than are wanted. */
 static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint64_t most = keep_nsec(nodes->place->settings);
         uint32_t n = count(nodes);
@@ -273,7 +275,8 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
                         nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
 }
 
-/* Of a node that has never been up, its place in the meters is another's, or unused. */
+/* The use that no record has yet. If the node was never up, its place among the meters is unused or belongs
+ * to another node. */
 static NodeSum rest_of(const Nodes *nodes, Node *node) {
         static const CarrierMeter none = {};
         NodeSum sum = node_sum(&node->cost, node->metered ? nodes->meters + (node - nodes->nodes) : &none,
@@ -296,7 +299,7 @@ static void news(const Nodes *nodes, Node *node, uint32_t kind, const char *word
         memcpy(ret->words, node->words, sizeof(ret->words));
 }
 
-/* It takes no containers any more; its record waits for its last cost. */
+/* The node takes no containers any more. Its record waits for its last cost. */
 static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
         node->state = NODE_LEAVING;
         node->left_nsec = clock_boottime();
@@ -310,7 +313,7 @@ static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
         carrier_end(node);
 }
 
-/* The node's last words: then its place is free. */
+/* Nothing more will come of this node: frees its place. */
 static int over(Nodes *nodes, Node *node, NodeNews *ret) {
         news(nodes, node, node->lost ? CLUSTER_LOST : CLUSTER_GONE, node->words, ret);
         *node = (Node){ .control_fd = -EBADF };
@@ -333,7 +336,7 @@ static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stre
         return 1;
 }
 
-/* Numbers grow, and each is used once, so a message about a node that is over is ignored. */
+/* Numbers grow, and each is used once, so a message about an ended node is ignored. */
 static Node *place_for(Nodes *nodes, uint32_t number) {
         Node *node = find(nodes, number);
 
@@ -348,7 +351,7 @@ static Node *place_for(Nodes *nodes, uint32_t number) {
         return node;
 }
 
-/* A record for each second at most, so that a bill of a job that goes on has its nodes. */
+/* Makes at most one record a second, so that the bill of a running job includes its nodes. */
 static int costs_more(const Nodes *nodes, Node *node, NodeNews *ret) {
         if (node->cost.allocated_usec / 1000000 <= node->told.allocated_nsec / 1000000000u)
                 return 0;
@@ -356,7 +359,7 @@ static int costs_more(const Nodes *nodes, Node *node, NodeNews *ret) {
         return 1;
 }
 
-/* LOST and GONE end a node's containers at once; its record comes with the last COST. */
+/* LOST and GONE end a node's containers at once. The node's record comes with its last COST. */
 static int take_event(Nodes *nodes, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
         Node *node;
 

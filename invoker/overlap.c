@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds that overlap: the learner goes on with an actor that is ready. This file makes such a job
+/* Rounds that overlap: the learner goes on with any actor that is ready. This file makes such a job
  * repeatable. Under Clock=model the learner waits for the actor that would come first by the model's costs,
  * whichever really came first. A decision that names an actor, as a repeated one does, is obeyed. Otherwise
  * the round's record names the actor that came first. */
@@ -12,7 +12,7 @@ static uint64_t invocation_steps(const Placement *place) {
         return (uint64_t) place->page->segment.envs * place->page->segment.steps;
 }
 
-/* Actors that begin a rollout act with the newest version; the others go on with theirs. */
+/* Actors that begin a rollout act with the newest version; the others go on with their own. */
 int overlap_begin(Progress *progress, const Placement *place) {
         uint32_t taken = progress->decision.taken;
 

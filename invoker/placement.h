@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job was given, and where it lies: contracts, sizes, shared memory, descriptors, sandboxes. It is
- * filled while the job is prepared and only read afterwards. How far the job has come is in progress.h. */
+/* What a job was given, and where it is: contracts, sizes, shared memory, descriptors, sandboxes. It is
+ * filled while the job is prepared and only read afterwards. progress.h holds how far the job has come. */
 #pragma once
 
 #include <errno.h>
@@ -20,50 +20,51 @@ typedef struct Sandbox Sandbox;
 
 /* How the job's distribution conducts a round: the invoker knows no distribution by name. */
 typedef struct Traits {
-        /* OrderKind of the learner while actors roll. NONE: they act by themselves; SERVE: it acts for
-         * them; ROLLOUT: its process steps all environments, and no container trains */
+        /* The learner's OrderKind while actors roll. NONE: actors act by themselves; SERVE: the learner acts
+         * for them; ROLLOUT: its process steps all environments, and no container trains */
         uint32_t rolls_with;
-        uint32_t acting_phases; /* bits of Phase: when actors have orders */
-        bool overlaps;          /* a round learns from one actor that is ready; the others go on acting */
+        uint32_t acting_phases; /* Phases, as bits, in which actors have orders */
+        /* a round learns from one actor that is ready, and the others go on acting */
+        bool overlaps;
 } Traits;
 
-/* Of LAUNCH_TRIAL: what the next actor is to try, in the place of orders. */
+/* For LAUNCH_TRIAL: the trial of the next actor, which gets no orders. */
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */
-        bool inside;    /* in the sandbox; else it runs only what an administrator installed */
+        bool inside;    /* inside the sandbox; outside it runs only code that an administrator installed */
 } TrialOrder;
 
 typedef struct Placement {
         const Invoked *invoked;
         const JobSettings *settings;
-        const JobSettings *inner; /* the inner job's, of Environment=job:FILE; NULL: there is none */
+        const JobSettings *inner; /* of the inner job of Environment=job:FILE; NULL: there is none */
         const JobPage *page;
-        const TrialOrder *trial; /* NULL: it is a job */
+        const TrialOrder *trial; /* NULL: this is a job and not a trial */
         const Distribution *distribution;
         Traits traits;
         uint32_t n_actors, n_containers, n_learners, n_cpus;
         /* further containers, which only play the evaluations of a job that trains */
         uint32_t n_evaluators;
-        uint64_t n_episodes;     /* of an evaluation */
-        uint32_t level, missing; /* SandboxLevel; bits of Limit */
+        uint64_t n_episodes;     /* in an evaluation */
+        uint32_t level, missing; /* a SandboxLevel; bits of Limit */
 
-        const ActordEnv *env;                /* NULL: a plugin, loaded inside the sandbox */
+        const ActordEnv *env;                /* NULL: it is a plugin, which loads inside the sandbox */
         const DatasetModule *dataset_module; /* NULL: there is no data set */
-        const void *dataset;                 /* the file's bytes, which only actors look at */
+        const void *dataset;                 /* the file's bytes, which only actors read */
         uint64_t dataset_bytes;
-        const char *plugin_path; /* inside the root */
-        FusedRun run_acting;     /* the program of a learner that also acts */
+        const char *plugin_path; /* its path inside the root */
+        FusedRun run_acting;     /* the entry of a learner that also acts */
         Sandbox *actor_sandbox, *learner_sandbox, *relay_sandbox;
         Cgroup cgroup;
         int proc_fd;
 
         int page_fd, policy_fd;
-        int policy_read_fd; /* the same, for reading alone; -EBADF: only after policy_fd is sealed */
+        int policy_read_fd; /* the same file for reading only; -EBADF: until policy_fd is sealed */
         int *segment_fds;   /* [n_actors] */
-        /* epoll of the actors' bells, and a bell of ours in it; -EBADF: actors act by themselves */
+        /* an epoll of the actors' bells, and our own bell in it; -EBADF: actors act by themselves */
         int asks_fd, stop_fd;
-        int reduce_fd; /* what several learners share; -EBADF */
+        int reduce_fd; /* shared by several learners; -EBADF: there is one learner */
 } Placement;
 
 #define PLACEMENT_EMPTY                                                                                \
@@ -76,7 +77,7 @@ static inline bool place_trains(const Placement *place) {
         return place->invoked->launch.purpose == LAUNCH_TRAIN;
 }
 
-/* The descriptor of what lies here in an actor's root; -EBADF: nothing does. */
+/* The descriptor of the file or directory that is mounted here in an actor's root; -EBADF: there is none. */
 static inline int place_mount_fd(const Placement *place, const char *at) {
         const Launch *launch = &place->invoked->launch;
 
@@ -86,7 +87,7 @@ static inline int place_mount_fd(const Placement *place, const char *at) {
         return -EBADF;
 }
 
-/* The learner's process steps environments, too. */
+/* Whether the learner's process also steps environments. */
 static inline bool place_fuses(const Placement *place) {
         return place->traits.rolls_with == ORDER_ROLLOUT;
 }

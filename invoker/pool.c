@@ -51,7 +51,7 @@ void pool_done(Pool *pool) {
         pool->containers = NULL;
 }
 
-/* The container's bell, and the one that its actors ring when the learner acts for them. */
+/* Listens to the container's bell, and to the one that its actors ring when the learner acts for them. */
 static int watch_bells(Pool *pool, Container *c) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
         int r;
@@ -126,8 +126,8 @@ void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here) 
         }
 }
 
-/* Chooses where the container's process runs. A node that cannot take it is about to be lost, so it runs
- * on this host. */
+/* Chooses where the container's process runs. If a node cannot take it, the node is about to be lost, and
+ * the process runs on this host. */
 static void choose_node(Pool *pool, Container *c) {
         uint32_t used[NODES_MAX], here;
 
@@ -146,7 +146,7 @@ static void choose_node(Pool *pool, Container *c) {
                 c->worker.node = pool->nodes->nodes[c->node_index].number;
 }
 
-/* Whether a container of this host has no CPU for itself here, and would have one on a node. */
+/* Whether a container on this host has no CPU of its own here and would have one on a node. */
 static bool would_move(const Pool *pool, const Container *c) {
         uint32_t used[NODES_MAX], here, best;
 
@@ -159,7 +159,7 @@ static bool would_move(const Pool *pool, const Container *c) {
         return best != NODE_NONE && used[best] < pool->nodes->nodes[best].n_cpus;
 }
 
-/* A container of a node that is given back. */
+/* Whether the container is on a node that is given back. */
 static bool must_leave(const Pool *pool, const Container *c) {
         return c->node_index != NODE_NONE && nodes_exist(pool->nodes) &&
                pool->nodes->nodes[c->node_index].closing;
@@ -201,7 +201,7 @@ int pool_fork(Pool *pool, Container *c) {
         r = loop_watch_process(pool->loop, &c->worker, c->index);
         if (r < 0)
                 return r;
-        /* Its answer says that the sandbox has closed and a plugin has loaded. The use until then is its
+        /* The answer says that the sandbox has closed and a plugin has loaded. The use until then is
          * start-up. */
         pool_order(pool, c, &order);
         return 0;
@@ -210,8 +210,8 @@ int pool_fork(Pool *pool, Container *c) {
 void pool_order(Pool *pool, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(pool->loop, &c->worker, c->index);
-        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for
-         * the learner and did not choose to sleep; a relay waits for its node. */
+        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for the
+         * learner, which is not sleep of its own will; a relay waits for its node. */
         if (pool->place->settings->clock != CLOCK_MODEL && !order->remote && c->worker.node == 0)
                 slept_begin(&c->worker.slept, &pool->reporter->ourselves);
         else
@@ -267,7 +267,7 @@ void pool_report_idle(Pool *pool) {
                         report_pool(pool->reporter, &pool->containers[k], pool_take(&pool->containers[k]));
 }
 
-/* Containers with an actor whose rollout is not taken yet stay, too. */
+/* Containers also stay if one of their actors has a rollout that was not taken yet. */
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
@@ -331,7 +331,7 @@ void pool_end_all(Pool *pool) {
                         continue;
                 c->state = CONTAINER_ABSENT;
                 c->spare_nsec += ended.cpu_nsec;
-                /* An episode that is cut short is waste, like a rollout. */
+                /* An episode that is cut short counts as waste, like a rollout. */
                 if (c->doing == ORDER_EVALUATE && pool->progress->phase == PHASE_ENDING)
                         report_evaluation(pool->reporter, c, NULL, pool_take(c), FAULT_NONE, 0);
                 c->doing = ORDER_NONE;

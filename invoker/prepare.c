@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From an environment's name to a learner that starts: everything that is made once for a job, each thing
- * after those that it needs. */
+/* The way from an environment's name to a learner that starts. Everything that is made once for a job is
+ * made here, each thing after the ones that it needs. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ int prepare_seal_policy(Invoker *invoker) {
         return 0;
 }
 
-/* Opens it once more for reading: a mapping of this descriptor can never become writable. */
+/* Opens it again for reading only, so that no mapping of this descriptor can become writable. */
 static int reopen_for_reading(const Invoker *invoker, int fd) {
         char path[32];
 
@@ -78,7 +78,7 @@ static int reopen_for_reading(const Invoker *invoker, int fd) {
         return fd < 0 ? -EBADF : fd;
 }
 
-/* Room for the result of each episode of an evaluation. */
+/* Makes room for the result of each episode of an evaluation. */
 static int make_evaluation(Invoker *invoker) {
         uint64_t n = invoker->place.n_episodes, n_metrics = invoker->place.page->spec.n_metrics;
         Evaluation *e = &invoker->progress.evaluation;
@@ -122,8 +122,8 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
                 const ElfW(Phdr) *part = &object->dlpi_phdr[k];
                 uintptr_t first = object->dlpi_addr + part->p_vaddr, last = first + part->p_memsz;
 
-                /* Has the kernel drop pages of a mapped file. Only for pages that equal the file: others
-                 * would be lost. */
+                /* Lets the kernel drop pages of a mapped file. Only pages that equal the file: changes in
+                 * others would be lost. */
                 if (part->p_type != PT_LOAD || part->p_flags & PF_W)
                         continue;
                 first = (first + PAGE_BYTES - 1) & ~(uintptr_t) (PAGE_BYTES - 1);
@@ -134,8 +134,8 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
         return 0;
 }
 
-/* Most code ran once, at the start. If its pages are needed again, they come back from the page cache; until
- * then this process is small. */
+/* Most code ran only once, at the start. The kernel may drop its pages: if they are needed again, they come
+ * back from the page cache, and until then this process is small. */
 static void forget_the_start(void) {
         (void) malloc_trim(0);
         (void) dl_iterate_phdr(give_back, NULL);
@@ -148,7 +148,7 @@ static int prepare_pool(Pool *pool) {
         return r < 0 ? r : pool_make_ask_bells(pool);
 }
 
-/* Everything that needs no spec. *ret_fault: the fault with which the job ends if this fails. */
+/* Does everything that needs no spec. *ret_fault: the fault with which the job ends if this fails. */
 static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_detail) {
         int r;
 
@@ -182,7 +182,7 @@ static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_deta
         return r;
 }
 
-/* asked: actor 0 was asked for the spec, so a fault that is not internal is its fault. */
+/* asked: actor 0 was asked for the spec, so it is at fault unless the fault is internal. */
 static void fail(Invoker *invoker, uint32_t fault, int32_t detail, bool asked) {
         finish_begin(invoker, PLAN_END_FAILED, fault, detail,
                         asked && fault != FAULT_INTERNAL ? 0 : ACTOR_NONE);
@@ -242,7 +242,7 @@ void prepare_begin(Invoker *invoker) {
                 prepare_training(invoker, &spec, false);
 }
 
-/* The process ends after its answer: a round begins in a new one, without traces of the probe. */
+/* The process ends after its answer: a round begins in a new process, without traces of the probe. */
 static int end_probe(Container *c, Ended *ret) {
         int r;
 
@@ -270,7 +270,7 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
         else if (answer->fault != FAULT_NONE)
                 probe_failed(invoker, c, answer_claim(answer), answer->detail);
         else
-                /* What it used is in the record of the actor that starts next. */
+                /* The usage of the probe goes into the record of the next actor that starts. */
                 prepare_training(invoker, &spec, true);
 }
 
@@ -278,7 +278,7 @@ void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
         bool from_outside = ended->fault == FAULT_KILLED && ended->detail == SIGKILL;
 
         c->doing = ORDER_NONE;
-        /* As in a round: the environment is not to blame. */
+        /* As in a round, the environment is not to blame. */
         if (from_outside && attempts_fail(&c->starts, 0, ended->fault, ended->detail)) {
                 report_fault(&invoker->reporter, c->index, c->starts.n, ended->fault, ended->detail);
                 if (pool_fork(&invoker->pool, c) >= 0)

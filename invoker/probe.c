@@ -32,7 +32,7 @@ int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
         return r;
 }
 
-/* A mount that lies nowhere yet is opened through /proc. */
+/* The file may not be mounted yet, so it is opened through /proc. */
 static int map_file(const Placement *place, int fd, uint64_t *ret_bytes, const void **ret) {
         _cleanup_close_ int file = -EBADF;
         char path[32];
@@ -78,7 +78,7 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
         return r;
 }
 
-/* The field of the spec for which this job's layout cannot be made. */
+/* The field of the spec because of which this job's layout cannot be made. */
 static int field_at_fault(int error) {
         switch (error) {
         case -EOPNOTSUPP: return SPEC_FIELD_VALUES;

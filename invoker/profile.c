@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes: sums, and how time is divided among the parts. */
+/* Where the time of rounds goes: the sums, and how they are divided among the parts. */
 #include "invoker/profile.h"
 
 #include <assert.h>
@@ -50,7 +50,7 @@ void profile_wake(Profile *profile, ProfileSleep sleep) {
                 profile->sums.slept_nsec[sleep] += elapse(profile);
 }
 
-/* An actor is hostile: what it says is cut to what its order took. */
+/* An actor is hostile: its times are cut to the time of its order. */
 static Spent believable(const Spent *said, uint64_t nsec) {
         Spent spent = { .busy_nsec = said->busy_nsec < nsec ? said->busy_nsec : nsec };
         uint64_t left = spent.busy_nsec;
@@ -90,7 +90,8 @@ static uint64_t portion(uint64_t nsec, uint64_t part, uint64_t whole) {
         return whole > 0 ? (uint64_t) ((double) nsec * ((double) part / (double) whole)) : 0;
 }
 
-/* Divides the time slept for a kind of order: its workers' time, the way to them and back, and the rest. */
+/* Divides the time for which the invoker slept during one kind of order: into the workers' time, the time of
+ * messages to them and back, and the rest. */
 static void divide_sleep(const ProfileSums *sums, ProfileSleep order, uint64_t *nsec) {
         uint64_t slept = sums->slept_nsec[order], ordered = sums->ordered_nsec[order], left = slept, part;
         const Spent *spent = &sums->spent[order];
@@ -141,8 +142,8 @@ int profile_write(const Profile *profile, int directory_fd) {
         if (!profile->on || sums->n_rounds == 0)
                 return 0;
 
-        /* The file of an earlier life may belong to another user id, since under another daemon a job has
-         * other ids: it is replaced, and never written over. */
+        /* The file of an earlier life may belong to another user id, since a job has other ids under another
+         * daemon. So it is replaced, and never overwritten. */
         (void) unlinkat(directory_fd, PROFILE_NAME, 0);
         fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)

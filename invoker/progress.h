@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How far a job has come: its phase, the round, the evaluation beside it, the newest checkpoint, and why
- * it ends. conduct.c, evaluate.c and finish.c change it; pool, learner and report read it. */
+/* How far a job has come: its phase, its round, the evaluation beside it, its newest checkpoint, and why it
+ * ends. conduct.c, evaluate.c and finish.c change it; pool, learner and report read it. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,32 +15,32 @@
 #define ACTOR_LEARNER UINT32_MAX
 
 typedef enum Phase {
-        PHASE_PREPARING, /* everything that needs no spec */
-        PHASE_PROBING,   /* an actor is asked for the spec */
-        PHASE_STARTING,  /* the learner restores or initialises; containers may start already */
+        PHASE_PREPARING, /* does all steps that need no spec */
+        PHASE_PROBING,   /* an actor was asked for the spec */
+        PHASE_STARTING,  /* the learner restores or initialises; containers may start meanwhile */
         PHASE_IDLE,      /* between rounds */
         PHASE_ROLLING,
         PHASE_LEARNING,
         PHASE_CHECKPOINT,
-        /* waits until the evaluation is over; actors of rounds that overlap go on */
+        /* waits for the end of the evaluation; actors of overlapping rounds go on */
         PHASE_EVALUATING,
         PHASE_VERIFYING,
-        PHASE_ENDING, /* until the learner has answered what it was asked, and kept a last checkpoint */
-        PHASE_ENDED,  /* until the daemon knows */
+        PHASE_ENDING, /* waits for the learner's answer, and for a last checkpoint */
+        PHASE_ENDED,  /* waits until the daemon knows of the end */
 } Phase;
 
-/* Sets of phases in which actors have orders. */
+/* Sets of phases in which actors have orders */
 #define PHASES_ROLLING (1u << PHASE_ROLLING)
 #define PHASES_OVERLAPPING                                                                   \
         (PHASES_ROLLING | 1u << PHASE_IDLE | 1u << PHASE_LEARNING | 1u << PHASE_CHECKPOINT | \
                         1u << PHASE_EVALUATING)
 
-/* The evaluation that is played, if one is. */
+/* The present evaluation, if there is one. */
 typedef struct Evaluation {
         bool goes_on;
-        uint64_t round, policy_version, policy_bank; /* what is evaluated */
-        Statistics statistics;                       /* of that round */
-        uint64_t closed_seq; /* of the record that has closed the round; 0: it is still open */
+        uint64_t round, policy_version, policy_bank; /* what is evaluated: its round and its policy */
+        Statistics statistics;                       /* of the evaluated round */
+        uint64_t closed_seq; /* the record that closed the round; 0: the round is still open */
         uint64_t started_nsec, started_emulated_nsec;
         uint64_t next_episode, n_done;
         double *returns; /* [n_episodes]; NULL: the job does not train */
@@ -49,39 +49,40 @@ typedef struct Evaluation {
 
 typedef struct Checkpoints {
         bool restored;        /* the learner has a state worth keeping */
-        bool exists;          /* one of this job */
-        bool no_last;         /* write no last one: the state or the learner is lost */
-        uint64_t round, nsec; /* of the newest */
-        uint64_t retry_nsec;  /* when a last one that failed is tried again */
-        int32_t error;        /* that was reported last; 0: none */
+        bool exists;          /* this job has written or restored a checkpoint */
+        bool no_last;         /* no last one can be written: the state or the learner is lost */
+        uint64_t round, nsec; /* the newest one's round and time */
+        uint64_t retry_nsec;  /* when a failed last checkpoint is tried again */
+        int32_t error;        /* the errno of the last report; 0: none */
 } Checkpoints;
 
 /* Why the job ends, from PHASE_ENDING on. */
 typedef struct Ending {
-        bool waits;   /* the job ends when the update is over */
+        bool waits;   /* the job ends after the update in progress */
         uint32_t end; /* PlanEnd */
         uint32_t fault, actor;
         int32_t detail;
-        uint64_t nsec; /* when it ended */
+        uint64_t nsec; /* when the job ended */
 } Ending;
 
 typedef struct Progress {
         Phase phase;
-        Round *round;    /* that goes on */
-        uint64_t number; /* of the last closed round */
-        bool open;       /* the round was learned from and waits for its evaluation before it is recorded */
+        Round *round;    /* the round in progress */
+        uint64_t number; /* the last closed round */
+        bool open;       /* the round was learned from, and waits for its evaluation before it is recorded */
         Decision decision;
-        uint32_t n_served; /* containers, from the first on, that had an order of this round, or need none */
+        /* this many containers, from the first on, had an order of this round or need none */
+        uint32_t n_served;
         Statistics statistics;
-        uint8_t policy_sha256[32]; /* of the policy of the newest checkpoint, written or restored */
+        uint8_t policy_sha256[32]; /* of the policy in the newest checkpoint, written or restored */
         uint64_t policy_version;
-        Arrival arrival; /* where the newest version lies, and which actors act where rounds overlap */
-        uint32_t taken;  /* the actor that the last round learned from, where rounds overlap; ACTOR_NONE */
+        Arrival arrival; /* which bank has the newest version, and which actors act where rounds overlap */
+        uint32_t taken;  /* where rounds overlap: the actor of the last round; ACTOR_NONE */
 
         uint64_t round_nsec;          /* when the round began */
-        uint64_t update_nsec;         /* when its first TAKE was given */
-        uint64_t emulated_round_nsec; /* of that round */
-        uint64_t emulated_nsec;       /* of all rounds of this life: what a fleet's clock shows */
+        uint64_t update_nsec;         /* when its first TAKE was ordered */
+        uint64_t emulated_round_nsec; /* the last round's duration */
+        uint64_t emulated_nsec;       /* the sum over all rounds of this life, as on a fleet's clock */
 
         Evaluation evaluation;
         Checkpoints checkpoints;
@@ -89,14 +90,14 @@ typedef struct Progress {
 } Progress;
 
 /* overlap.c: rounds that do not wait for all actors. */
-/* -ESRCH: the decision names an actor that does not act. */
+/* -ESRCH: the decision names an actor that does not act now. */
 int overlap_begin(Progress *progress, const Placement *place);
-/* The actor whose rollout the learner takes now; ACTOR_NONE: it waits. */
+/* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);
 void overlap_learned(Progress *progress, uint64_t update_nsec);
-void overlap_resume(Progress *progress); /* actors that acted when the checkpoint was written act again */
-/* Writes the policy version that this actor acts with into its order, if it is not the newest. */
+void overlap_resume(Progress *progress); /* lets the actors act that acted when the checkpoint was written */
+/* Writes into an order which policy version its actor acts with, if that is not the newest. */
 void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor, Order *order);
-/* Whether its invocation counts as a cold one. Under Clock=model a fleet decides, and not whether a process
- * happened to die here. */
+/* Whether the invocation counts as a cold one. Under Clock=model the model of a fleet decides this, so it
+ * does not matter whether a process died here. */
 bool overlap_is_cold(const Progress *progress, const Placement *place, uint32_t actor, bool fresh);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records. Their numbers are read here, from meters and clocks; only the learner's statistics come from a
- * worker. Emulated time is computed once, here; daemon and client only add it up. */
+/* Writes records. All their numbers are read here, from meters and clocks; only the learner's statistics
+ * come from a worker. Emulated time is computed only here; daemon and client just add it up. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -23,8 +23,8 @@ static void report_append(Reporter *reporter, Record *record) {
         (void) r;
 }
 
-/* The emulated time of an invocation. While an actor slept it held its memory, so its sleep is added. A
- * smaller share of a CPU does not stretch sleep. */
+/* The emulated time of an invocation. An actor holds its memory while it sleeps, so its sleep is added. A
+ * smaller share of a CPU does not lengthen sleep. */
 static uint64_t invocation_nsec(const Reporter *reporter, uint64_t cpu_nsec, uint64_t slept_nsec,
                 uint64_t n_steps, bool cold) {
         return saturating_add(clock_invocation_nsec(reporter->place->settings, cpu_nsec, n_steps, cold),
@@ -77,7 +77,7 @@ void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t 
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&worker->meter),
                         .memory_reserved_bytes = reserved_bytes,
-                        /* An actor's start-up is in its first invocation (ColdStartSec=). */
+                        /* An actor's start-up is part of its first invocation (ColdStartSec=). */
                         .emulated_nsec = learner ? clock_update_nsec(settings, cpu_nsec, 0) : 0,
                 },
         };
@@ -113,7 +113,8 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 
-/* For a container that evaluates, the round that it measures; for others the current round; 0: none yet. */
+/* The round that a container works for: an evaluating container for the round that it measures, others for
+ * the current one; 0: none yet. */
 static uint64_t round_of(const Reporter *reporter, uint32_t actor) {
         if (actor >= reporter->place->n_actors && actor != ACTOR_NONE)
                 return reporter->progress->evaluation.round;
@@ -162,7 +163,7 @@ void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, u
         Record record = {
                 .kind = RECORD_EVALUATION,
                 .round = reporter->progress->evaluation.round,
-                /* Containers that evaluate have numbers above the actors that train. */
+                /* Containers that evaluate are numbered after the actors that train. */
                 .actor = container_plays_as(reporter->place, c),
                 .ordinal = c->episode,
                 .attempt = c->plays.n,
@@ -192,12 +193,11 @@ void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, u
         report_append(reporter, &record);
 }
 
-/* The update of one learner; several learners divide the rows among themselves. Returns its emulated
- * time. */
+/* Records the update of one learner; several learners divide the rows. Returns its emulated time. */
 static uint64_t report_update(Reporter *reporter, Learners *learners, uint32_t k) {
         const SegmentLayout *l = &reporter->place->page->segment;
         Worker *learner = &learners->workers[k];
-        /* A process that also acts was read just before, when its use was divided among its actors. */
+        /* A process that also acts was read just before, to divide its use among its actors. */
         uint64_t used_nsec = place_fuses(reporter->place) ? 0 : meter_take(&learner->meter);
         uint64_t cpu_nsec = used_nsec + learners->acting_nsec;
         uint64_t slowest_nsec = learners->slowest_nsec[k];
@@ -217,8 +217,8 @@ static uint64_t report_update(Reporter *reporter, Learners *learners, uint32_t k
         };
 
         learners->acting_nsec = 0;
-        /* The learner's claim of its own time counts only up to the CPU time that the kernel saw: over
-         * all updates, since a single reading may lag by a tick. */
+        /* The learner's claim counts only up to the CPU time that the kernel has counted. They are compared
+         * over all updates, since a single reading may lag by a tick. */
         *credit_nsec += cpu_nsec;
         if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
                 slowest_nsec = *credit_nsec;
@@ -253,7 +253,7 @@ void report_round(Reporter *reporter, uint32_t end) {
                 .decision = {
                         .id = reporter->progress->decision.id,
                         .n_actors = reporter->progress->decision.n_actors,
-                        /* ACTOR_NONE + 1 is 0: all that act. */
+                        /* ACTOR_NONE + 1 is 0, which means all actors. */
                         .taken = reporter->progress->taken + 1,
                 },
                 .emulated_round_nsec = reporter->progress->emulated_round_nsec,
@@ -340,8 +340,8 @@ void report_ended(Reporter *reporter, uint64_t spare_nsec) {
         reporter->spare_nsec = 0;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        /* The digest of a policy is recorded only if a file holds that policy: otherwise there is nothing
-         * to compare it with. */
+        /* The digest of a policy is recorded only if a file has that policy; otherwise there is nothing to
+         * compare it with. */
         if (reporter->place->invoked->launch.purpose != LAUNCH_TRAIN ||
                         (reporter->progress->checkpoints.exists &&
                                         reporter->progress->checkpoints.round == reporter->progress->number))

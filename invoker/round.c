@@ -12,7 +12,7 @@ void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
         assert(n_seats > 0 && n_seats <= ACTORS_MAX);
         assert(n_containers > 0 && n_containers <= n_seats);
 
-        /* Memory that the job's actors do not need is never touched. */
+        /* Memory beyond the job's actors is never touched. */
         memset(round, 0, offsetof(Round, queue));
         memset(round->queue, 0, n_seats * sizeof(round->queue[0]));
         memset(round->seats, 0, n_seats * sizeof(round->seats[0]));
@@ -93,7 +93,7 @@ static uint32_t *queue_at(Round *round, uint32_t i) {
         return &round->queue[(round->queue_first + i) % round->n_seats];
 }
 
-/* Those before it in the queue move by one place and keep their order. */
+/* The rollouts before it in the queue move back by one place and keep their order. */
 void round_take(Round *round, uint32_t actor) {
         uint32_t i = 0;
 

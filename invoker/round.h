@@ -31,14 +31,14 @@ typedef enum SeatState {
  * allowed. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
-        uint32_t n, n_killed; /* that failed; of these, killed from outside, */
-        uint32_t n_lost;      /* or lost with their node, which counts towards no limit */
+        uint32_t n, n_killed; /* failed attempts; n_killed: those that were killed from outside */
+        uint32_t n_lost;      /* those that were lost with their node, which no limit counts */
 } Attempts;
 
-/* One more has failed. False: no attempt is left. */
+/* Counts a failed attempt. False: no attempt is left. */
 bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail);
 
-typedef struct Seat { /* of one actor */
+typedef struct Seat { /* the state of one actor */
         /* Across rounds: */
         uint64_t ordinal; /* invocations that were accepted */
         uint32_t bank;    /* holds its current snapshots */
@@ -54,30 +54,32 @@ typedef struct Seat { /* of one actor */
 
 typedef struct Round {
         uint64_t number;
-        uint32_t n_actors; /* that begin with the round, or act already; 0: no round is open */
+        uint32_t n_actors; /* that begin with the round or act already; 0: no round is open */
         uint32_t n_seats, n_containers;
-        uint32_t n_rollouts, n_taken;   /* that it learns from; of these, that the learner has taken */
-        uint32_t n_queued, queue_first; /* rolled, in the order in which they ended */
+        /* n_rollouts: how many it learns from; n_taken: how many of them the learner has taken */
+        uint32_t n_rollouts, n_taken;
+        uint32_t n_queued, queue_first; /* rollouts to be taken, in the order in which they ended */
         uint32_t queue[ACTORS_MAX];
         Seat seats[ACTORS_MAX];
 } Round;
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
 void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts);
-void round_resume(Round *round, uint32_t actor); /* it acted when the checkpoint was written */
+/* lets an actor act that acted when the checkpoint was written */
+void round_resume(Round *round, uint32_t actor);
 
 /* Whether the learner still waits for an actor of this container. */
 bool round_needs(const Round *round, uint32_t container);
-/* The lowest waiting actor of this container; ACTOR_NONE. */
+/* The waiting actor of this container with the lowest number; ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);
-/* The actor whose rollout came first of those that are not taken; ACTOR_NONE. */
+/* The actor whose rollout is the oldest that is not taken yet; ACTOR_NONE. */
 uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
-void round_take(Round *round, uint32_t actor); /* any that has rolled */
+void round_take(Round *round, uint32_t actor); /* takes any actor that has rolled */
 void round_accept(Round *round, uint32_t actor);
-/* Its attempt failed: it waits again. False: it has no attempt left. */
+/* Its attempt failed, and it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
 
 static inline bool seat_rolls(const Seat *seat) {
@@ -96,11 +98,10 @@ static inline bool round_is_complete(const Round *round) {
         return round->n_taken == round->n_rollouts;
 }
 
-/* The taken rollouts were learned from: the snapshots that they wrote become current. */
+/* The taken rollouts were learned from: the snapshots that they wrote become the current ones. */
 void round_close(Round *round);
-/* Nothing more is learned: every actor keeps its snapshots from before the round. */
+/* The round is given up: every actor keeps its snapshots from before. */
 void round_abandon(Round *round);
 
-/* The slowest of the taken rollouts on the emulated clock, including failed attempts where time is
- * measured. */
+/* The emulated time of the slowest taken rollout. Where time is measured, it includes failed attempts. */
 uint64_t round_slowest_nsec(const Round *round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes over what the spawner left: contracts are checked and mapped, descriptors are closed to children. */
+/* Takes over what the spawner left: checks and maps contracts, and keeps descriptors from children. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -50,8 +50,8 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* How the job's distribution conducts a round. A distribution that serves does so for every purpose,
- * since actors read it from the settings; one that fuses does so only in a job that trains. */
+/* How the job's distribution conducts a round. A distribution that serves does so for every purpose, since
+ * actors read it from the settings. One that fuses does so only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -65,7 +65,7 @@ static Traits traits_of(const Distribution *row, bool trains) {
         return traits;
 }
 
-/* The width for actors, which are forked from here; a learner chooses its own. */
+/* The vector width for actors, which are forked from here; a learner chooses its own. */
 static int choose_width(const JobSettings *settings) {
         Width width = width_of_class(settings->kernel_class);
 
@@ -146,7 +146,7 @@ int setup_streams(void) {
         return 0;
 }
 
-/* Signals are events like others; each of these ends the job. */
+/* Signals are events like others. Each of these ends the job. */
 int setup_signals(void) {
         sigset_t signals;
         int fd;
@@ -212,8 +212,8 @@ void setup_cgroup(Placement *place) {
                 place->missing |= 1u << LIMIT_CPUS;
 }
 
-/* Descriptors of the invoker itself, with those that a fork needs for a moment; of each process, its page,
- * bell and pidfd and three files of /proc; of each cgroup, its directory and two files. */
+/* Counts the descriptors: those of the invoker itself, and those that a fork needs for a moment; for each
+ * process its page, bell and pidfd and three files of /proc; for each cgroup its directory and two files. */
 enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 3 };
 
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {

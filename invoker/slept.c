@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPU time is read from the process's clock, which is exact while the process runs, while schedstat's lags
+/* Measures CPU time by the process's clock, which is exact while the process runs; schedstat's CPU time lags
  * by a tick. schedstat's delay does not lag: it is counted when a wait is over, and a process that has just
  * answered has not waited since. */
 #include "invoker/slept.h"
@@ -29,7 +29,7 @@ int schedstat_parse(const char *text, uint64_t *ret_cpu_nsec, uint64_t *ret_dela
         delay_nsec = strtoull(end, &last, 10);
         if (last == end)
                 return -EBADMSG;
-        /* A running process has used something; a kernel that does not count prints zeros. */
+        /* A running process has used some CPU time, so zeros mean that the kernel does not count. */
         if (cpu_nsec == 0)
                 return -ENODATA;
         *ret_cpu_nsec = cpu_nsec;
@@ -141,7 +141,7 @@ void slept_end(Slept *s, const Ourselves *o) {
         if (!s->begun)
                 return;
         s->begun = false;
-        /* Most invocations are too short to have slept. */
+        /* Most invocations are so short that they cannot have slept. */
         if (read_clock(CLOCK_MONOTONIC, &now_nsec) < 0 || now_nsec - s->wall_nsec < SLEPT_LEAST_NSEC ||
                         look(s, o, &end) < 0)
                 return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor slept by its own will during an invocation; it holds its memory meanwhile. It is the
- * time from order to answer less the actor's CPU time, less its waiting for a CPU, and less the time for
- * which the invoker was busy or waited itself. So a busy host adds nothing. */
+/* How long an actor slept by its own will during an invocation. It holds its memory meanwhile. The time is
+ * counted from order to answer, without the actor's CPU time, its waiting for a CPU, and the time in which
+ * the invoker was busy or waited itself. So a busy host adds nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,21 +9,21 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Less than this, or than a hundredth of the invocation, is the noise of wake-ups. */
+/* Less than this, or than a hundredth of the invocation, is noise of wake-ups. */
 #define SLEPT_LEAST_NSEC 1000000u
 #define SLEPT_LEAST_PART 100u
 
 typedef struct Ourselves {
-        int fd; /* /proc/self/schedstat; -EBADF: there is none, and no actor is said to have slept */
-        uint64_t waited_nsec; /* for the daemon to make room */
+        int fd;               /* /proc/self/schedstat; -EBADF: there is none, and no sleep is counted */
+        uint64_t waited_nsec; /* the time spent waiting for the daemon to make room */
 } Ourselves;
 
 typedef struct Slept {
         int fd; /* /proc/PID/schedstat */
         clockid_t clock;
         bool begun;
-        uint64_t wall_nsec, cpu_nsec, delay_nsec, own_nsec; /* as of the order */
-        uint64_t nsec;                                      /* of the last invocation */
+        uint64_t wall_nsec, cpu_nsec, delay_nsec, own_nsec; /* values at the time of the order */
+        uint64_t nsec;                                      /* sleep in the last invocation */
 } Slept;
 
 #define OURSELVES_EMPTY \
@@ -36,11 +36,12 @@ void ourselves_done(Ourselves *o);
 
 void slept_watch(Slept *s, pid_t pid, int proc_fd);
 void slept_done(Slept *s);
-void slept_begin(Slept *s, const Ourselves *o); /* before an order */
-/* The order is answered, or the process has ended and is not reaped. */
+void slept_begin(Slept *s, const Ourselves *o); /* call it before an order */
+/* Call this when the order is answered, or when the process has ended and is not reaped yet. */
 void slept_end(Slept *s, const Ourselves *o);
-void slept_forget(Slept *s); /* this invocation cannot be measured: it counts as awake */
+void slept_forget(Slept *s); /* this invocation cannot be measured and counts as awake */
 
-/* The parts, for the tests. -EBADMSG: the text is not two numbers; -ENODATA: the kernel counts nothing. */
+/* The parsers, for the tests. -EBADMSG: the text does not have two numbers; -ENODATA: the kernel counts
+ * nothing. */
 int schedstat_parse(const char *text, uint64_t *ret_cpu_nsec, uint64_t *ret_delay_nsec);
 uint64_t slept_of(uint64_t wall_nsec, uint64_t cpu_nsec, uint64_t delay_nsec, uint64_t own_nsec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring. The head tells how far it is written, and is moved when a record is complete. How far it is read
- * comes back as a message, so that the daemon need not write here. */
+/* The ring. Its head says how far it is written, and moves when a record is complete. The daemon tells in
+ * messages how far it has read, so it need not write here. */
 #include "invoker/spool.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ int spool_init(uint64_t life, Spool *ret) {
         if (r < 0)
                 return r;
 
-        /* The mapping does not pass to actors, and the daemon cannot make a writable one. */
+        /* Actors do not inherit the mapping, and the daemon cannot make a writable one. */
         (void) madvise(map, SPOOL_BYTES, MADV_DONTFORK);
         r = memfd_seal_future_write(fd);
         if (r < 0) {
@@ -57,7 +57,7 @@ bool spool_is_full(const Spool *spool) {
         return spool->written - spool->acknowledged >= SPOOL_RECORDS;
 }
 
-/* Its pages are allocated when they are written to, which rarely happens; actors do not inherit them. */
+/* Its pages are allocated when they are written, which is rare. Actors do not inherit them. */
 int spool_reserve(Spool *spool, uint32_t n) {
         const size_t bytes = n * sizeof(Record);
         void *map;
@@ -118,7 +118,7 @@ int spool_acknowledge(Spool *spool, uint64_t seq) {
 
         if (seq > spool->written)
                 return -EINVAL;
-        /* A new daemon may begin with a lower number than the one before: it knows of fewer records. */
+        /* A new daemon may begin with a lower number than the last one, since it knows of fewer records. */
         if (seq > spool->acknowledged)
                 spool->acknowledged = seq;
         if (spool_is_behind(spool))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records that the daemon has not committed yet: a ring in a memfd, which outlives the daemon's restarts.
- * Only the invoker writes it. When the ring is full, the remaining records of one event are held beside it,
- * and the job pauses until the daemon has made room. */
+/* Records that the daemon has not committed yet: a ring in a memfd that outlives the daemon. Only the
+ * invoker writes it. When the ring is full, the remaining records of one event are held beside it, and the
+ * job pauses until the daemon has made room. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,16 +27,17 @@ void spool_done(Spool *spool);
 /* No record fits until the daemon has committed some. */
 bool spool_is_full(const Spool *spool);
 
-/* Room for this many held records: as many as can be written before the job pauses. */
+/* Makes room for this many held records: the most that can be written before the job pauses. */
 int spool_reserve(Spool *spool, uint32_t n);
-/* Whether records wait for a place. Then the job pauses, since more cost could not be recorded. */
+/* Whether records wait for a place. Then the job pauses, since further costs could not be recorded. */
 bool spool_is_behind(const Spool *spool);
 
-/* Gives the record its name (life, seq) and publishes it, or holds it until there is a place. -ENOBUFS:
- * no more can be held. */
+/* Numbers the record (life, seq) and publishes it, or holds it until there is a place. -ENOBUFS: no more can
+ * be held. */
 int spool_append(Spool *spool, const Record *record);
-/* The seq of the newest record, held ones included. */
+/* The seq of the newest record, including held ones. */
 uint64_t spool_last(const Spool *spool);
 
-/* Records up to this seq are committed; held ones take their places. -EINVAL: this seq was never written. */
+/* Records up to this seq are committed, and held ones take their places. -EINVAL: this seq was never
+ * written. */
 int spool_acknowledge(Spool *spool, uint64_t seq);

@@ -17,7 +17,7 @@
 #include "lib/fd.h"
 
 enum { TICK_MSEC = 50, BENCH_RUNS = 7 };
-/* Loading, a reset or a step may not take longer: a person waits, and a job could not use such an
+/* The most time for loading, a reset or a step: a person waits, and a job could not use a slower
  * environment. Only Python may take as long as in a job, since its imports depend on the disk and on other
  * load. */
 #define STALL_NSEC_MAX UINT64_C(10000000000)
@@ -41,7 +41,7 @@ bool trial_is_wanted(void) {
         return wanted;
 }
 
-/* Maps the request with the numbers that follow it. */
+/* Maps the request and the numbers behind it. */
 static int map_request(const TrialRequest **ret) {
         const TrialRequest *request;
         uint64_t n, bytes;
@@ -97,7 +97,7 @@ static void watch(Worker *worker) {
         worker_kill(worker);
 }
 
-/* One actor, from its fork to its end. */
+/* Runs one actor, from its fork to its end. */
 static Fault try_once(Trying *t, int32_t *ret_detail) {
         Worker *worker = &t->actor.worker;
         TrialPage *page = &worker->page->trial;
@@ -130,7 +130,7 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
 /* Tries each point in an actor of its own. After a point that does not end, or an unusable spec, the others
  * are not tried. */
 static int check(Trying *t) {
-        int32_t failed = 0; /* number of the point after which none is tried */
+        int32_t failed = 0; /* the point after which the others are not tried */
 
         for (uint32_t i = 0; i < _TRIAL_POINT_MAX; i++) {
                 TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED, .detail = failed };
@@ -143,7 +143,7 @@ static int check(Trying *t) {
                                                                   : t->actor.worker.page->trial.finding;
                         if (point.finding >= _TRIAL_FINDING_MAX)
                                 point = (TrialPoint){ i, TRIAL_FINDING_FAULT, FAULT_ANSWER, 0 };
-                        /* pid > 0: the process does not end, and no other can be forked in its place. */
+                        /* pid > 0: the process does not end, and no other can be forked in its place */
                         if (point.fault == FAULT_TIMEOUT || t->actor.worker.pid > 0 ||
                                         (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT))
                                 failed = (int32_t) i + 1;
@@ -184,7 +184,7 @@ static int close_sandbox(Placement *place) {
         return r < 0 ? r : prepare_sandboxes(place);
 }
 
-/* Loads the environment and makes the sandbox as for a job's actors. The catalogue needs neither: it loads
+/* Loads the environment and makes the sandbox as for a job's actors. The catalogue needs neither: it lists
  * what an administrator installed. */
 static int prepare(Trying *t, TrialVerdict *ret) {
         ActordEnvSpec spec = {};
@@ -203,7 +203,8 @@ static int prepare(Trying *t, TrialVerdict *ret) {
         r = probe_load(&t->place, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;
-        /* An administrator's engine reads its models at its first spec(): before the host is left. */
+        /* An administrator's engine reads its models at its first spec(), so it is asked before the host's
+         * file system is left. */
         r = fork_runs_foreign_code(&t->place) ? 0 : probe_ask(&t->place, &spec, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that carry out orders. A worker may write anything into its page: the invoker treats it as a
- * claim. */
+/* Processes that carry out orders. A worker may write anything into its page, and the invoker trusts none of
+ * it. */
 #include "invoker/worker.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@
 #include "lib/turn.h"
 #include "lib/verdict.h"
 
-/* Set when clone3() is forbidden (by an older container's filter): children then move into their leaf
+/* Set if clone3() is forbidden by an older container's filter: then children move into their leaf
  * themselves. */
 static bool clone3_is_absent;
 
@@ -128,7 +128,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* The bit is always set, so that each answer rings: a ring costs less than a missed wake-up. */
+        /* The bit is always set, so that every answer rings: a ring costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
@@ -197,8 +197,8 @@ uint32_t answer_claim(const Answer *answer) {
         }
 }
 
-/* The exit status proves nothing, since code in the sandbox chooses it. If a step of the sandbox failed,
- * the Verdict says so. */
+/* The exit status proves nothing, since code in the sandbox chooses it. If a step of the sandbox failed, the
+ * Verdict says so. */
 static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int32_t *ret_detail) {
         if (failed > 0 && failed <= _SANDBOX_STEP_MAX) {
                 *ret_fault = FAULT_SANDBOX;
@@ -243,10 +243,10 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
 
         assert(worker->pid > 0);
 
-        /* The job does not wait for a process that hangs in the kernel: such a process outlives SIGKILL. */
+        /* The job does not wait for a process that hangs in the kernel and so outlives SIGKILL. */
         if (poll(&fd, 1, wait_msec) <= 0)
                 return -EAGAIN;
-        /* The raw call, since glibc's waitid() does not return the usage. */
+        /* The system call itself, since glibc's waitid() does not return the usage. */
         if (syscall(SYS_waitid, P_PIDFD, worker->pid_fd, &info, WEXITED, &usage) < 0)
                 return -errno;
 
@@ -266,7 +266,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
         worker->pid_fd = close_fd(worker->pid_fd);
         worker->verdict = verdict_free(worker->verdict);
         worker->busy = worker->late = false;
-        /* A frozen leaf would freeze the next process at its birth. */
+        /* A frozen leaf would freeze the next process at its start. */
         leaf_freeze(&worker->leaf, false);
         *ret = ended;
         return 0;

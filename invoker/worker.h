@@ -21,17 +21,17 @@ typedef struct Worker {
         int pid_fd;
         Leaf leaf;
         Meter meter;
-        Slept slept;        /* an actor's */
+        Slept slept;        /* only of an actor */
         Verdict *verdict;   /* of the process's sandbox, while it closes; NULL: there is no process */
-        uint64_t oom_kills; /* as of the process's start */
+        uint64_t oom_kills; /* the count when the process started */
         uint64_t born_nsec;
-        uint32_t node; /* of the cluster, for which the process is a relay; 0: it works here */
+        uint32_t node; /* the cluster's node for which the process is a relay; 0: it works here */
 
-        bool busy;   /* an order is out */
+        bool busy;   /* it has an order */
         Order order; /* the last one */
         uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
-        bool late;              /* it was killed since its deadline had passed */
-        uint32_t n_false_rings; /* since the last order: its bell rang without an answer */
+        bool late;              /* it was killed because its deadline had passed */
+        uint32_t n_false_rings; /* since the last order: how often its bell rang without an answer */
         bool muted;             /* its bell is not listened to: storm.c */
 } Worker;
 
@@ -41,39 +41,40 @@ typedef struct Worker {
                 .meter = METER_EMPTY, .slept = SLEPT_EMPTY                                  \
         }
 
-#define REAP_MSEC 5000 /* after SIGKILL */
+#define REAP_MSEC 5000 /* the longest wait after SIGKILL */
 
 /* How a process ended. */
 typedef struct Ended {
         uint32_t fault;
         int32_t detail;
-        uint64_t cpu_nsec; /* since the last reading */
+        uint64_t cpu_nsec; /* the CPU time since the last reading */
 } Ended;
 
-/* page_bytes: ACTOR_PAGE_BYTES, or all of a WorkerPage. */
+/* page_bytes: ACTOR_PAGE_BYTES, or the size of a WorkerPage. */
 int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, const LeafLimits *limits,
                 Worker *ret);
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
-/* Forks into the leaf. 0 in the child, with default signal settings; else the pid or a negative errno. */
+/* Forks a child into the leaf. 0 in the child, with default signal settings; else the pid or a negative
+ * errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
-/* In the child: the leaf to move into, where clone3() does not exist; else -EBADF. */
+/* In the child: the leaf that it must enter itself, if clone3() does not exist; else -EBADF. */
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
-/* Restarts its deadline, since we or the whole host were stopped and could not hear it. */
+/* Restarts its deadline, since we or the whole host were stopped and could not notice its answer. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
-/* Reaps a process that has ended, or ends within this time; reads its last use and why it ended. -EAGAIN: it
- * has not ended. */
+/* Reaps a process that has ended, or ends within this time. Reads its last use and the reason for its end.
+ * -EAGAIN: it has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* The fault that an actor claims. It may claim faults of its environment and of itself. The invoker sees for
- * itself how processes end, and the learner finds what is wrong with a rollout. Pure. */
+/* The fault that an actor claims. It may claim faults of its environment and its own. The invoker sees by
+ * itself how processes end, and the learner finds errors in a rollout. Pure. */
 uint32_t answer_claim(const Answer *answer);
-/* The fault that a learner claims, of itself or of a rollout. */
+/* The fault that a learner claims, its own or of a rollout. */
 static inline uint32_t fault_known(uint32_t fault) {
         return fault < _FAULT_MAX ? fault : FAULT_ANSWER;
 }
