@@ -13,7 +13,7 @@
 #define LOG_SQRT_2PI 0.91893853320467274178
 #define LOG_2        0.69314718055994530942
 
-/* The greatest |tanh(x)| that an action is read as. */
+/* The greatest |tanh(x)| that an action counts as; an action on a bound would have an infinite x. */
 #define SQUASHED_MOST (1 - 1e-7)
 
 void observation_read(const ActordSpace *space, const void *observation, float *ret) {
@@ -55,7 +55,7 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
         for (size_t i = 0; i < n; i++) {
                 float y = (x[i] - mean[i]) * inverse_sd[i];
 
-                /* Written as comparisons, so that a NaN stays a NaN. */
+                /* Comparisons are written so that a NaN stays a NaN. */
                 y = y > bound ? bound : y;
                 x[i] = y < -bound ? -bound : y;
         }
@@ -108,7 +108,7 @@ static int32_t logits_sample(const float *logits, uint32_t n, ActordRandom *rand
         return (int32_t) n - 1;
 }
 
-/* Each number of the action by its own logits, in order. */
+/* Samples each number of the action by its own logits, in order. */
 static void categorical_sample(const Network *network, const float *logits, bool deterministic,
                 ActordRandom *random, int32_t *ret_action) {
         for (uint32_t k = 0; k < network->n_choices; k++) {
@@ -136,7 +136,7 @@ static double categorical_log_probability(
         return sum;
 }
 
-/* Epsilon-greedy as probabilities: a random choice may be the greedy one. */
+/* The probability of an action under epsilon-greedy: a random choice may also hit the greedy one. */
 static double greedy_probability(const float *values, uint32_t n, int32_t choice) {
         double epsilon = values[n];
 
@@ -149,7 +149,7 @@ static int32_t greedy_sample(const float *values, uint32_t n, ActordRandom *rand
         return logits_greatest(values, n);
 }
 
-/* As it is stored: whatever rounding made of it, it lies within the bounds. */
+/* The action as it is stored: rounding must not move it beyond the bounds. */
 static float action_within(const Network *network, double x) {
         x = x > network->action_high ? network->action_high : x;
         return (float) (x < network->action_low ? network->action_low : x);
@@ -168,7 +168,7 @@ double log_squash_slope(double x) {
         return 2 * (LOG_2 - size - double_log(1 + double_exp(-2 * size)));
 }
 
-/* Whether this action is a uniformly random one: before there is enough to learn from. */
+/* Whether this action is a uniformly random one, as before there is enough data to learn from. */
 static bool action_is_random(float chance, ActordRandom *random) {
         return chance > 0 && actord_random_uniform(random, 0, 1) < (double) chance;
 }
@@ -179,9 +179,9 @@ static void uniform_sample(const Network *network, ActordRandom *random, float *
                                 actord_random_uniform(random, network->action_low, network->action_high));
 }
 
-/* Noise is a share of the distance from the middle to a bound: "Continuous control with deep reinforcement
- * learning" (Lillicrap et al. 2016), with the noise of "Addressing Function Approximation Error in
- * Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* Noise is given as a share of the distance from the middle to a bound, as in "Continuous control with deep
+ * reinforcement learning" (Lillicrap et al. 2016); its form is that of "Addressing Function Approximation
+ * Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 static void deterministic_sample(const Network *network, const float *parameters, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         double middle = action_middle(network), reach = action_reach(network);
@@ -198,7 +198,7 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
-/* What passes made of noise is the action, unless any other is tried. */
+/* The result of the passes is the action, unless a random one or noise is asked for. */
 static void shares_sample(const Network *network, const float *shares, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         if (!deterministic && action_is_random(shares[network->n_action], random)) {
@@ -210,7 +210,7 @@ static void shares_sample(const Network *network, const float *shares, bool dete
                                 network, action_middle(network) + action_reach(network) * shares[i]);
 }
 
-/* A normal number through tanh. */
+/* Draws a normal number and sends it through tanh. */
 static void squashed_sample(const Network *network, const float *parameters, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         double middle = action_middle(network), reach = action_reach(network);
@@ -228,8 +228,8 @@ static void squashed_sample(const Network *network, const float *parameters, boo
         }
 }
 
-/* The density of the policy itself, whatever the chance of a random action. An action on a bound is taken
- * for one a rounding error before it. */
+/* The density of the policy itself; a chance of random actions does not enter. An action on a bound counts
+ * as one that is a rounding error inside. */
 static double squashed_log_probability(
                 const Network *network, const float *parameters, const float *action) {
         double middle = action_middle(network), reach = action_reach(network), sum = 0;

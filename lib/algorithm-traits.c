@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the programs outside the learner need to know of algorithms. There is one row for each algorithm;
- * and one for each key that not all algorithms read, so that a key that would do nothing is refused where
- * it is written. */
+/* What programs outside of the learner need to know about algorithms. Each algorithm has a row. Each key
+ * that not all algorithms read has a row, too, so that `verify` refuses a key that would have no effect. */
 #include "lib/algorithm-traits.h"
 
 #include <assert.h>
@@ -12,11 +11,11 @@
 #define BIT(name)  (UINT32_C(1) << ALGORITHM_##name)
 #define REPLAYS    (BIT(DQN) | CONTINUOUS | OFFLINE)
 #define CONTINUOUS (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
-#define REGULATED  (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act beside a controller */
-/* make actions of noise */
+#define REGULATED  (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act together with a controller */
+/* make actions out of noise */
 #define GENERATIVE    (BIT(CONSISTENCY) | BIT(DIFFUSION_QL) | BIT(PI_FT))
 #define OFFLINE       (BIT(BC) | BIT(TD3_BC) | GENERATIVE)
-#define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* see other agents */
+#define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* use what an agent sees of the other agents */
 #define PROXIMAL      (BIT(PPO) | COMPANIES)
 #define ACTOR_CRITICS (PROXIMAL | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 #define ON_POLICY     (ACTOR_CRITICS | BIT(REBEL))
@@ -25,13 +24,13 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
 #define THE_POLICY(follow) \
         { .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = 1, .follows = (follow) }
-/* It is applied in each pass, and `more` times to learn. */
+/* A network that is applied in each pass, and `more` times in a loss. */
 #define THE_DENOISER(more, how)                                                                      \
         {                                                                                            \
                 .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = PASSES_MAX + (more), \
                 .follows = (how)                                                                     \
         }
-/* The value of an action, by each member of an ensemble. */
+/* The value of an action, from each member of an ensemble. */
 #define CRITICS(members)                                                                       \
         {                                                                                      \
                 .name = "critic", .layers = "q", .reads = READS_OBSERVATION | READS_ACTION,    \

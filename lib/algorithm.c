@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What follows from an algorithm's row, for each algorithm alike. */
+/* Functions that follow from an algorithm's row, the same for all algorithms. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Rounds that wait for one actor only, the first that is ready (Policy=async), as a discrete-event
- * simulation on the emulated clock. An actor begins when the learner has published its version, and is
- * ready after the duration of its invocation; the learner takes its rollout then, or as soon as it is
- * free. Pure: no clock, no process. The conductor of rounds, which is the invoker or the process of an
- * inner job, asks which actor is next and reports how long both took. So under Clock=model both come to
- * the same order, whichever actor was really the first. */
+ * simulation on the emulated clock. An actor begins when the learner has published its version, and is ready
+ * after the duration of its invocation. The learner takes its rollout then, or as soon as the learner is
+ * free. Pure: it uses no clock and no process. The conductor of rounds is the invoker or the process of an
+ * inner job. It asks which actor is next, and reports how long the actor and the learner took. So under
+ * Clock=model every conductor finds the same order, whichever actor was really the first. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static inline bool arrival_acts(const Arrival *arrival, uint32_t actor) {
         return arrival->flights[actor].state >= FLIGHT_COLD;
 }
 
-/* Does not touch memory of actors that the job does not have, since there may be none. */
+/* Copies only the actors that the job has: memory for others may not exist. */
 static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_actors) {
         to->free_nsec = from->free_nsec;
         to->policy_bank = from->policy_bank;
@@ -30,17 +30,17 @@ static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_act
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version);
 
-/* The actor that is ready first by the model's costs, the lowest of equals; UINT32_MAX: no actor acts.
- * n_steps: of an invocation. */
+/* The actor that is ready first by the model's costs; among equals the one with the lowest number.
+ * UINT32_MAX: no actor acts. n_steps: the length of an invocation. */
 uint32_t arrival_next(const Arrival *arrival, const JobSettings *settings, uint64_t n_steps);
 
-/* Reports that an actor's rollout was learned from, and how long both took. Returns how much later the
- * learner is free than before, which is the round's duration. */
+/* Reports that the learner has learned from an actor's rollout, and how long both took. Returns how much
+ * later than before the learner is free, which is the round's duration. */
 uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, uint64_t update_nsec);
 
-/* The bank for the next version: one that holds neither the newest version nor one that an actor acts
- * with. n_actors: of the job, at most n_banks - 2. */
+/* The bank for the next version: one that holds neither the newest version nor a version with which an actor
+ * still acts. n_actors: of the job, at most n_banks - 2. */
 uint32_t arrival_bank(const Arrival *arrival, uint32_t n_actors, uint32_t n_banks);
 
-/* Whether this state, from a checkpoint, is one that a simulation can reach. */
+/* Whether a simulation can reach this state, which comes from a checkpoint. */
 bool arrival_possible(const Arrival *arrival, uint32_t n_actors, uint32_t n_banks, uint64_t policy_version);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The clock of reports and deadlines: CLOCK_BOOTTIME, which all processes of a host share and which also
- * counts while the host sleeps. */
+/* The clock of reports and deadlines: CLOCK_BOOTTIME. All processes of a host share it, and it goes on while
+ * the host sleeps. */
 #pragma once
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ static inline uint64_t clock_boottime(void) {
         return clock_nsec(CLOCK_BOOTTIME);
 }
 
-/* The part of that time for which the host was asleep. */
+/* How much of that time the host was asleep. */
 static inline uint64_t clock_suspended(void) {
         uint64_t awake = clock_nsec(CLOCK_MONOTONIC);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a message bus listens: what the environment names, or the usual place, as sd-bus finds it. */
+/* The address of a message bus: the one that the environment names, or else the usual place, as in
+ * sd-bus. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A connection by which a bus is asked, and that takes no descriptors: anyone on the bus may send some to
- * any connection, and one of a file system that does not answer would hang its receiver for good.
- * sd_bus_open_system() and sd_bus_open_user() agree to take them. */
+/* A bus connection for questions that accepts no descriptors. Anyone on the bus may send descriptors to any
+ * connection that accepts them, as those of sd_bus_open_system() and sd_bus_open_user() do. A descriptor on
+ * a file system that does not answer would hang its receiver for good. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A resource is declared with a cleanup attribute, which frees it when its scope ends, and leaves its
- * scope by TAKE_PTR() or TAKE_FD(). */
+/* Every resource is declared with a cleanup attribute, which frees it at the end of its scope. A resource
+ * that must live on leaves the scope by TAKE_PTR() or TAKE_FD(). */
 #pragma once
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #define _cleanup_(f)  __attribute__((cleanup(f)))
 #define ELEMENTSOF(x) (sizeof(x) / sizeof((x)[0]))
 
-/* `type *p` under _cleanup_(fp): calls f(p) unless p is NULL. */
+/* For `type *p` under _cleanup_(fp): calls f(p) unless p is NULL. */
 #define DEFINE_CLEANUP(type, f)            \
         static inline void f##p(type *p) { \
                 if (*p)                    \
@@ -35,7 +35,7 @@
                 _value;              \
         })
 
-/* Closes a descriptor, keeps errno, returns -EBADF: `fd = close_fd(fd);` */
+/* Closes a descriptor without changing errno, and returns -EBADF: `fd = close_fd(fd);` */
 static inline int close_fd(int fd) {
         if (fd >= 0) {
                 int saved = errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Computes the emulated clock. All sums saturate at UINT64_MAX: a nonsensical constant in a job gives a
- * nonsensically long time, never a short one. Under Clock=model no measured time enters, so schedulers
- * see the same durations in each run. */
+/* Computes the emulated clock. All sums saturate at UINT64_MAX: an absurd constant in a job gives an
+ * absurdly long time, never a short one. Under Clock=model no measured time is used, so schedulers see the
+ * same durations in each run. */
 #include "lib/clock.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/saturate.h"
 
-/* Memory that comes with one vCPU of AWS Lambda, by its documentation: "at 1,769 MB". */
+/* The memory that comes with one vCPU of AWS Lambda; its documentation says "at 1,769 MB". */
 #define BYTES_PER_VCPU (1769ull << 20)
 
 static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
@@ -37,7 +37,7 @@ uint64_t clock_share_permille(const JobSettings *settings) {
 uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec) {
         uint64_t share = clock_share_permille(settings);
 
-        /* An actor's loop is one thread: an allocation of more than one CPU does not make it faster. */
+        /* An actor's loop is one thread, so an allocation of more than one CPU does not make it faster. */
         return saturate_u64((unsigned __int128) cpu_nsec * 1000 / (share > 1000 ? 1000 : share));
 }
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated clock: the time that a fleet would have taken in which each actor has a reserved share of
+/* The emulated clock: how long a job would have taken on a fleet in which each actor has a reserved share of
  * a CPU. Pure; the invoker computes it once, when it writes a record. */
 #pragma once
 
 #include "include/record.h"
 #include "include/settings.h"
 
-/* vCPU share of an allocation in thousandths: Lambda's memory / 1769 MB; or CPUQuota= where it is given. */
+/* The share of a vCPU in an allocation, in thousandths: as on Lambda, memory / 1769 MB; or CPUQuota= if that
+ * is set. */
 uint64_t clock_share_permille(const JobSettings *settings);
 
-/* One actor invocation: start-up (cold or warm) + CPU / share. Under Clock=model CPU is n_steps times
- * StepUSec=. */
+/* The time of one actor invocation: start-up (cold or warm) + CPU / share. Under Clock=model the CPU time is
+ * n_steps times StepUSec=. */
 uint64_t clock_invocation_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t n_steps, bool cold);
-/* The duration of CPU time that no invocation claims, on an actor's share; always as metered. */
+/* The duration of CPU time that no invocation claims, on an actor's share. It is always measured. */
 uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec);
-/* A learner's update: CPU of its slowest thread; under Clock=model the rows of its gradients times
- * UpdateUSec=. */
+/* The time of a learner's update: the CPU time of its slowest thread; under Clock=model, the rows of its
+ * gradients times UpdateUSec=. */
 uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows);
-/* The duration of a round: learner + slowest actor (nothing overlaps under single-learner-coarse). */
+/* The duration of a round: learner + slowest actor (they do not overlap under single-learner-coarse). */
 uint64_t clock_round_nsec(uint64_t slowest_actor_nsec, uint64_t update_nsec);

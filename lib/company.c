@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The mean of the others is the sum over all agents without one's own number, so that a decision costs the
- * same among any number of agents. */
+/* The mean over the others is the sum over all agents without the agent's own number. So a decision costs
+ * the same with any number of agents. */
 #include "lib/company.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         return 0;
 }
 
-/* 1 if an agent took choice k, those of all numbers of an action counted on; else 0. */
+/* 1 if an agent took choice k, else 0. Choices of all numbers of an action are counted through. */
 static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k) {
         uint64_t number = 0;
 
@@ -61,7 +61,7 @@ static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k)
         return action[number] >= 0 && (uint64_t) action[number] == k ? 1 : 0;
 }
 
-/* Number k of the observation and the action of an agent. */
+/* Number k of the observation and action of an agent. */
 static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         const ActordSpace *action = &page->spec.action;
 
@@ -75,7 +75,8 @@ static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, ui
         return ((const float *) in->actions)[a * space_numbers(action) + k];
 }
 
-/* Whether the means of number k are over this agent, too: it is there, and has acted if k is of actions. */
+/* Whether the means of number k also cover this agent: it is present and, if k belongs to actions, it has
+ * acted. */
 static bool counts(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         return in->active[a] && (k < page->n_own || in->acted[a]);
 }
@@ -123,7 +124,7 @@ static void join_means(const JobPage *page, const CompanyIn *in, float *ret) {
                         uint32_t n_others = n_counted - counted;
                         double mean = n_others > 0 ? rest / n_others : 0;
 
-                        /* What the subtraction rounds must not leave the bounds. */
+                        /* Rounding in the subtraction must not leave the bounds. */
                         ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
                 }
         }

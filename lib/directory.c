@@ -15,8 +15,8 @@
 #include "lib/cleanup.h"
 
 enum {
-        ENTRIES_MAX = 4096, /* the most entries of a directory that is searched for a name */
-        DEPTH_MAX = 64,     /* directories between this one and the root */
+        ENTRIES_MAX = 4096, /* the most entries of a directory in which a name is searched */
+        DEPTH_MAX = 64,     /* the most directories between this one and the root */
 };
 
 static const DirectoryRow rows[_DIRECTORY_KIND_MAX] = {
@@ -64,8 +64,8 @@ static bool is_one_of(const struct stat *st, const char *const paths[], size_t n
         return false;
 }
 
-/* Whether the kernel makes up the files of this file system: their content depends on the process that reads
- * them. */
+/* Whether the kernel makes up the files of this file system, such as /proc: their content depends on the
+ * reading process. */
 static bool is_kernels(int fd) {
         static const unsigned long magics[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
                 CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -80,8 +80,8 @@ static bool is_kernels(int fd) {
         return false;
 }
 
-/* Whether the directory, or one above it, is such a directory. A parent that may not be entered ends the
- * search: the directories in question are open to everybody. */
+/* Whether the directory is one of these, or is inside one. A parent that may not be entered ends the search:
+ * these directories are open to everybody. */
 static bool lies_in_the_systems(int fd) {
         static const char *const trees[] = { "/etc", "/dev", "/proc", "/sys", "/boot" };
         _cleanup_close_ int at = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -101,7 +101,7 @@ static bool lies_in_the_systems(int fd) {
         return false;
 }
 
-/* Whether a directory holds other people's or unrelated files. */
+/* Whether a directory has files of other people, or unrelated ones. */
 static bool is_the_systems(const struct stat *st) {
         static const char *const places[] = { "/", "/bin", "/lib", "/lib64", "/media", "/mnt", "/opt",
                 "/run", "/sbin", "/srv", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share",
@@ -124,7 +124,8 @@ static bool has_regular(int fd, const char *name) {
         return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode);
 }
 
-/* Whether `folder` has an entry whose name begins with `prefix` and which holds `below` (NULL: anything). */
+/* Whether `folder` has an entry whose name begins with `prefix`, and which has `below` in it (NULL:
+ * anything). */
 static bool has_entry(int fd, const char *folder, const char *prefix, const char *below) {
         _cleanup_close_ int folder_fd = openat(fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_closedir_ DIR *dir = folder_fd < 0 ? NULL : fdopendir(folder_fd);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The directories of a user that are mounted into actors, and which ones may be. Code that no one trusts
- * can read everything below such a directory, so it must be one that was made for that: a virtual
- * environment, which is recognised by its content, or another folder, which cannot be recognised and so must
- * not be a system directory or a home.
+/* The directories of a user that may be mounted into actors. Code that no one trusts can read everything in
+ * such a directory, so it must have been made for that purpose. A virtual environment is recognised by its
+ * content. Another folder cannot be recognised, and so must be neither a system directory nor a home.
  *
- * actorctl asks, so that the user gets a message, and each program behind a trust boundary asks again
- * when the descriptor arrives. The directory may be served and changed by a stranger: the answer may take
- * for ever, and it holds only for the moment of the question. */
+ * actorctl checks this first, so that the user gets a message, and each program behind a trust boundary
+ * checks again when the descriptor arrives. A stranger may serve and change the directory: a check may take
+ * for ever, and its result holds only for that moment. */
 #pragma once
 
 #include <errno.h>
@@ -19,12 +18,12 @@ typedef enum DirectoryKind {
 } DirectoryKind;
 
 typedef struct DirectoryRow {
-        const char *at;            /* where it lies in an actor's root */
+        const char *at;            /* its place in an actor's root */
         const char *file;          /* its key among the files of a submission */
-        const char *section, *key; /* the setting that names it */
+        const char *section, *key; /* the setting that names the directory */
 } DirectoryRow;
 
-/* One of each kind that a job has; below 0: it has none. */
+/* The job's directories, one of each kind; negative: the job has none. */
 typedef struct Directories {
         int fds[_DIRECTORY_KIND_MAX];
 } Directories;
@@ -32,12 +31,13 @@ typedef struct Directories {
 
 const DirectoryRow *directory_row(DirectoryKind kind);
 
-/* The kind that lies at this place of an actor's root; _DIRECTORY_KIND_MAX: none does. */
+/* The kind of the directory at this place of an actor's root; _DIRECTORY_KIND_MAX: there is none. */
 DirectoryKind directory_kind_at(const char *at);
 
-/* The kind with this key among the files of a submission; _DIRECTORY_KIND_MAX: none has it. */
+/* The kind of the directory with this key among the files of a submission; _DIRECTORY_KIND_MAX: there is
+ * none. */
 DirectoryKind directory_kind_of_file(const char *file);
 
-/* 0; -EMEDIUMTYPE: it must not be mounted, with the reason, "this directory is …"; a negative errno. The
- * descriptor, which may be O_PATH, stays the caller's. */
+/* 0; -EMEDIUMTYPE: it must not be mounted, for the reason "this directory is …"; another negative errno. The
+ * descriptor stays the caller's, and may be O_PATH. */
 int directory_check(int fd, DirectoryKind kind, const char **ret_reason);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each function brings its argument near 0, exactly or nearly so, and adds up a polynomial there by pairs,
- * pairs of pairs and so on: a chain half as long as Horner's. */
+/* Each function reduces its argument to a number near 0, exactly or nearly so. There it evaluates a
+ * polynomial by pairs, pairs of pairs and so on, a chain half as long as Horner's. */
 #include "lib/doubles.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-/* ln 2 in two parts; a whole number below 2^21 times the first is exact. */
+/* ln 2 in two parts. The product of the first part and a whole number below 2^21 is exact. */
 #define LN2_HIGH 0x1.62e42feep-1
 #define LN2_LOW  0x1.a39ef35793c76p-33
 #define LOG2_E   0x1.71547652b82fep+0
 #define TURN     0x1.921fb54442d18p+2 /* 2 pi */
-/* Adding it leaves a whole number in the low bits. */
+/* Adding this number leaves the nearest whole number in the low bits. */
 #define ROUND 0x1.8p52
 
-#define EXP_MAX   709.782712893384 /* exp() of a greater number overflows */
+#define EXP_MAX   709.782712893384 /* exp() of a larger number overflows */
 #define EXP_MIN   (-745.2)         /* exp() of a smaller number is 0 */
-#define EXPM1_MAX 0.34             /* up to which no power of 2 is split off */
-#define TANH_MAX  20.0             /* from which it is 1 */
+#define EXPM1_MAX 0.34             /* below this no power of 2 is split off */
+#define TANH_MAX  20.0             /* from here on the result is 1 */
 
 static double from_bits(uint64_t bits) {
         double x;
@@ -63,7 +63,7 @@ double double_exp(double x) {
 
         n = (x * LOG2_E + ROUND) - ROUND;
         r = (x - n * LN2_HIGH) - n * LN2_LOW;
-        /* In two factors, since 2^n may be more, or less, than a normal number. */
+        /* Multiplies by 2^n in two factors, since 2^n itself may not be a normal number. */
         half = (int64_t) n / 2;
         return (1.0 + near_expm1(r)) * power_of_2(half) * power_of_2((int64_t) n - half);
 }
@@ -72,8 +72,8 @@ double double_expm1(double x) {
         return fabs(x) <= EXPM1_MAX ? near_expm1(x) : double_exp(x) - 1.0;
 }
 
-/* x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)). With s = f / (2 + f), log(1 + f) is
- * 2 (s + s^3 / 3 + s^5 / 5 + ...) = f - s (f - R), where R is the series from s^2 on. */
+/* x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)). With s = f / (2 + f), log(1 + f) is 2 (s + s^3 / 3 +
+ * s^5 / 5 + ...) = f - s (f - R), where R is the part of the series from s^2 on. */
 double double_log(double x) {
         double e = 0.0, f, s, z, z2, z4, a, b, c, series;
         uint64_t bits;
@@ -115,8 +115,8 @@ double double_tanh(double x) {
         return copysign(isinf(y) ? 1.0 : y / (y + 2.0), x);
 }
 
-/* Takes off the nearest quarter of a turn, which is exact, and computes the sine or cosine of the rest, at
- * most an eighth. */
+/* Subtracts the nearest quarter of a turn, which is exact, and computes the sine or cosine of the rest,
+ * which is at most an eighth. */
 double double_cos_turn(double turn) {
         double quarter, y, y2, y4, sine, sine3, sine7, sine11, cosine, cosine4, cosine8, cosine12;
 

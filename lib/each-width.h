@@ -19,7 +19,7 @@
 #define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "lib/one-width.h"
 
-/* Where one of two numbers is a NaN, x86's minimum and maximum return the second. */
+/* x86's minimum and maximum return the second of two numbers if one of them is a NaN. */
 #if defined(__x86_64__)
 #define KERNEL(name)          name##_avx2
 #define KERNEL_TARGET         __attribute__((target("avx2,fma")))
@@ -42,7 +42,7 @@
 #include "lib/one-width.h"
 #endif
 
-/* The table of this process's width. */
+/* The kernels of the width that this process has chosen. */
 static const Kernels *kernels_chosen(void) {
 #if defined(__x86_64__)
         static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };

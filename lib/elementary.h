@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Elementary functions as straight lines of arithmetic, so that a loop over them becomes vector code.
- * Each is the same operations in the same order whatever the width of a vector, and every fused
- * multiply-add is written out: a number never depends on its neighbours, nor on the machine. exp() and
- * log() are by the polynomials of the Cephes library (Moshier); their error is at most 2 units in the
- * last place.
+/* Elementary functions as straight lines of arithmetic, so that a loop over them becomes vector code. Each
+ * does the same operations in the same order with any width of vectors, and every fused multiply-add is
+ * written out. So a result depends neither on its neighbours nor on the machine. exp() and log() use the
+ * polynomials of the Cephes library (Moshier); their error is at most 2 units in the last place.
  *
- * A loop over them belongs into a function for a kind of CPU that has fma(); elsewhere each fma() is a
- * call of the C library, which rounds the same way. */
+ * A loop over them belongs in a function that is compiled for CPUs with fma(). Elsewhere each fma() becomes
+ * a call of the C library, which rounds in the same way. */
 #pragma once
 
 #include <stdint.h>
@@ -34,8 +33,9 @@ ELEMENTARY float fused(float a, float b, float c) {
 }
 
 /* tanh(x) / x as P(x^2) / Q(x^2), a minimax fit on [0, 9.02] (relative error 2e-8). All coefficients are
- * positive: nothing cancels. From 9.02 on the nearest float is 1. At most ELEMENTARY_TANH_ULP units in the
- * last place off, odd, never beyond 1; a NaN stays one. */
+ * positive, so nothing cancels. From 9.02 on the nearest float is 1. The error is at most
+ * ELEMENTARY_TANH_ULP units in the last place. The function is odd and never exceeds 1; a NaN stays a
+ * NaN. */
 #define ELEMENTARY_TANH_ULP 7
 ELEMENTARY float elementary_tanh(float x) {
         float u, p, q, y;
@@ -59,8 +59,8 @@ ELEMENTARY float elementary_tanh(float x) {
         return y < -1.0f ? -1.0f : y;
 }
 
-/* Clamped to [2^-125, 2^127]: a ratio of probabilities beyond that is clipped anyway, and a NaN stays
- * one. */
+/* The result is clamped to [2^-125, 2^127], since a ratio of probabilities beyond that is clipped anyway. A
+ * NaN stays a NaN. */
 ELEMENTARY float elementary_exp(float x) {
         const float round = 12582912.0f; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
         float t, n, f, p;
@@ -137,7 +137,7 @@ ELEMENTARY float elementary_mish_slope(float x) {
         return fused(x, rest, t);
 }
 
-/* Four numbers side by side, where a vector has no more. */
+/* A vector of four numbers, for CPUs without wider ones. */
 
 typedef float Quad __attribute__((vector_size(16)));
 typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));

@@ -10,28 +10,28 @@
 #include "include/settings.h"
 #include "lib/directory.h"
 
-/* The row of an environment; NULL: no environment has this name. All job:FILE share a row, so do all
- * gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
+/* The row of an environment; NULL: there is no environment of this name. All job:FILE share a row, and so do
+ * all gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
 const EnvironmentRow *environment_find(const char *name);
 
-/* Whether the name is that of a user's plugin, of an inner job, of an environment in Python, or of a
- * user's model. */
+/* Whether the name stands for a user's plugin, an inner job, an environment in Python, or a user's model. */
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
 bool environment_is_python(const char *name);
-bool environment_is_pettingzoo(const char *name); /* of those in Python */
+bool environment_is_pettingzoo(const char *name); /* for those in Python */
 bool environment_is_mjcf(const char *name);
 
-/* The N of faas:N; NULL: another environment. */
+/* The N of faas:N; NULL: it is another environment. */
 const char *environment_neighbours(const char *name);
 
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);
 
-/* What Python=, PythonPath= or Environment= says of a directory of this kind; NULL: the job brings none. */
+/* What Python=, PythonPath= or Environment= names as a directory of this kind; NULL: the job has none. */
 const char *environment_directory(const JobSettings *settings, DirectoryKind kind);
 
-/* Whether it loads the packages of Python=, which a user chose, and so only inside the sandbox. */
+/* Whether the environment loads the packages of Python=. A user chose them, so it may load only inside the
+ * sandbox. */
 bool environment_loads_packages(const char *name);
 
 size_t environment_count(void);
@@ -39,18 +39,18 @@ size_t environment_count(void);
 /* i < environment_count(), in the order of the catalogue. */
 const EnvironmentRow *environment_at(size_t i);
 
-/* The i-th key of the environment's [Environment] section and its default, "" where it has none of its
- * own; false: there are no more. */
+/* The i-th key of the environment's [Environment] section and its default, or "" if it has no default.
+ * false: there are no more keys. */
 bool environment_option(const EnvironmentRow *row, size_t i, ActordOption *ret);
 
 /* The help of a key, in a few words; NULL: no environment of the catalogue has this key. */
 const char *environment_option_help(const char *key);
 
-/* Whether this key may stand in the environment's [Environment] section. */
+/* Whether the environment's [Environment] section may have this key. */
 bool environment_takes(const EnvironmentRow *row, const char *key);
 
-/* Whether this can be the name of a release of an engine: "4.0.0". Only letters, digits, dots and dashes,
- * as it becomes part of a file's name. */
+/* Whether this can be the number of an engine's release: "4.0.0". It may have only letters, digits, dots and
+ * dashes, since it becomes part of a file's name. */
 bool environment_engine_valid(const char *engine);
 
 /* Reads the release out of "env-MODULE-RELEASE.so"; false: the file belongs to another module. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Actors ask the learner for actions (lib/exchange.h). Sleeping and waking follow the protocol of lib/turn.c
- * in both directions: the side that is about to sleep says so and looks once more; the side that has written
- * its word looks whether the other sleeps. Both pairs are sequentially consistent, so no wake-up is lost.
+ * in both directions: the side that is about to sleep says so and looks once more, and the side that has
+ * written its word looks whether the other one sleeps. Both pairs of accesses are sequentially consistent,
+ * so no wake-up is lost.
  *
- * Requests are numbered. An actor takes the number after the one that it finds, so that an answer to an
- * attempt that died is not taken for an answer to the next one. The learner keeps the number that it
- * answered last in its own memory: the number in shared memory is a hostile process's, which can fool
- * that process alone. */
+ * Requests are numbered. An actor takes the number after the one that it finds, so that an answer to a dead
+ * attempt is not mistaken for an answer to the next one. The learner keeps the number of its last answer in
+ * its own memory. A hostile process can change the number in shared memory, but fools only itself. */
 #include "lib/exchange.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
         number = atomic_load_explicit(&exchange->asked, memory_order_relaxed) + 1;
         atomic_store_explicit(&exchange->ordinal, ordinal, memory_order_relaxed);
         atomic_store_explicit(&exchange->step, step, memory_order_relaxed);
-        /* seq_cst: publishes observations and request, and comes before the look at `asleep`. */
+        /* seq_cst: publishes observations and request, and comes before the read of `asleep`. */
         atomic_store_explicit(&exchange->asked, number, memory_order_seq_cst);
         if (atomic_load_explicit(&exchange->asleep, memory_order_seq_cst))
                 (void) !write(bell_fd, &one, sizeof(one));
@@ -54,7 +54,7 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
         if (answered_soon(exchange, number, spin_nsec))
                 return;
         atomic_store_explicit(&exchange->parked, 1, memory_order_seq_cst);
-        /* An answer to a request of a process that has died may still come meanwhile. */
+        /* An answer to a request of a process that has died may still arrive meanwhile. */
         while ((last = atomic_load_explicit(&exchange->answered, memory_order_seq_cst)) != number)
                 futex_wait(&exchange->answered, last);
         atomic_store_explicit(&exchange->parked, 0, memory_order_relaxed);
@@ -78,7 +78,7 @@ bool exchange_asked(const Exchange *exchange, uint32_t answered_last, Ask *ret) 
 void exchange_answer(Exchange *exchange, uint32_t number) {
         assert(exchange);
 
-        /* seq_cst: publishes the actions, and comes before the look at `parked`. */
+        /* seq_cst: publishes the actions, and comes before the read of `parked`. */
         atomic_store_explicit(&exchange->answered, number, memory_order_seq_cst);
         if (atomic_load_explicit(&exchange->parked, memory_order_seq_cst))
                 futex_wake(&exchange->answered);

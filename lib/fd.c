@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that programs pass to each other. Memory that crosses a trust boundary is sealed, so that
- * the content that was checked is the content that is used. */
+/* Descriptors that programs pass to each other. Memory that crosses a trust boundary is sealed, so that it
+ * cannot change between the check and the use. */
 #include "lib/fd.h"
 
 #include <assert.h>
@@ -130,7 +130,7 @@ void fd_unmap(void *map, uint64_t bytes) {
                 (void) munmap(map, bytes);
 }
 
-/* Reads n bytes from `at` on; at < 0: from the descriptor's position on. */
+/* Reads n bytes, from `at` on or, if at is negative, from the descriptor's position on. */
 static int read_from(int fd, void *ret, size_t n, off_t at) {
         uint8_t *p = ret;
 

@@ -19,38 +19,39 @@ int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
  * afterwards. */
 int memfd_seal_future_write(int fd);
 
-/* Whether the content is final: 0; -EPERM: something may still write to it or cut it short (checked
- * before a stranger's text is parsed). */
+/* Whether the content is final: 0. -EPERM: someone may still write to it or cut it short. Call this before
+ * parsing a stranger's text. */
 int memfd_check_sealed(int fd);
 
-/* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading on would be SIGBUS. */
+/* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading beyond its end would
+ * raise SIGBUS. */
 int fd_map(int fd, uint64_t bytes, bool writable, void **ret);
 void fd_unmap(void *map, uint64_t bytes);
 
-/* -errno, or 0 with the file's size. */
+/* 0 with the file's size, or a negative errno. */
 int fd_size(int fd, uint64_t *ret);
 
-/* Whole reads and writes. read_full(): -ENODATA: the file ends earlier. */
+/* Read or write everything. read_full(): -ENODATA: the file ends too early. */
 int read_full(int fd, void *ret, size_t n);
 int pread_full(int fd, void *ret, size_t n, off_t at);
 int write_full(int fd, const void *data, size_t n);
 
-/* Reads from the descriptor's position to the end, NUL-terminated, to be freed. -EFBIG: more than `max`
- * bytes. */
+/* Reads from the descriptor's position to the end; the result is NUL-terminated and must be freed. -EFBIG:
+ * there are more than `max` bytes. */
 int read_all(int fd, size_t max, char **ret, size_t *ret_n);
 
-/* Reads the beginning of a small file below a directory, at most n - 1 bytes, as a string. A link is not
- * followed, and a pipe in its place not waited for. */
+/* Reads the beginning of a small file in a directory, at most n - 1 bytes, as a string. It does not follow a
+ * link, and does not wait if the file is a pipe. */
 int file_read_at(int dir_fd, const char *name, char *ret, size_t n);
 
-/* From now on the descriptor closes on exec, or does not. 0, or a negative errno. */
+/* Sets whether the descriptor closes on exec. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
 
-/* A copy that closes on exec, numbered from floor up. -EMFILE also where the limit of open files is below
- * the floor, which the kernel calls an invalid argument. */
+/* Duplicates a descriptor, closed on exec, to a number from floor up. -EMFILE: the limit of open files is
+ * reached, or is below the floor, which the kernel calls an invalid argument. */
 int fd_lift(int fd, int floor);
 
-/* For a child that may hang: it must keep no socket and no ledger open when its parent has gone. Moves
- * these descriptors side by side, above all that were open, and closes all others but the first three.
- * Negative ones are left as they are. */
+/* For a child that may hang, and so must keep no socket and no ledger open after its parent. Moves these
+ * descriptors side by side, above all open ones, and closes all others except the first three. Negative
+ * numbers are left as they are. */
 int fd_keep_only(int fds[], size_t n);

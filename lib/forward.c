@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The forward pass: from observations to the parameters of actions, for one row or a few side by side. Each
- * number is the sum that the learner's product makes of it (lib/kernel.h), so that the bits of a row are the
- * same on each machine, and the same for those who act and those who learn.
+/* The forward pass: from observations to the parameters of actions, for one row or several at once. Each
+ * number is the same sum that the learner's product computes (lib/kernel.h). So the bits of a row are the
+ * same on each machine, and the same for actors and learners.
  *
- * A vector holds outputs side by side, for which weights have to lie the other way around than a policy
- * has them. They are turned around once for each policy, in panels of PANEL outputs; the largest layers,
- * of which a copy would cost every actor more memory than time, panel by panel whenever they are used. */
+ * A vector holds adjacent outputs, so weights must be transposed from their order in a policy. This is done
+ * once for each policy, in panels of PANEL outputs. The largest layers are the exception: a transposed copy
+ * would cost every actor more memory than it saves time, so their panels are transposed at each use. */
 #include "lib/forward.h"
 
 #include <assert.h>
@@ -23,27 +23,27 @@
 
 enum {
         LANES = KERNEL_LANES,
-        PANEL = 64,         /* outputs */
-        KEPT_MAX = 1 << 21, /* numbers that are transposed once: 8 MiB */
+        PANEL = 64,         /* outputs of a panel */
+        KEPT_MAX = 1 << 21, /* the most numbers that are kept transposed: 8 MiB */
 };
 
 struct Forward {
         Network network;
         ActordSpace space;
-        uint64_t acts; /* bit i: layer i is needed to act, not for the value alone */
-        bool values;   /* the other layers have memory too */
+        uint64_t acts; /* bit i: layer i is needed to act, not only for the value */
+        bool values;   /* the other layers have memory, too */
 
-        const PolicyHead *bank; /* what forward_load() was given */
+        const PolicyHead *bank; /* the bank of the last forward_load() */
         const PolicyLayout *layout;
         float *kept[LAYERS_MAX]; /* panels, each [padded n_reads][padded outputs]; or NULL */
-        float *panel;            /* of a layer whose panels are not kept */
+        float *panel;            /* for a layer whose panels are not kept */
 
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
         float *given;               /* one, before it is edited; NULL: it is not */
-        float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
-        float *noise;               /* of passes: [FORWARD_ROWS_MAX][passes][n_action] */
-        float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
-        float *outputs[LAYERS_MAX]; /* of the layers that are computed, never PARAMETER ones */
+        float *squares;             /* [FORWARD_ROWS_MAX]: the input of one unit of a convolution, padded */
+        float *noise;               /* for passes: [FORWARD_ROWS_MAX][passes][n_action] */
+        float *units;               /* [FORWARD_ROWS_MAX]: the outputs of all units for that input, padded */
+        float *outputs[LAYERS_MAX]; /* of the layers that are computed, not of PARAMETER layers */
 };
 
 static size_t max_of(size_t a, size_t b) {
@@ -82,7 +82,7 @@ static bool layer_possible(const Network *network, uint32_t i) {
         if (layer->kind > LAYER_CONVOLUTION || network->layers[layer->input].kind == LAYER_PARAMETER)
                 return false;
 
-        /* A layer may read the first numbers of an observation alone. */
+        /* A layer may read only the first numbers of an observation. */
         n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
         if (layer->input == i && (n_in < 1 || n_in > network_inputs(network)))
                 return false;
@@ -102,7 +102,7 @@ static bool bounds_possible(const Network *network) {
                isfinite(network->action_noise) && network->action_noise >= 0;
 }
 
-/* Whether each number of an action has some of the outputs, and all outputs are of one. */
+/* Whether each number of an action has outputs of its own, and every output belongs to one number. */
 static bool choices_possible(const Network *network) {
         uint64_t n = 0;
 
@@ -151,26 +151,27 @@ static bool network_possible(const Network *network) {
         return false;
 }
 
-/* The number of floats of a layer's panels. */
+/* The number of floats in a layer's panels. */
 static size_t layer_numbers(const Layer *layer) {
         return padded(layer->n_reads) * padded(layer->n_units);
 }
 
-/* The number of floats of a layer's largest panel. */
+/* The number of floats in a layer's largest panel. */
 static size_t panel_numbers(const Layer *layer) {
         size_t n = padded(layer->n_units);
 
         return padded(layer->n_reads) * (n < PANEL ? n : PANEL);
 }
 
-/* How many floats each part has. */
+/* The number of floats in each part. */
 typedef struct Sizes {
         size_t observation, given, noise, squares, units, panel;
-        size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: none */
+        size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: it has none */
 } Sizes;
 
-/* Counts the floats of the layers that are computed: those that act, and the others if values are wanted.
- * Weights of layers that act are kept in the order of the network, as many as the limit leaves room for. */
+/* Counts the floats of the layers that are computed: those that are needed to act and, if values are wanted,
+ * the others. Transposed weights of acting layers are kept in the order of the network, as many as fit the
+ * limit. */
 static void sizes_count(const Network *network, uint64_t acts, bool values, Sizes *ret) {
         size_t n_kept = 0;
 
@@ -196,7 +197,7 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
         }
 }
 
-/* Adds up all parts. -E2BIG: scratch memory is beyond its limit; weights that are kept have their own. */
+/* Adds up all parts. -E2BIG: scratch memory exceeds its limit; kept weights have a limit of their own. */
 static int sizes_total(const Sizes *sizes, size_t *ret) {
         size_t n = sizes->observation + sizes->given + sizes->noise + sizes->squares + sizes->units;
 
@@ -281,7 +282,7 @@ Forward *forward_free(Forward *forward) {
         return NULL;
 }
 
-/* Outputs from `first` on. */
+/* Transposes the panel of outputs from `first` on. */
 static void panel_turn(const Layer *layer, const float *parameters, size_t first, float *ret) {
         size_t n = layer->n_units - first < PANEL ? layer->n_units - first : PANEL;
 
@@ -302,8 +303,8 @@ void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *
         }
 }
 
-/* Adds to y [n_rows] of layer i what its weights make of x, whose rows lie x_stride apart; y is padded to
- * LANES, and what is beyond its last number becomes nothing of use. */
+/* Adds to y [n_rows] of layer i the products of its weights and x, whose rows are x_stride apart. y is
+ * padded to LANES; the numbers in the padding are never used. */
 static void rows_add(const Forward *forward, const float *parameters, uint32_t i, const float *x,
                 size_t x_stride, size_t n_rows, float *y) {
         const Layer *layer = &forward->network.layers[i];
@@ -332,8 +333,8 @@ static void rows_add(const Forward *forward, const float *parameters, uint32_t i
         }
 }
 
-/* A square inside of an image whose columns lie side by side. With a constant kernel a line is a move or
- * two. */
+/* Copies a square inside of an image whose columns are side by side. If the kernel is a constant, a line
+ * takes a move or two. */
 static inline __attribute__((always_inline)) void square_copy(
                 const Convolution *c, const float *x, uint32_t kernel, float *ret) {
         for (uint32_t channel = 0; channel < c->channels; channel++)
@@ -342,7 +343,7 @@ static inline __attribute__((always_inline)) void square_copy(
                                         kernel * sizeof(float));
 }
 
-/* Reads any square, channel by channel and row by row, with zeros where it lies outside of the image. */
+/* Reads any square, channel by channel and row by row, with zeros outside of the image. */
 static void square_read_any(const Convolution *c, const float *x, int64_t top, int64_t left, float *ret) {
         uint32_t first = left < 0 ? (uint32_t) -left : 0;
         uint32_t end = left + c->kernel > c->width ? (uint32_t) (c->width - left) : c->kernel;
@@ -380,8 +381,8 @@ static void square_read(const Convolution *c, const float *x, uint32_t oy, uint3
         }
 }
 
-/* A dense layer for each square of each row, a few of them side by side. As the learner does it, biases
- * come last. */
+/* Computes a dense layer for each square of each row, a few squares at once. Biases are added last, as in
+ * the learner. */
 static void squares_forward(Forward *forward, const float *parameters, uint32_t i, const float *x,
                 size_t n_rows, float *y) {
         const Layer *layer = &forward->network.layers[i];
@@ -450,7 +451,7 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* Hands out what layer i computed for row r. */
+/* Passes on the outputs of layer i for row r. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters, float *ret_value) {
         const Network *network = &forward->network;
@@ -489,14 +490,14 @@ void forward_draw(Forward *forward, size_t row, ActordRandom *random) {
                 forward->noise[row * n + k] = (float) actord_random_normal(random);
 }
 
-/* What is left of the noise of row r: the action so far. */
+/* The action of row r so far: the noise that the passes have left. */
 static float *row_action(const Forward *forward, size_t r, uint32_t pass) {
         const Network *network = &forward->network;
 
         return forward->noise + (r * network->passes + pass) * network->n_action;
 }
 
-/* Adds the noise of pass k to the action that the pass before left, and writes what the network reads. */
+/* Adds the noise of pass k to the action that the last pass left, and writes the network's input. */
 static void pass_begin(Forward *forward, const SamplerPass *pass, uint32_t k, size_t n_rows) {
         const Network *network = &forward->network;
         const Moment *moment = &pass->moment;
@@ -516,7 +517,7 @@ static void pass_begin(Forward *forward, const SamplerPass *pass, uint32_t k, si
         }
 }
 
-/* What is left of the noise, in the place of x and of F. */
+/* Replaces x by its combination with F: the noise that this pass leaves. */
 static void pass_end(Forward *forward, const SamplerPass *pass, uint32_t k, uint32_t layer, size_t n_rows) {
         const Moment *moment = &pass->moment;
         uint32_t n = forward->network.n_action;

@@ -54,8 +54,8 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, learners share each gradient out",
         },
-        /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), one
-         * server of it */
+        /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), with one
+         * server */
         [DISTRIBUTION_CENTRAL] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_ACTOR,        [FRAGMENT_INFERENCE] = HOST_LEARNER,
@@ -91,8 +91,8 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
         },
 };
 
-/* Dims of the table below: T steps of E environments are an actor's rollout, A of them are what a round
- * learns from. */
+/* Sizes in the table below: an actor's rollout has T steps of E environments, and a round learns from A
+ * rollouts. */
 enum {
         DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION,
         DIM_PARAMETERS
@@ -103,7 +103,8 @@ static const struct {
         const char *tensor;
         Rate rate;
         uint32_t element, dims[EDGE_DIMS_MAX];
-        /* where the value is held: a slot's observation, a version's bank, the parameters themselves */
+        /* the place where a value is kept from round to round: a slot's observation, a version's bank, the
+         * parameters */
         bool held;
         uint32_t n_parts;
 } table[] = {
@@ -196,7 +197,7 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         return NULL;
 }
 
-/* All of these end with the same policy. Asking the learner for actions never pays on a host whose
+/* All candidates end with the same policy. Asking the learner for actions never pays on a host whose
  * processors are all alike. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;
@@ -273,8 +274,7 @@ uint32_t distribution_updaters(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
 }
 
-/* Actors and learners take turns, so the larger of the two groups counts, unless neither waits for the
- * other. */
+/* Actors and learners take turns, so the larger group counts; if neither waits for the other, both count. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings) {
         uint32_t n_learn = distribution_learners(row, settings) * settings->n_threads, n_act;
 
@@ -286,7 +286,7 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* Whether a host does the work of this side: the learner is also one of the learners, and does its share. */
+/* Whether a host has a part on this side: the learner is also one of the learners, and does its share. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }
@@ -301,8 +301,8 @@ uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors) {
         return distribution_overlaps(row) ? 1 : n_actors;
 }
 
-/* One bank for each actor that may still act with its version, one for the newest version, and one for
- * the next. */
+/* One bank for each actor that may still act with its version, one for the newest version, and one for the
+ * next one. */
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings) {
         return distribution_overlaps(row) ? settings_actors_max(settings) + 2 : POLICY_BANKS;
 }
@@ -345,7 +345,7 @@ static uint64_t rate_a_round(const JobSettings *s, uint32_t n_rollouts, uint32_t
         case RATE_STEP: return (uint64_t) n_rollouts * s->rollout_steps;
         case RATE_INVOCATION: return n_rollouts;
         case RATE_ROUND: return 1;
-        case RATE_GRADIENT: return 0; /* epochs may end early */
+        case RATE_GRADIENT: return 0; /* unknown: epochs may end early */
         case _RATE_MAX: break;
         }
         return 0;
@@ -355,7 +355,7 @@ bool graph_crosses(const Graph *graph, const Edge *edge) {
         uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
         bool alone = graph->n_replicas[from] <= 1 && graph->n_replicas[to] <= 1;
 
-        /* The learner has the results of all learners, but the others do not have the learner's. */
+        /* The learner has the results of all learners, but the others do not have its results. */
         if (host_includes(from, to))
                 return edge->n_parts > 0 && !alone;
         return !host_includes(to, from) || !alone;
@@ -463,8 +463,8 @@ static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
         return 0;
 }
 
-/* Removes fragments that wait for none of the rest until none can be removed; the fragments that remain
- * wait in a circle. An edge that holds a value is not waited for. */
+/* Removes fragments that wait for none of the remaining ones, until none can be removed. The fragments that
+ * remain wait in a circle. Nothing waits for an edge that holds a value. */
 static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
         size_t length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Waiting for a word of shared memory to change. For lib/turn.c, lib/exchange.c and lib/reduce.c;
- * learner/threads.c spins in the same way, and sleeps on words of its own process. */
+/* Waiting for a word of shared memory to change, for lib/turn.c, lib/exchange.c and lib/reduce.c.
+ * learner/threads.c spins in the same way, but sleeps on words of its own process. */
 #pragma once
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between two looks at the clock; a pause is some 40 ns on current cores and 10 on older ones. */
+/* Pauses between two looks at the clock; a pause takes some 40 ns on current cores and 10 on older ones. */
 enum { SPINS_PER_LOOK = 32 };
 
 static inline void spin_pause(void) {

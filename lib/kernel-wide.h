@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kernels of lib/kernel.h, as a template for lib/each-width.h.
  *
- * The matrix product keeps a block of sums in registers: some rows of what is written, some vectors wide.
- * Each sum runs over k in sequence, one fused multiply-add after the other; the lanes of a vector are sums
- * of their own. So a width decides how many sums there are at once, never what is added to one, nor in
- * which order. Nothing is copied into another order first: one factor is read number by number, where it
- * lies, and spread over a vector, the other in rows of vectors. No include guard, on purpose. */
+ * The matrix product keeps a block of sums in registers: some rows of the result, some vectors wide. Each
+ * sum runs over k in sequence, one fused multiply-add after the other, and the lanes of a vector are
+ * separate sums. So the width decides how many sums are computed at once, but neither the terms of a sum nor
+ * their order. Nothing is copied into another order first: one factor is read number by number and spread
+ * over a vector, the other in rows of vectors. The file has no include guard, on purpose. */
 
-/* Vectors per tile, for CPUs with 32 or with 16 vector registers. Tiles of one or two rows are wider, to
- * hide the latency of a multiplication. */
+/* Vectors per tile, for CPUs with 32 or 16 vector registers. Tiles of one or two rows are wider, to hide the
+ * latency of a multiplication. */
 enum {
         KERNEL(SIDE) = KERNEL_WIDTH == 16 ? 4 : 2,
         KERNEL(SIDE_OF_2) = KERNEL_WIDTH == 16 ? 8 : 4,
@@ -16,7 +16,7 @@ enum {
 };
 
 /* A tile of m rows by n vectors, summed over n_k numbers. m and n are constants wherever this is inlined.
- * The sums begin with what c has, with the rows' bias, or with 0. */
+ * The sums begin with the content of c, with the rows' bias, or with 0. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const Product *p, uint32_t m,
                 uint32_t n, const float *a, const float *b, uint32_t n_k, const float *bias, bool goes_on,
                 float *c, size_t c_m) {
@@ -66,7 +66,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile_rest
                 memcpy(c + i * p->c_m, part[i], n_rest * sizeof(float));
 }
 
-/* m rows from row i on, whole: over n_k numbers from k on, `side` vectors at a time. */
+/* Computes m whole rows from row i on, over n_k numbers from k on, `side` vectors at a time. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(strip)(
                 const Product *p, uint32_t m, uint32_t side, uint32_t i, uint32_t k, uint32_t n_k) {
         const float *a = p->a + i * p->a_m + k * p->a_k, *b = p->b + k * p->b_k;
@@ -105,8 +105,8 @@ KERNEL_TARGET static void KERNEL(product)(const Product *p) {
         }
 }
 
-/* A square of as many rows as a vector has numbers: interleaving row i with the row half of them further
- * down, once for each doubling, turns it around. */
+/* Transposes a square with as many rows as a vector has numbers. It interleaves row i with the row that is
+ * half the square further down, once for each doubling. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
                 KERNEL(Vector) a[KERNEL_WIDTH]) {
         KERNEL(Vector) b[KERNEL_WIDTH];
@@ -145,8 +145,8 @@ KERNEL_TARGET static void KERNEL(transpose)(
                 }
 }
 
-/* elementary_tanh(), the same operations in the same order: tests hold them equal, bit for bit. A compiler
- * makes branches of its bounds and no vectors; here they are written as such. */
+/* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. A
+ * compiler turns its bounds into branches and makes no vectors of them; here they are written as vectors. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tanh)(float *x, size_t n) {
         const KERNEL(Vector) none = {}, one = none + 1.0f;
 

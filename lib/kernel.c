@@ -11,9 +11,9 @@
 #include "lib/width.h"
 
 enum {
-        TILE_ROWS = 6,    /* of sums at a time */
-        TILE_DEPTH = 256, /* numbers that they run over at a time */
-        SIDE_MAX = 8,     /* vectors side by side */
+        TILE_ROWS = 6,    /* of sums that are computed at once */
+        TILE_DEPTH = 256, /* how many numbers they add at a time */
+        SIDE_MAX = 8,     /* the most vectors side by side */
 };
 
 typedef struct Kernels {

@@ -45,7 +45,7 @@ bool limit_of_memory_is_set(void) {
 #define OR_OF_THE_JOB ", or MemoryMax= of the job"
 #define OR_PROCESSES  ", or of processes: RLIMIT_NPROC (ulimit -u) or pids.max (TasksMax= of the unit)"
 
-/* Advice that names the limit of memory that is set, or, if none is, all that there are. */
+/* Advice that names the limits of memory that are set or, if none is set, all of them. */
 static const char *memory_advice(void) {
         bool data = is_limited(RLIMIT_DATA), addresses = is_limited(RLIMIT_AS);
 
@@ -60,7 +60,7 @@ static const char *memory_advice(void) {
                "(ulimit -v, -d), or the cgroup's memory.max";
 }
 
-/* Advice for a failed start of a process or thread: it names limits of memory, too, as a thread needs a
+/* Advice for a failed start of a process or thread. It also names limits of memory, since a thread needs a
  * stack. */
 static const char *process_advice(void) {
         if (is_limited(RLIMIT_AS))
@@ -76,7 +76,7 @@ const char *limit_advice(int error) {
         case EMFILE:
                 return "; raise the limit of open files: RLIMIT_NOFILE (ulimit -n, LimitNOFILE= of the "
                        "unit)";
-        /* SQLite calls every failed write an I/O error, and may have lost the kernel's errno. */
+        /* For SQLite every failed write is an I/O error, and the kernel's errno may be lost. */
         case EIO: return is_limited(RLIMIT_FSIZE) ? limit_advice(EFBIG) : "";
         case ENFILE: return "; raise the machine's limit of open files: sysctl fs.file-max";
         case EFBIG:

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Limits that the host sets. Each program begins by raising its soft limits; and a message about an error
- * that a limit may have caused says which limit it is and how to raise it. */
+/* Limits that the host sets. Each program begins by raising its soft limits. A message about an error that a
+ * limit may have caused says which limit it is and how to raise it. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Raises the soft limits of open files and of a file's size to the hard ones. A write beyond the latter
- * then fails with EFBIG instead of ending the process with a signal. */
+/* Raises the soft limits of open files and of file sizes to the hard ones. A write that exceeds the file
+ * size limit then fails with EFBIG instead of ending the process with a signal. */
 void limits_prepare(void);
 
-/* Whether files may grow as large as a job's records and a small policy need: 0 or -EFBIG. Asked before a
- * job begins, as a ledger that cannot grow would keep it from ending. */
+/* Whether files may grow as large as a job's records and a small policy need: 0 or -EFBIG. Call this before
+ * a job begins, as a ledger that cannot grow would keep the job from ending. */
 int limits_check_file_size(void);
 
 /* "; raise ...": advice to append to the description of an error (positive or negative) that a limit may
- * have caused; "" for any other error. */
+ * have caused; "" for other errors. */
 const char *limit_advice(int error);
 
-/* Advice for a process that was killed by this signal: the limit of CPU time sends SIGXCPU, and SIGKILL a
- * moment later; "" if it has nothing to do with that. */
+/* Advice for a process that was killed by this signal; "" if no limit sends it. The limit of CPU time sends
+ * SIGXCPU, and SIGKILL a moment later. */
 const char *limit_signal_advice(int number);
 
-/* Whether this process has a limit of memory, perhaps one that its caller has set. */
+/* Whether this process has a limit of memory, perhaps set by its caller. */
 bool limit_of_memory_is_set(void);
 
 /* Whether another try under this process's limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
 /* Whether an errno means that the host's memory, processes or space has run out for now, or that a disk
- * cannot be used. The program that met it is not at fault; one that hung (ETIMEDOUT) may be. */
+ * cannot be used. Then the program that got it is not at fault. It may be if the error is a hang
+ * (ETIMEDOUT). */
 bool limit_is_of_host(int error);
 
-/* Whether an errno may pass by itself: a resource of the host or of this program has run out for now, a
- * disk cannot be used, or an answer did not come in time. */
+/* Whether the cause of an errno may disappear by itself: a resource of the host or of this program has run
+ * out for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
-/* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP
- * for errors without a limit behind them. And the errno of an exit status; 0 of any other status. */
+/* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP if
+ * no limit is behind the error. And the errno for an exit status; 0: there is none. */
 int limit_exit_status(int error);
 int limit_exit_error(int status);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends one record with descriptors over a SEQPACKET socket; used by daemon, spawner and invoker. */
+/* Sends and receives records with descriptors over SEQPACKET sockets, for all programs. */
 #pragma once
 
 #include <stddef.h>
 
 #define MESSAGE_FDS_MAX 64u
 
-/* -errno; -ETIMEDOUT; -EPIPE: the other end closed. Received descriptors close on exec; more than fit are
- * an error. A timeout below 0 waits for as long as it takes, in a socket that blocks. */
+/* 0 or -errno; -ETIMEDOUT; -EPIPE: the other end is closed. Received descriptors close on exec; more of them
+ * than fit are an error. With a negative timeout a blocking socket waits without limit. */
 int message_send(int fd, const void *data, size_t n, const int fds[], size_t n_fds);
 int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
                 size_t fds_max, size_t *ret_n_fds);

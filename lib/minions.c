@@ -18,15 +18,15 @@
 #include "lib/slot.h"
 #include "lib/statistics.h"
 
-#define ROUNDS_HALF 20.0 /* a k of this size is at half of the scale */
+#define ROUNDS_HALF 20.0 /* a round number of this size is in the middle of its scale */
 #define KL_HALF     0.01 /* the paper's KL target */
 #define TIME_UNIT   1e6  /* nanoseconds: shorter times are 0 */
-#define TIME_SCALE  6.0  /* decades up to a quarter of an hour, which is 1 */
+#define TIME_SCALE  6.0  /* the scale covers six decades, up to a quarter of an hour */
 
 DEFINE_CLEANUP(Forward *, forward_free)
 
 static float within(double x, double low) {
-        /* Written so that a NaN becomes the lowest. */
+        /* written so that a NaN becomes the lowest value */
         if (!(x > low))
                 return (float) low;
         return x < 1.0 ? (float) x : 1.0f;
@@ -48,7 +48,7 @@ void minions_features(const MinionsFacts *facts, double target, float ret[MINION
         assert(ret);
 
         any = facts->round > 0;
-        /* Before the first round only the round's number and the budget are known. */
+        /* Before the first round only the number of the round and the budget are known. */
         ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
         ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;
         ret[MINIONS_RETURN] =
@@ -85,7 +85,7 @@ double minions_target(const JobSettings *settings) {
         return row ? row->threshold : NAN;
 }
 
-/* The bytes of a printable character of UTF-8; 0: it is not one. */
+/* The number of bytes of a printable UTF-8 character; 0: it is not one. */
 static unsigned character_bytes(const uint8_t *s) {
         unsigned n = 2u + (s[0] >= 0xe0) + (s[0] >= 0xf0);
 
@@ -104,7 +104,7 @@ static unsigned character_bytes(const uint8_t *s) {
         return n;
 }
 
-/* The text must be printable UTF-8: a message bus disconnects a client that sends another string, and a
+/* Whether the text is printable UTF-8. A message bus disconnects a client that sends other strings, and a
  * terminal obeys control characters. */
 static bool is_words(const char *text, size_t size) {
         unsigned n;
@@ -157,8 +157,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
                         !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
-        /* The amounts must fit sums: a training that goes on from this scheduler adds them to its own
-         * cost. */
+        /* Sums of these amounts must not overflow: a training that starts from this scheduler adds them to
+         * its own cost. */
         if (m.cost_paper < 0 || m.cost_full < 0 || m.start_paper < 0 || m.start_full < 0) {
                 *ret_reason = "the bill of its training is negative";
                 return -EBADMSG;
@@ -173,7 +173,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* The network that the learner trains. A decision needs only the actor's half of the file; the critic's
+/* The network that the learner has trained. A decision needs only the actor's half of the file; the critic's
  * half stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {
@@ -195,8 +195,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
         return network_derive(&settings, ret_spec, ret);
 }
 
-/* Walks from the last layer to the first, as each layer names its input; the file holds them from the
- * first. */
+/* Goes from the last layer to the first, since each layer names its input. The file begins with the first
+ * layer. */
 static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
         const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the learned scheduler sees, and how it decides. The environment that trains it and the daemon that
- * asks it call the same functions. */
+/* The features that the learned scheduler sees, and how it decides. The environment that trains it and the
+ * daemon that asks it call the same functions. */
 #pragma once
 
 #include <stddef.h>
@@ -10,25 +10,26 @@
 
 /* Facts of closed rounds. */
 typedef struct MinionsFacts {
-        /* the newest closed round; 0: none, and the other members are not read */
+        /* the newest closed round; 0: there is none, and the other members are not read */
         uint64_t round;
         double loss, return_mean, kl;                       /* NaN: not known */
         uint64_t learner_nsec, actor_mean_nsec, round_nsec; /* on the emulated clock */
-        double budget_left;                                 /* share */
+        double budget_left;                                 /* the share of the budget that is left */
 } MinionsFacts;
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]);
 
-/* Members of the facts that come from a round's statistics: the whole loss; the round's return
- * (lib/statistics.h), or `before` if it had none; the share of StopSteps= that is left. */
+/* Facts that come from a round's statistics: the whole loss; the round's return (lib/statistics.h), or
+ * `before` if it has none; the share of StopSteps= that is left. */
 double minions_loss(const JobSettings *settings, const Statistics *statistics);
 double minions_return(const Statistics *statistics, bool evaluates, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
-/* J: the return that the job must reach, or the registered one of its environment; NaN: neither is known. */
+/* J: the return that the job must reach, or else the registered one of its environment; NaN: neither is
+ * known. */
 double minions_target(const JobSettings *settings);
 
-/* Whether these bytes are a scheduler: 0; -EBADMSG with *ret_reason, words to follow the scheduler's
+/* Whether these bytes are a scheduler: 0; -EBADMSG with *ret_reason, a clause to follow the scheduler's
  * name. */
 int minions_check(const void *data, size_t n, const char **ret_reason);
 

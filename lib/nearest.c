@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Did you mean …": the edit distance of Damerau and Levenshtein (optimal string alignment), blind to
- * case, over words short enough that three rows on the stack are the whole matrix. */
+/* "Did you mean …": the edit distance of Damerau and Levenshtein (optimal string alignment), without regard
+ * to case. Words are so short that three rows of the matrix fit on the stack. */
 #include <glib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static unsigned distance(const char *a, const char *b) {
                         char x = g_ascii_tolower(a[i - 1]), y = g_ascii_tolower(b[j - 1]);
 
                         row[j] = MIN(MIN(above[j] + 1, row[j - 1] + 1), above[j - 1] + (x != y));
-                        /* Two neighbours that changed places count as one mistake. */
+                        /* Two neighbours in the wrong order count as one mistake. */
                         if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) &&
                                         y == g_ascii_tolower(a[i - 2]))
                                 row[j] = MIN(row[j], before[j - 2] + 1);
@@ -45,10 +45,10 @@ const char *nearest_word(const char *word, const char *const *words) {
         n = strlen(word);
         if (n == 0 || n > WORD_MAX)
                 return NULL;
-        /* A third of the characters may be wrong, at least one; one more if the first is right, so that
-         * "bogus" is not near to "logs". Distances are counted in halves: the beginning of a word ("hopper"
-         * for Hopper-v4) is further than one mistake and nearer than two. Of equals the last in the list
-         * wins: it is the newest version. */
+        /* A third of the characters may be wrong, at least one; and one more if the first character is
+         * right, so that "bogus" is not near "logs". Distances are counted in halves. The beginning of a
+         * word ("hopper" for Hopper-v4) is further away than one mistake and nearer than two. Among equals
+         * the last in the list wins, since it is the newest version. */
         for (; *words; words++) {
                 bool begins = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0;
                 bool alike = g_ascii_tolower(word[0]) == g_ascii_tolower((*words)[0]);

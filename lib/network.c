@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes the network, as data, from settings and spec. It has two sequences of convolutions and hidden
- * layers, or one sequence whose last layer both heads read. Tensors are named as in CleanRL's scripts,
- * where a layer's number counts the activations between layers (actor.0, actor.2, ...) and the flattening
- * of images, so that weights can be exchanged without a table. */
+/* Makes the network from settings and spec, as data. It has two sequences of convolutions and hidden layers,
+ * or one sequence whose last layer both heads read. Tensors have the names of CleanRL's scripts, so that
+ * weights can be exchanged without a table. There a layer's number counts the activations between layers
+ * (actor.0, actor.2, ...) and the flattening of images. */
 #include "lib/network.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-/* n_read: the numbers of an observation that a layer without another before it reads, from the first on. */
+/* n_read: a layer that reads the observation itself reads so many of its first numbers. */
 static Layer *network_append(
                 Network *network, LayerKind kind, LayerOutput output, uint32_t input, uint32_t n_read) {
         uint32_t i = network->n_layers++;
@@ -33,7 +33,7 @@ static Layer *network_append(
         return layer;
 }
 
-/* Places the parameters behind those of the layers before. */
+/* Places the parameters behind those of the earlier layers. */
 static void layer_place(Network *network, Layer *layer, uint32_t n_units, uint32_t n_reads) {
         layer->n_units = n_units;
         layer->n_reads = n_reads;
@@ -59,8 +59,8 @@ static void network_append_log_std(Network *network, const char *name) {
         (void) snprintf(layer->name, sizeof(layer->name), "%s", name);
 }
 
-/* Reads an observation's shape as an image: [height][width]; or three sizes, of which the smaller one of
- * the first and the last is the number of channels: the first in a stack of frames, the last in a
+/* Reads an observation's shape as an image: [height][width]; or three sizes. Of the first and the last of
+ * three, the smaller one is the number of channels: it comes first in a stack of frames, last in a
  * picture. */
 static int image_of(const ActordSpace *space, Convolution *ret) {
         const uint32_t *shape = space->shape;
@@ -92,7 +92,7 @@ static uint32_t squares_of(uint32_t side, const Convolution *c) {
         return padded < c->kernel ? 0 : (padded - c->kernel) / c->stride + 1;
 }
 
-/* The input of the next layer. */
+/* The image that the next layer reads. */
 static Convolution convolution_image(const Convolution *c, uint32_t channels) {
         return (Convolution){
                 .channels = channels,
@@ -156,14 +156,14 @@ static int network_append_convolutions(Network *network, const JobSettings *sett
         return 0;
 }
 
-/* A layer's number in its sequence: convolutions and hidden layers each have an activation behind them,
- * and what a convolution writes is flattened before a dense layer reads it. */
+/* A layer's number in its sequence. Convolutions and hidden layers each have an activation behind them, and
+ * the output of a convolution is flattened before a dense layer reads it. */
 static uint32_t dense_number(const JobSettings *settings, uint32_t k) {
         return 2 * (settings->convolutions.n + k) + (settings->convolutions.n > 0);
 }
 
-/* Convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last, or a negative
- * errno. */
+/* Appends convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last one, or a
+ * negative errno. */
 static int network_append_trunk_of(Network *network, const JobSettings *settings, const ActordSpace *space,
                 const char *prefix, uint32_t n_read) {
         bool first = settings->convolutions.n == 0;
@@ -187,13 +187,13 @@ static int network_append_trunk_of(Network *network, const JobSettings *settings
         return (int) network->n_layers - 1;
 }
 
-/* The same, of whole observations. */
+/* The same for a sequence that reads whole observations. */
 static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
                 const char *prefix) {
         return network_append_trunk_of(network, settings, space, prefix, (uint32_t) network_inputs(network));
 }
 
-/* number < 0: a head of a shared trunk, which is no member of a sequence. */
+/* number < 0: the head of a shared trunk, which belongs to no sequence. */
 static void network_append_head(Network *network, LayerOutput output, const char *prefix, int number,
                 uint32_t input, uint32_t n_out, double gain) {
         Layer *layer = network_append_dense(network, output, input, 0, n_out);
@@ -243,7 +243,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
         return 0;
 }
 
-/* Whether the numbers of one row fit a caller's scratch memory. */
+/* Whether the numbers of one row fit into the scratch memory. */
 static int widths_check(const Network *network) {
         uint64_t n = network_inputs(network);
 
@@ -283,14 +283,14 @@ static int network_derive_actor_critic(
         uint32_t n_read = network->n_observation;
         int trunk, number = -1;
 
-        /* A replay store has one number for a choice. */
+        /* A replay store keeps a single number for a choice. */
         if (network->n_choices > 1 && algorithm_row(settings->algorithm)->store == STORE_REPLAY)
                 return -EDOTDOT;
         if (!settings->shared_network)
                 number = (int) dense_number(settings, settings_hidden_layers(settings));
 
-        /* The critic reads all agents' observations or what they share, and the actor its own, which is the
-         * first. */
+        /* The critic reads all agents' observations, or the state that they share. The actor reads only its
+         * own observation, which comes first. */
         if (algorithm_row(settings->algorithm)->company == COMPANY_ALL)
                 n_read = spec->n_shared > 0 ? n_read - spec->n_shared : n_read / spec->n_agents;
         trunk = network_append_trunk_of(
@@ -313,13 +313,13 @@ static int network_derive_actor_critic(
 }
 
 bool action_bounds_possible(double low, double high) {
-        /* Before the conversions, which only numbers in range survive. */
+        /* This comes before the conversions, which are defined only for numbers in range. */
         if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
                 return false;
         return (float) low < (float) high;
 }
 
-/* What the space of actions gives a policy that scales its output to the bounds. */
+/* Takes the bounds of the space, for a policy that scales its output to them. */
 static int network_take_bounds(const JobSettings *settings, const ActordSpace *space, Network *network) {
         if (network->act != ACT_GAUSSIAN)
                 return network->n_choices > 1 ? -EDOTDOT : -EPROTOTYPE;
@@ -425,7 +425,7 @@ static int network_derive_squashed(
         return 0;
 }
 
-/* A row of hidden layers over observation, action and time. */
+/* A sequence of hidden layers over observation, action and time. */
 static int network_derive_denoiser(
                 const JobSettings *settings, const ActordEnvSpec *spec, uint32_t act, Network *network) {
         uint32_t n_hidden = settings_hidden_layers(settings);
@@ -535,7 +535,7 @@ const Layer *network_output(const Network *network, LayerOutput output) {
         return NULL;
 }
 
-/* Goes backwards from the action, as inputs come before the layers that read them. */
+/* Goes backwards from the action, since inputs come before the layers that read them. */
 uint64_t network_acting_layers(const Network *network) {
         uint64_t acts = 0;
 

@@ -15,10 +15,11 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-/* The bytes of a slot's process; 0: it has none. */
+/* The bytes of a slot's process; 0: it has no such noise. */
 static inline size_t noise_bytes(const Network *network) {
         return network->noise_carried ? network->n_action * sizeof(double) : 0;
 }
 
-/* One step of the process, which is then added to an action within the bounds: float [n_action]. */
+/* Makes one step of the process, and adds it to an action, which stays inside the bounds: float
+ * [n_action]. */
 void noise_step(const Network *network, double *process, ActordRandom *random, float *action);

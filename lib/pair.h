@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When a pair of rollouts from one state begins. Slots 2k and 2k + 1 of an actor are partners. When a pair
- * begins, the second one leaves its episode and takes the state of the first; then both go on, each with
- * random streams of its own. The rollout of a partner ends with its episode, or after as many steps as a
- * pair has at most. When both have ended, the next pair begins with the next step; until then the partner
- * that ended first steps on, and these steps belong to no pair. An invocation begins with a pair.
+/* When a pair begins, two rollouts that start in one state. Slots 2k and 2k + 1 of an actor are partners.
+ * When a pair begins, the second one leaves its episode and takes the state of the first; then both go on,
+ * each with random streams of its own. A partner's rollout ends with its episode, or when the pair has
+ * reached its most steps. When both have ended, the next pair begins with the next step. Until then the
+ * partner that ended first steps on, and these steps belong to no pair. An invocation begins with a pair.
  *
- * All this depends on the ends of the steps alone. So actors, which copy states, and the learner, which
- * hears nothing of it, find the same pairs. */
+ * All this follows from where episodes end. So actors, which copy states, and the learner, to which nothing
+ * is sent about pairs, find the same pairs. */
 #pragma once
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct PairWalk {
-        uint32_t n_steps; /* of the pair in progress */
+        uint32_t n_steps; /* in the present pair */
         bool over[2];
 } PairWalk;
 
@@ -22,12 +22,12 @@ static inline bool pair_begins(const PairWalk *walk) {
         return walk->n_steps == 0;
 }
 
-/* Whether the next step of this partner, 0 or 1, belongs to the pair. */
+/* Whether the next step of this partner (0 or 1) belongs to the pair. */
 static inline bool pair_has(const PairWalk *walk, unsigned partner) {
         return !walk->over[partner];
 }
 
-/* Goes on by one step of both. ended: whether an episode did. */
+/* Advances both by one step. ended: whether each one's episode has ended. */
 static inline void pair_step(PairWalk *walk, uint32_t steps_max, bool first_ended, bool second_ended) {
         assert(steps_max > 0);
 

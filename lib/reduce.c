@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lays out the shared memory of several learners, and makes them wait for each other: a barrier is a
- * counter and a generation. The last learner to come begins the next generation; the others spin shortly,
- * as learners have equal work, and then sleep. */
+/* Lays out the shared memory of several learners, and makes them wait for each other. A barrier is a counter
+ * and a generation: the last learner to arrive begins the next generation. The others spin for a moment,
+ * since learners have equal work, and then sleep. */
 #include "lib/reduce.h"
 
 #include <assert.h>
@@ -20,14 +20,14 @@ static uint64_t append(uint64_t *at, uint64_t bytes) {
         return begin;
 }
 
-/* The rows of a batch (learner/store/batch.h): an actor's steps, the observation after the last one, and
+/* The rows of a batch (learner/store/batch.h): an actor's steps, the observation after the last step, and
  * those after steps that ended early. */
 static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) {
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
 
-/* The parameters of the largest network that has a gradient: each learner keeps those beside the policy
- * itself, but their gradients are summed like the policy's. */
+/* The parameters of the largest network that has a gradient. Each learner keeps its own copy of networks
+ * other than the policy, but their gradients are summed like the policy's. */
 static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
         const AlgorithmRow *row = algorithm_row(settings->algorithm);
         uint64_t most = policy->n_parameters;
@@ -90,8 +90,8 @@ int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec) {
         if (n <= 1)
                 return 0;
         generation = atomic_load_explicit(&head->generation, memory_order_acquire);
-        /* acq_rel: all writes before it are seen by the last to come, and published to all by the store
-         * below. */
+        /* acq_rel: the last learner to arrive sees all writes before this, and the store below publishes
+         * them to all. */
         if (atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1 < n)
                 return generation_wait(&head->generation, generation, timeout_nsec);
 

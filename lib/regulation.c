@@ -12,7 +12,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-#define ALPHA_MOST 1e6 /* where the search for the least one gives up */
+#define ALPHA_MOST 1e6 /* above this the search for the smallest alpha gives up */
 
 static const char metric_names[REGULATION_METRICS][ACTORD_METRIC_BYTES] = { "violations", "outside" };
 
@@ -61,7 +61,8 @@ bool regulation_symmetric(const JobSettings *s) {
         return true;
 }
 
-/* Replaces the lower half of a [n][n] by its factor L, a = L L'. Whether a is positive definite. */
+/* Replaces the lower half of a [n][n] by its factor L, with a = L L'. Returns whether a is positive
+ * definite. */
 static bool cholesky(double *a, uint32_t n) {
         for (uint32_t i = 0; i < n; i++)
                 for (uint32_t k = 0; k <= i; k++) {

@@ -26,39 +26,40 @@ typedef struct Regulation {
         double h[MATRIX_MAX]; /* [n_state][n_state] */
 } Regulation;
 
-/* Whether the job gives any of the matrices. What follows is for jobs that do, and whose matrices have the
- * shapes that regulation_shaped() asks for. */
+/* Whether the job has any of the matrices. The functions below are for jobs that have them, in the shapes
+ * that regulation_shaped() requires. */
 bool regulation_asked(const JobSettings *settings);
 
 /* Checks, before a job begins */
 
-/* Whether A is [n][n], B [n][m], F [m][n], P [n][n], and SafetySet [n] or absent. Returns n and m. */
+/* Whether A is [n][n], B [n][m], F [m][n], P [n][n], and SafetySet [n] or missing. Returns n and m. */
 bool regulation_shaped(const JobSettings *settings, uint32_t *ret_n_state, uint32_t *ret_n_action);
 bool regulation_symmetric(const JobSettings *settings); /* P */
 bool regulation_positive(const JobSettings *settings);  /* P has a Cholesky factor */
 /* Whether the linear matrix inequality [[alpha P, S' P], [P S, P]] > 0 holds, which is alpha P > S' P S: by
  * the Cholesky factor of the whole matrix. */
 bool regulation_contracts(const JobSettings *settings, double alpha);
-/* The least alpha for which it does, to 1e-6, or infinity. P: positive definite. */
+/* The smallest alpha for which it holds, to 1e-6, or infinity. P must be positive definite. */
 double regulation_least_alpha(const JobSettings *settings);
-/* The most that number i of a state inside the envelope can be: the root of (P^-1)_ii. P: the same. */
+/* The largest value of number i of a state inside the envelope: the root of (P^-1)_ii. P must be positive
+ * definite. */
 double regulation_reach(const JobSettings *settings, uint32_t i);
 
-/* The spec with what is measured of each episode besides, "violations" and "outside", and rewards of any
- * size. 0; -EXDEV: the matrices do not fit the shapes, or a space is no box; there are several agents or
- * a stack of frames; there is no room for two metrics more, or one has such a name. */
+/* The spec with two more metrics of episodes, "violations" and "outside", and rewards of any size. 0;
+ * -EXDEV: the matrices do not fit the shapes, a space is not a box, there are several agents or a stack of
+ * frames, or there is no room for two more metrics, or one has such a name already. */
 enum { REGULATION_METRICS = 2 };
 int regulation_spec(const JobSettings *settings, ActordEnvSpec *spec);
 
-/* Acting. Both pointers stay valid. */
+/* For actors. Both pointers must stay valid. */
 void regulation_init(Regulation *regulation, const JobSettings *settings, const ActordEnvSpec *spec);
-/* float [n_action] each: what the policy says, and that with the controller's part, not yet clipped. */
+/* float [n_action] each: the policy's output, and its sum with the controller's part, not clipped yet. */
 void regulation_act(
                 const Regulation *regulation, const void *observation, const void *policy, void *ret_action);
 double regulation_value(const Regulation *regulation, const void *observation); /* s' P s */
 double regulation_reward(const Regulation *regulation, const void *before, const void *after);
-/* The same, and counts the step. */
+/* The same reward; also counts the step. */
 double regulation_step(const Regulation *regulation, const void *before, const void *after,
                 RegulationCounts *counts);
-/* Of an episode that has ended: double [REGULATION_METRICS]. */
+/* The metrics of an episode that has ended: double [REGULATION_METRICS]. */
 void regulation_metrics(const RegulationCounts *counts, double *ret);

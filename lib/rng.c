@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Philox4x32-10 and the few distributions that environments and learners draw from. Every draw takes a
- * fixed number of words where it can (uniform two, normal four), so that a stream reads alike whatever
- * was drawn before. */
+/* Philox4x32-10 and the few distributions that environments and learners draw from. Where possible every
+ * draw takes a fixed number of words (uniform two, normal four), so that later draws do not depend on
+ * earlier results. */
 #include "lib/rng.h"
 
 #include <math.h>
 
 #include "lib/doubles.h"
 
-/* Plugins find the three functions of the environment ABI in the program that loads them. */
+/* Plugins find these three functions of the environment ABI in the program that loads them. */
 #define PUBLIC __attribute__((visibility("default")))
 
 enum { PHILOX_ROUNDS = 10 };
@@ -44,8 +44,8 @@ void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_
         assert(ordinal <= RANDOM_ORDINAL_MAX);
         assert(step <= RANDOM_STEP_MAX);
 
-        /* The fields lie side by side and share no bit, so two different names have different counters.
-         * Word 0 is the number of the block. */
+        /* The fields are adjacent and share no bit, so two different names have different counters. Word 0
+         * is the number of the block. */
         ret_counter[0] = 0;
         ret_counter[1] = (uint32_t) purpose << 24 | step;
         ret_counter[2] = (uint32_t) (ordinal & 0xff) << 24 | slot;
@@ -66,7 +66,7 @@ PUBLIC uint32_t actord_random_u32(ActordRandom *random) {
         if (random->n_left == 0) {
                 philox4x32(random->counter, random->key, random->block);
                 random->n_left = 4;
-                /* A stream is 2^34 words long; the next one must never begin inside it. */
+                /* A stream has 2^34 words; the next stream must never begin inside it. */
                 assert(random->counter[0] < UINT32_MAX);
                 random->counter[0]++;
         }
@@ -74,7 +74,7 @@ PUBLIC uint32_t actord_random_u32(ActordRandom *random) {
         return random->block[4 - random->n_left--];
 }
 
-/* 53 random bits as a fraction in [0, 1): each value a double can tell apart there at this spacing. */
+/* 53 random bits as a fraction in [0, 1), the finest even spacing that a double has there. */
 static double random_fraction(ActordRandom *random) {
         uint64_t high = actord_random_u32(random) >> 5;
         uint64_t low = actord_random_u32(random) >> 6;
@@ -90,13 +90,14 @@ PUBLIC double actord_random_uniform(ActordRandom *random, double low, double hig
 
         x = low + (high - low) * random_fraction(random);
 
-        /* The sum may round up to the bound, which must be left out. */
+        /* The sum may round up to the bound, which is excluded. */
         return x < high || low == high ? x : nextafter(high, low);
 }
 
 PUBLIC double actord_random_normal(ActordRandom *random) {
-        /* Box and Muller's cosine half only: keeping the sine for the next call would make a draw depend
-         * on how many came before it. 1 - fraction is in (0, 1], so that the logarithm is finite. */
+        /* Only the cosine half of Box and Muller's method: keeping the sine for the next call would make a
+         * draw depend on the number of draws before it. 1 - fraction is in (0, 1], so the logarithm is
+         * finite. */
         double radius = sqrt(-2.0 * double_log(1.0 - random_fraction(random)));
         double turn = random_fraction(random);
 
@@ -109,7 +110,7 @@ uint32_t random_below(ActordRandom *random, uint32_t n) {
         assert(n > 0);
 
         /* "Fast Random Integer Generation in an Interval" (Lemire, 2019): the high word of n * u is the
-         * number, and the few low words that would favour some numbers are drawn again. */
+         * number. If the low word is one of the few that would favour some numbers, u is drawn again. */
         product = (uint64_t) actord_random_u32(random) * n;
         if ((uint32_t) product < n) {
                 uint32_t threshold = -n % n;

@@ -4,9 +4,8 @@
  * repeated, moved to another process or resumed, and draws the same numbers. Philox4x32-10 of "Parallel
  * Random Numbers: As Easy as 1, 2, 3" (Salmon et al., SC'11).
  *
- * No two streams are ever the same: random_pack() writes the name of a stream and its block number side
- * by side into the 128-bit counter, and for one key (the seed) the generator is a bijection of its
- * counter. */
+ * No two streams are ever the same: random_pack() writes a stream's name and block number into separate bits
+ * of the 128-bit counter, and for one key (the seed) the generator is a bijection of its counter. */
 #pragma once
 
 #include <assert.h>
@@ -24,17 +23,18 @@ typedef enum RandomPurpose {
         RANDOM_EVALUATE_ACTION,
         RANDOM_EVALUATE_RESET,
         RANDOM_EVALUATE_STEP,
-        RANDOM_NOISE,        /* of actions, where it goes on from step to step */
+        RANDOM_NOISE,        /* of actions, if it continues from step to step */
         RANDOM_SCALING = 20, /* the number of actors */
-        RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
-        RANDOM_TARGET = 31,  /* actions after what was drawn, which targets are made of */
-        RANDOM_POLICY = 32,  /* actions that the policy would take there now */
+        RANDOM_REPLAY = 30,  /* which older data to learn from again */
+        RANDOM_TARGET = 31,  /* actions in the next state, from which targets are made */
+        RANDOM_POLICY = 32,  /* actions that the present policy would take in a drawn state */
         RANDOM_CURVATURE = 40,
-        RANDOM_RESAMPLE = 64, /* the bootstrap of a report; no job's */
+        RANDOM_RESAMPLE = 64, /* the bootstrap of a report; jobs do not use it */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 
-/* Widths of the counter's fields; with the 32-bit block number they fill its 128 bits exactly. */
+/* The widths of the counter's fields. Together with the 32-bit block number they fill its 128 bits
+ * exactly. */
 enum {
         RANDOM_PURPOSE_BITS = 8,
         RANDOM_SLOT_BITS = 24,
@@ -52,21 +52,21 @@ static_assert(_RANDOM_PURPOSE_MAX <= 1 << RANDOM_PURPOSE_BITS, "purpose");
 
 struct ActordRandom {
         uint32_t key[2];
-        uint32_t counter[4]; /* of the next block */
-        uint32_t block[4];   /* drawn from its end: the last n_left words are unused */
+        uint32_t counter[4]; /* the counter of the next block */
+        uint32_t block[4];   /* used from its end: the last n_left words are unused */
         uint32_t n_left;
 };
 
-/* The stream from its first number on. slot: an environment's place in the job (or 0); ordinal: the
- * episode, round or update within it; step: within that. Each is asserted to fit its field. Nothing is
- * computed before the first draw. */
+/* Starts a stream at its first number. slot: an environment's number in the job, or 0; ordinal: the episode,
+ * round or update; step: the step in it. Each is asserted to fit its field. Nothing is computed before the
+ * first draw. */
 void random_begin(ActordRandom *ret, uint64_t seed, RandomPurpose purpose, uint32_t slot, uint64_t ordinal,
                 uint32_t step);
 
-/* An unbiased whole number in [0, n); n is at least 1. */
+/* A uniform whole number in [0, n); n is at least 1. */
 uint32_t random_below(ActordRandom *random, uint32_t n);
 
-/* The parts, exposed for the tests: a stream's name as a counter, and the bijection. */
+/* The parts, for the tests: a stream's name as a counter, and the bijection. */
 void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_t step,
                 uint32_t ret_counter[4]);
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ret[4]);

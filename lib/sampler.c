@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Times of the passes. All by lib/doubles.h and sqrt(), which have the same bits on each machine. */
+/* The times of the passes. It uses only lib/doubles.h and sqrt(), which give the same bits on each
+ * machine. */
 #include "lib/sampler.h"
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 
 #include "lib/doubles.h"
 
-/* sigma_data: of the actions, as Karras et al. (2022) call it. */
+/* sigma_data, the spread of actions, in the terms of Karras et al. (2022) */
 #define DATA_SD 0.5
 
 static double part_of(double turns) {
@@ -107,8 +108,8 @@ static void consistency_pass(uint32_t n, uint32_t k, SamplerPass *ret) {
         ret->divergence = 0.0f;
 }
 
-/* The mean of what lies between an action and the same with the noise of step i, (7) of Ho et al., and the
- * standard deviation around it, which the next pass adds. The last pass adds none. */
+/* The mean between an action and the same action with the noise of step i, (7) of Ho et al., and the
+ * standard deviation around it, which the next pass adds as noise. The last pass adds none. */
 static void diffusion_pass(uint32_t n, uint32_t k, SamplerPass *ret) {
         uint32_t i = n - k;
         double beta = diffusion_beta(n, i), left = diffusion_left(n, i), before = diffusion_left(n, i - 1);

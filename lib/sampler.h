@@ -26,14 +26,14 @@
 #define SAMPLER_LEAST 0.002 /* epsilon */
 #define SAMPLER_MOST  80.0  /* T */
 
-/* What a network and a loss need of a time: an action with noise is signal a + noise z. */
+/* The factors that a network and a loss need for a time. An action with noise is signal a + noise z. */
 typedef struct Moment {
         float signal, noise;
         float skip, out, in;             /* c_skip(t), c_out(t), c_in(t) */
         float embedding[TIME_EMBEDDING]; /* sines, then cosines, at falling frequencies */
 } Moment;
 
-/* As columns for a tape: these numbers, then the embedding. */
+/* The same as columns for a tape: these numbers, then the embedding. */
 enum {
         MOMENT_SIGNAL,
         MOMENT_NOISE,
@@ -44,13 +44,13 @@ enum {
         MOMENT_NUMBERS = MOMENT_EMBEDDING + TIME_EMBEDDING,
 };
 
-/* A pass of the sampler. */
+/* One pass of the sampler. */
 typedef struct SamplerPass {
         Moment moment;
-        float spread;     /* of the noise that is added before */
+        float spread;     /* of the noise that is added first */
         float keep, take; /* 0 and 1: the estimate is the action */
-        /* ACT_DIFFUSION: the divergence of two networks' passes is this times |F - F'|^2, were the noise of
-         * the step's whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et al. */
+        /* ACT_DIFFUSION: the divergence of two networks' passes is this times |F - F'|^2, if the noise of
+         * the step had the whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et al. */
         float divergence;
 } SamplerPass;
 
@@ -60,10 +60,10 @@ void sampler_pass(uint32_t act, uint32_t n, uint32_t k, SamplerPass *ret);
 /* ACT_CONSISTENCY: noise of standard deviation `time`. */
 void moment_of(double time, Moment *ret);
 
-/* The time of pass k, of n: T first, then equal steps down to 2, as the authors' code has it. */
+/* The time of pass k of n: T first, then equal steps down to 2, as in the authors' code. */
 double sampler_time(uint32_t n, uint32_t k);
 
-/* The standard deviation of the noise that is added before a pass at this time but the first:
+/* The standard deviation of the noise that is added before a pass at this time, except the first pass:
  * sqrt(t^2 - epsilon^2). */
 double sampler_spread(double time);
 
@@ -71,14 +71,15 @@ double sampler_spread(double time);
  * al. (2022). */
 double sampler_boundary(uint32_t n, uint32_t k);
 
-/* How many boundaries there are at this share of the training: ceil(sqrt(share (150^2 - 4) + 4) - 1) + 1. */
+/* The number of boundaries at this share of the training: ceil(sqrt(share (150^2 - 4) + 4) - 1) + 1. */
 uint32_t sampler_boundaries(double share);
 
-/* ACT_DIFFUSION: the variance that step i of n adds to actions, i from 1 to n; Wang et al. (2023), from
- * "Tackling the Generative Learning Trilemma with Denoising Diffusion GANs" (Xiao et al., ICLR 2022):
- * beta_i = 1 - exp(-0.1 / n - 0.5 (10 - 0.1) (2 i - 1) / n^2). And the product abar of 1 - beta up to i. */
+/* ACT_DIFFUSION: the variance that step i of n adds to actions, i from 1 to n; beta_i = 1 - exp(-0.1 / n -
+ * 0.5 (10 - 0.1) (2 i - 1) / n^2), as Wang et al. (2023) take it from "Tackling the Generative Learning
+ * Trilemma with Denoising Diffusion GANs" (Xiao et al., ICLR 2022). And abar, the product of 1 - beta up to
+ * i. */
 double diffusion_beta(uint32_t n, uint32_t i);
 double diffusion_left(uint32_t n, uint32_t i);
 
-/* An action after step i. */
+/* The factors for an action after step i. */
 void diffusion_moment(uint32_t n, uint32_t i, Moment *ret);

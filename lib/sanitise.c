@@ -8,13 +8,13 @@ bool sanitise_locale_is_utf8(void) {
         return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* GLib calls control (Cc), format (Cf: bidirectional and zero-width characters) and unassigned characters
- * not printable. */
+/* GLib calls control characters (Cc), format characters (Cf, bidirectional and zero-width ones) and
+ * unassigned characters not printable. */
 static bool may_show(gunichar character) {
         return g_unichar_isprint(character) && character != 0x2028 && character != 0x2029;
 }
 
-/* The bytes of the character at p, if it may be shown; 0: the byte at p is shown by its number. */
+/* The number of bytes of the character at p, if it may be shown; 0: the byte at p is shown as a number. */
 static size_t shown_bytes(const char *p, size_t n, bool utf8) {
         gunichar character;
 

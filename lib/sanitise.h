@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Text from elsewhere on its way to a terminal, the journal or JSON: file names, keys, metadata,
- * descriptions, errors of the bus. Characters that drive a terminal or hide text are shown by their
+/* Sanitises text from elsewhere for a terminal, the journal or JSON: file names, keys, metadata,
+ * descriptions, errors of the bus. Characters that control a terminal or hide text are replaced by their
  * numbers; everything else stays. */
 #pragma once
 
@@ -11,15 +11,15 @@
 /* Whether the user's locale is UTF-8, as LC_CTYPE says. */
 bool sanitise_locale_is_utf8(void);
 
-/* Appends n bytes of one line. Each byte that must not be shown as it is becomes \xNN: control characters
- * but tab (C0, DEL, C1), characters that turn, join or hide others (bidirectional controls, zero width),
- * separators of lines and paragraphs, and bytes that form no character. utf8: the text may have characters
- * beyond ASCII. */
+/* Appends n bytes as one line. Each byte that must not be shown becomes \xNN: control characters except tab
+ * (C0, DEL, C1), characters that turn, join or hide others (bidirectional controls, zero width), separators
+ * of lines and paragraphs, and bytes that form no character. utf8: the text may have characters beyond
+ * ASCII. */
 void sanitise_append(GString *to, const char *bytes, size_t n, bool utf8);
 /* One line for a terminal of this locale, or for the journal; g_free(). */
 char *sanitise_text(const char *text);
 char *sanitise_for_journal(const char *text);
 
-/* JSON with the same meaning, in whose strings characters that must not be shown are written as \uNNNN.
- * Takes JSON in UTF-8; g_free(). */
+/* JSON with the same meaning; characters of its strings that must not be shown are written as \uNNNN. Takes
+ * JSON in UTF-8; g_free(). */
 char *sanitise_json(char *text);

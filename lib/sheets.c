@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds and reads price sheets. The name of a sheet comes from a stranger, so it is never allowed to lead
- * out of the two directories. */
+/* Finds and reads price sheets. The name of a sheet comes from a stranger, so it must never lead out of the
+ * two directories. */
 #include "lib/sheets.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ static int by_name(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* GLib's error codes as errnos. Limits are told apart, since messages about them have advice. */
+/* GLib's error codes as errnos. Errors of limits get their own, since messages give advice about them. */
 static int file_error(const GError *error) {
         static const struct {
                 int code, error;

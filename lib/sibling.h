@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds our other files: beside the running program, so that a build tree works like an installation. */
+/* Finds our other files beside the running program, so that a build tree works like an installation. */
 #pragma once
 
 enum { SIBLING_DIRECTORY_MAX = 240, DATA_PATH_MAX = 4096 };
@@ -8,6 +8,6 @@ enum { SIBLING_DIRECTORY_MAX = 240, DATA_PATH_MAX = 4096 };
  * -ENAMETOOLONG, -errno. */
 int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]);
 
-/* A data file: in `share` beside the program when there is one (a build tree), else in the installed data
+/* A data file: in `share` beside the program if that exists (a build tree), else in the installed data
  * directory. */
 int data_path(const char *name, char ret[DATA_PATH_MAX]);

@@ -132,7 +132,7 @@ static bool name_possible(const char name[64]) {
 }
 
 static bool bounds_possible(double low, double high) {
-        /* False for a NaN. */
+        /* false for a NaN */
         return low <= high;
 }
 
@@ -155,10 +155,11 @@ static bool shape_possible(const ActordSpace *space) {
         return n > 0 && n <= SPACE_NUMBERS_MAX;
 }
 
-/* `first`: the space's first number in SpecField; the others follow in the same order. 0, or the field. */
+/* `first`: the space's first member of SpecField; the others follow in the same order. 0, or the field at
+ * fault. */
 static int space_check(const ActordSpace *space, int first, bool action) {
         bool box = space->kind == ACTORD_BOX;
-        bool listed = action && space->kind == ACTORD_MULTI_DISCRETE; /* each number's choices are */
+        bool listed = action && space->kind == ACTORD_MULTI_DISCRETE; /* the numbers of choices are listed */
 
         if (space->kind < ACTORD_DISCRETE || space->kind > ACTORD_BOX)
                 return first;
@@ -178,7 +179,7 @@ static int space_check(const ActordSpace *space, int first, bool action) {
 static_assert(SPEC_FIELD_OBSERVATION_BOUNDS == SPEC_FIELD_OBSERVATION_KIND + 4, "order of space_check()");
 static_assert(SPEC_FIELD_ACTION_BOUNDS == SPEC_FIELD_ACTION_KIND + 4, "order of space_check()");
 
-/* Whether each number of an action has choices, of a space that has been checked. */
+/* Whether each number of an action has choices. The space has been checked. */
 static bool action_sizes_possible(const ActordEnvSpec *spec) {
         uint64_t n = space_numbers(&spec->action);
 
@@ -200,7 +201,7 @@ static bool stack_possible(const ActordEnvSpec *spec) {
                                space->n_dims >= 2 && space->shape[0] == spec->stack);
 }
 
-/* A name becomes part of a column's name, and a key of JSON. */
+/* The name becomes part of a column's name, and a key of JSON. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]) {
         size_t n = strnlen(name, ACTORD_METRIC_BYTES);
 
@@ -278,7 +279,7 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field) {
         return -EINVAL;
 }
 
-/* A sum of products that remembers an overflow. */
+/* Adds up products, and remembers an overflow. */
 typedef struct Span {
         uint64_t bytes;
         bool overflow;
@@ -288,7 +289,7 @@ static uint64_t align_up(uint64_t x, uint64_t align) {
         return (x + align - 1) & ~(align - 1);
 }
 
-/* Appends n values of `bytes` bytes each on a new cache line; returns where they begin. */
+/* Appends n values of `bytes` bytes each, on a new cache line. Returns where they begin. */
 static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
         uint64_t size, at;
 
@@ -301,9 +302,10 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
         return at;
 }
 
-/* How many episodes can be truncated in T steps of E environments. An episode that was carried in may be
- * about to reach its horizon; from then on each needs the whole length. The second of a pair may be moved
- * into an episode that the first is late in; but then the one after next takes the whole length. */
+/* The most episodes that can be truncated in T steps of E environments. An episode that continues from
+ * before may be about to reach its horizon; from then on each one needs the whole length. The second of a
+ * pair may be moved into the first's episode when that is nearly over; but then the one after next takes the
+ * whole length. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 
@@ -363,7 +365,7 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, boo
         return 0;
 }
 
-/* The last n frames that a row's slot has seen. */
+/* Copies the last n frames that a row's slot has seen. */
 static void frames_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint32_t n,
                 uint8_t *ret) {
         uint32_t reach = stack_reach(ends, l->envs, row, (uint32_t) l->frames - 1);
@@ -400,8 +402,8 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
         l.mean_at = span_append(&span, network->n_observation, sizeof(float));
         l.inverse_sd_at = span_append(&span, network->n_observation, sizeof(float));
         l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
-        /* The forward pass reads whole vectors, so up to 15 numbers beyond the last weight (and discards
-         * them). */
+        /* The forward pass reads whole vectors, so it reads up to 15 numbers behind the last weight and
+         * ignores them. */
         (void) span_append(&span, 16, sizeof(float));
         if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / n_banks - PAGE_ALIGN)
                 return -E2BIG;
@@ -425,7 +427,7 @@ static int networks_beside_check(const JobSettings *settings, const Network *pol
         return 0;
 }
 
-/* Whether this job's slots can take each other's state. */
+/* Whether this job's slots can take over each other's state. */
 static int pairs_check(const JobSettings *settings, const ActordEnvSpec *spec) {
         if (algorithm_pair_steps(settings) == 0)
                 return 0;
@@ -477,7 +479,7 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         if (r < 0)
                 return r;
         recorded = page.spec;
-        /* Recorded episodes may be truncated anywhere. */
+        /* recorded episodes may be truncated at any step */
         if (settings->dataset[0])
                 recorded.flags |= ACTORD_ENV_TRUNCATES;
 

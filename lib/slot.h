@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts of shared memory, computed once from checked input; and the checks of a spec that a plugin
- * wrote. Pure. */
+/* Layouts of shared memory, computed once from checked input, and the checks of a spec that a plugin wrote.
+ * Pure. */
 #pragma once
 
 #include <assert.h>
@@ -13,9 +13,9 @@
 #include "include/settings.h"
 #include "include/slot.h"
 
-#define SPACE_NUMBERS_MAX (UINT64_C(1) << 24) /* in one observation or action */
+#define SPACE_NUMBERS_MAX (UINT64_C(1) << 24) /* the most numbers in one observation or action */
 #define SPACE_CHOICES_MAX (UINT32_C(1) << 20)
-#define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* episodes of an evaluation name their streams by step */
+#define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* the streams of an evaluation's episodes are named by step */
 
 /* X(NAME, words): the checks that a spec can fail. Numbers are kept in records: append, never renumber. */
 #define SPEC_FIELDS(X)                                                                                      \
@@ -85,45 +85,47 @@ typedef enum SpecField {
                         _SPEC_FIELD_MAX,
 } SpecField;
 
-const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."; NULL outside */
+const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."; NULL: out of range */
 
-/* 0, or -EINVAL with *ret_field: number of the first field that is impossible (FAULT_SPEC's detail). */
+/* 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether a table has the optional functions: for the physical state, for the picture. The table must
- * have been checked. */
+/* Whether a table has optional functions: for the physical state, and for the picture. The table must have
+ * been checked. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
-/* The first of the functions that its spec calls for and that it lacks; SPEC_FIELD_NONE: it has them all. */
+/* The first function that its spec requires and that it lacks; SPEC_FIELD_NONE: it has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
-/* Which agents are there in the present state, all if none ever goes: [n_agents]. 0, what active() returned,
- * or -EPROTO: it said that none is there, or neither 0 nor 1. Of a table that has it if it needs to. */
+/* Which agents are present in the present state: [n_agents]; all of them if none ever leaves. 0, the error
+ * of active(), or -EPROTO: it reported that none is present, or a value other than 0 and 1. The table must
+ * have active() if it needs it. */
 int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret);
 
-/* The metrics of an episode that has ended: [spec->n_metrics], checked by the reader. Of a table that has
- * them. 0, or what metrics() returned. */
+/* The metrics of an episode that has ended: [spec->n_metrics]; the reader checks them. The table must have
+ * metrics. 0, or the error of metrics(). */
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
-/* Whether means and deviations of such numbers are finite, and fit files of other tools, which have 32 bits:
- * NaN, which is no figure, or at most FLT_MAX. */
+/* Whether means and deviations of such numbers are finite and fit the 32-bit numbers of other tools' files:
+ * a NaN, which is no figure, or at most FLT_MAX. */
 static inline bool metric_possible(double x) {
         return !(fabs(x) > (double) FLT_MAX);
 }
 
-/* A small letter, then small letters, digits and _. */
+/* A lower-case letter, then lower-case letters, digits and _. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
 
-/* 0; -EINVAL: draw() did not write a valid picture. Only the first view->n_shapes are read, at most
+/* 0; -EINVAL: draw() did not write a valid picture. Reads only the first view->n_shapes, at most
  * ACTORD_SHAPES_MAX. */
 int picture_check(const ActordView *view, const ActordShape *shapes);
 
-/* 0; -EINVAL: paint() gave no possible size. Then the bytes of its pixels. */
+/* frame_check(): 0; -EINVAL: paint() gave an impossible size. frame_bytes(): the size of its pixels. */
 int frame_check(const ActordFrame *frame);
 size_t frame_bytes(const ActordFrame *frame);
 
 size_t element_bytes(uint32_t element); /* ActordElement; 0: unknown */
 
-/* Numbers in one value of the space. Inline: the module of data sets links no file of lib/. */
+/* The count of numbers in one value of the space. It is inline because the module of data sets links no file
+ * of lib/. */
 static inline uint64_t space_numbers(const ActordSpace *space) {
         uint64_t n = 1;
 
@@ -138,14 +140,14 @@ static inline uint64_t space_numbers(const ActordSpace *space) {
         return n;
 }
 
-/* How many choices number k of an action has. Of a space that is no BOX. */
+/* How many choices number k of an action has. The space must not be a BOX. */
 static inline uint32_t spec_choices(const ActordEnvSpec *spec, uint64_t k) {
         assert(spec->action.n_choices > 0 || k < ACTORD_CHOICES_MAX);
 
         return spec->action.n_choices > 0 ? spec->action.n_choices : spec->action_choices[k];
 }
 
-/* Numbers of an action as a network has them: one for each choice of each number, or those of a BOX. */
+/* The numbers of an action in a network: one for each choice of each number, or those of a BOX. */
 static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
         uint64_t n = space_numbers(&spec->action), sum = 0;
 
@@ -156,8 +158,8 @@ static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
         return sum;
 }
 
-/* pairs: environments take each other's state (lib/pair.h). 0; -E2BIG: the segment would pass
- * SEGMENT_BYTES_MAX; -EUSERS: envs is no multiple of the environment's agents; -EINVAL. */
+/* pairs: environments take over each other's state (lib/pair.h). 0; -E2BIG: the segment would exceed
+ * SEGMENT_BYTES_MAX; -EUSERS: envs is not a multiple of the environment's agents; -EINVAL. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
                 uint64_t carried_bytes, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
@@ -173,7 +175,7 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
  * -ECHRNG: it needs observations of which there are means; -EDOTDOT: and learns no several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
-/* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, the
+/* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, and the
  * environment's own bytes. */
 static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         assert(l->agents > 0);
@@ -182,7 +184,7 @@ static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l,
                               e / l->agents * l->snapshot_stride + e % l->agents * l->slot_stride);
 }
 
-/* What a slot carries besides: lib/noise.h. */
+/* The further state of a slot: lib/noise.h. */
 static inline void *segment_snapshot_carried(
                 void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->slot_stride - l->carried_bytes;
@@ -199,19 +201,19 @@ static inline void *segment_snapshot_bytes(
         return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->agents * l->slot_stride;
 }
 
-/* Row t * E + e of the columns; of an observation that is a stack, the newest frame. */
+/* Row t * E + e of the columns. If the observation is a stack, the newest frame. */
 static inline void *segment_observation(void *segment, const SegmentLayout *l, uint64_t row) {
         return (uint8_t *) segment + l->observations_at + ((l->frames - 1) * l->envs + row) * l->frame_bytes;
 }
 
-/* A frame that slot e has seen before row 0: k, at most K - 1, rows earlier. */
+/* A frame that slot e saw before row 0: k rows earlier, at most K - 1. */
 static inline void *segment_frame_before(void *segment, const SegmentLayout *l, uint32_t e, uint64_t k) {
         return (uint8_t *) segment + l->observations_at +
                ((l->frames - 1 - k) * l->envs + e) * l->frame_bytes;
 }
 
-/* How many of the frames before a row's own belong to its episode, at most `most`: before these the
- * episode's first frame is repeated. Frames before row 0 are taken as they are. */
+/* How many of the frames before a row's own belong to its episode, at most `most`. In the place of still
+ * older frames the episode's first frame is repeated. Frames before row 0 are taken as they are. */
 static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t row, uint32_t most) {
         for (uint32_t n = 0; n < most; n++) {
                 if (row < envs)
@@ -223,7 +225,7 @@ static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t 
         return most;
 }
 
-/* Frame k, 0 the oldest, of K, as the number of rows that it lies before its stack's own. */
+/* Frame k of K, 0 being the oldest, as the number of rows between it and the row of its stack. */
 static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
         return frames - 1 - k < reach ? frames - 1 - k : reach;
 }
@@ -249,7 +251,7 @@ static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {
         return (uint8_t *) segment + l->ends_at;
 }
 
-/* Of a segment that has this column. */
+/* The segment must have this column. */
 static inline uint8_t *segment_active(void *segment, const SegmentLayout *l, uint64_t row) {
         return (uint8_t *) segment + l->active_at + row;
 }
@@ -262,15 +264,15 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
 
-/* The whole observation of row t * E + e. `ends`: of this segment, or a copy; whatever it holds, only
+/* The whole observation of row t * E + e. `ends`: from this segment, or a copy; whatever it holds, only
  * frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The observation that followed the truncated step of that row, whose own part is final i. */
+/* The observation that followed the truncated step of that row; the part that is new in it is final i. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 
-/* The parts of a policy's bank. */
+/* The parts of a policy bank. */
 static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t bank) {
         return (const PolicyHead *) ((const uint8_t *) policy + bank % l->n_banks * l->bank_bytes);
 }

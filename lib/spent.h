@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's own clock, for a job with Profile=yes (include/profile.h). */
+/* Where a worker's time goes, by its own clock, for a job with Profile=yes (include/profile.h). */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include "include/profile.h"
 #include "lib/boottime.h"
 
-/* If spent is NULL, nothing is measured and no clock is read. */
+/* spent NULL: nothing is measured and no clock is read. */
 static inline uint64_t spent_begin(const Spent *spent) {
         return spent ? clock_boottime() : 0;
 }
@@ -19,15 +19,15 @@ static inline void spent_end(Spent *spent, ProfilePart part, uint64_t begun_nsec
 
 void spent_add(Spent *sum, const Spent *spent);
 
-/* n times the operations of one row's matrix products. */
+/* Counts n times the operations of one row's matrix products. */
 static inline void spent_count(Spent *spent, ProfileProduct product, uint64_t n, uint64_t row_operations) {
         if (spent)
                 spent->rates[product].operations += n * row_operations;
 }
 
-/* Multiplications and additions of the matrix products of one row through the network: to act, which leaves
- * out what only the value needs; for all outputs; and for the gradient with them, which has the weights' and
- * the inputs' besides, but for inputs that are observations. */
+/* The multiplications and additions of one row's matrix products in the network: to act, without the layers
+ * that only the value needs; for all outputs; and for the gradient with them. The gradient needs those of
+ * the weights and of the inputs besides, except where an input is the observation. */
 uint64_t network_acting_operations(const Network *network);
 uint64_t network_forward_operations(const Network *network);
 uint64_t network_gradient_operations(const Network *network);

@@ -7,9 +7,9 @@
 
 #include "include/record.h"
 
-/* The return of a round as a scheduler sees it: the mean of its evaluation episodes in a job that
- * evaluates, else of the episodes that ended in it. NaN: the round has none, as a round between two
- * evaluations. A mean of both kinds would compare policies that sample with policies that do not. */
+/* The return of a round as a scheduler sees it: the mean of its evaluation episodes if the job evaluates,
+ * otherwise of the episodes that ended in it. NaN: the round has none, as between two evaluations. A mixture
+ * of both would compare policies that sample with policies that do not. */
 static inline double statistics_return(const Statistics *statistics, bool evaluates) {
         return evaluates ? statistics->evaluation_mean : statistics->return_round;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words of numbers that cross programs. Each word is spelled once, in its contract in include/; this
- * file turns the lists into lookups. */
+/* The words for numbers that pass between programs. Each word is spelled once, in its contract in include/;
+ * this file turns the lists into lookups. */
 #include "lib/string-tables.h"
 
 #include <assert.h>
@@ -158,7 +158,7 @@ const char *invoker_step_sentence(uint32_t step) {
         return LOOKUP(invoker_steps, step);
 }
 
-/* Describes an error of loading; the message before it has the details. */
+/* Describes an error of loading. The message before it has the details. */
 static const char *load_word(int error) {
         switch (error) {
         case EINVAL: return "it cannot be made with these settings";
@@ -167,13 +167,14 @@ static const char *load_word(int error) {
         return strerrordesc_np(error);
 }
 
-/* Both environments and our own checks use EPROTO for an environment that does not match its spec. */
+/* EPROTO means that an environment does not match its spec, both from environments and from our own
+ * checks. */
 static const char *environment_word(int error) {
         return error == EPROTO ? "it breaks a rule of actord/env.h, and `actorctl env check` says which"
                                : strerrordesc_np(error);
 }
 
-/* The errors of learner/checkpoint/restore.c, besides those of the disk. */
+/* The errors of learner/checkpoint/restore.c, in addition to those of the disk. */
 static const char *checkpoint_word(int error) {
         switch (error) {
         case EBADMSG: return "it is damaged";
@@ -184,7 +185,7 @@ static const char *checkpoint_word(int error) {
         return strerrordesc_np(error);
 }
 
-/* The detail of a fault in words: the signal's name, the step's word, the error's description. */
+/* The detail of a fault in words: a signal's name, a step's word, or an error's description. */
 static const char *detail_word(uint32_t fault, int detail) {
         int error = detail < 0 && detail > -4096 ? -detail : detail;
 
@@ -201,7 +202,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         return NULL;
 }
 
-/* Behind the n bytes of its sentence. */
+/* Writes behind the n bytes of the sentence. */
 static char *describe_dataset(int detail, int n, char ret[256]) {
         int64_t episode = -1;
         const char *words = dataset_problem(detail, &episode);

@@ -40,7 +40,7 @@ uint32_t quantity_names(uint32_t quantity) {
 
 typedef struct Reader {
         TermsKind kind;
-        uint32_t n; /* terms before this one */
+        uint32_t n; /* the number of terms before this one */
         const char *text;
         int n_text; /* of this term */
         char words[WORDS_MAX][TERM_NAME_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reward= and Terminate= of a user's own model, as a line of a job file: "velocity slide 1, control
- * -0.001" and "z torso <= 0.7, abs position hinge >= 0.2". There is a closed list of quantities, and each
- * term is linear: there are no expressions. The names of a model's parts are not looked up here, so that
- * a line is checked without the model. */
+/* Reward= and Terminate= of a user's own model, as a line of a job file: "velocity slide 1, control -0.001"
+ * and "z torso <= 0.7, abs position hinge >= 0.2". The list of quantities is fixed, and each term is linear:
+ * there are no expressions. The names of a model's parts are not looked up here, so a line can be checked
+ * without the model. */
 #pragma once
 
 #include <stddef.h>
@@ -11,9 +11,9 @@
 #define TERMS_MAX      16u
 #define TERM_NAMES_MAX 2u
 #define TERM_NAME_MAX  64u
-#define TERM_LIMIT     1e6 /* of a weight or a threshold: no sum overflows */
+#define TERM_LIMIT     1e6 /* the largest weight or threshold, so that no sum overflows */
 
-/* X(NAME, word, names that follow, what it is) */
+/* X(NAME, word, number of names that follow, meaning) */
 #define QUANTITIES(X)                                                                            \
         X(ALIVE, "alive", 0, "1, at each step")                                                  \
         X(HEALTHY, "healthy", 0, "1, at each step that does not end the episode")                \
@@ -50,9 +50,9 @@ typedef enum TermsKind { TERMS_REWARD, TERMS_TERMINATE } TermsKind;
 
 typedef struct Term {
         uint32_t quantity, transform;
-        uint32_t comparison; /* TERMINATE */
+        uint32_t comparison; /* for TERMINATE */
         char names[TERM_NAMES_MAX][TERM_NAME_MAX];
-        double number; /* weight, or threshold */
+        double number; /* a weight or a threshold */
 } Term;
 
 typedef struct Terms {
@@ -63,5 +63,5 @@ typedef struct Terms {
 const char *quantity_to_string(uint32_t quantity);
 uint32_t quantity_names(uint32_t quantity);
 
-/* 0; -EINVAL with a message that says which term is wrong, and how. An empty text has no terms. */
+/* 0; -EINVAL with a message about the wrong term. An empty text has no terms. */
 int terms_parse(const char *text, TermsKind kind, Terms *ret, char *message, size_t n_message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removes a directory tree depth first. Each call begins again at the top: entries that are gone are not
- * met again, so no position has to be remembered between two calls. */
+/* Removes a directory tree depth first. Each call begins again at the top. Removed entries are not met
+ * again, so no position must be kept between two calls. */
 #include "lib/tree.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 typedef struct Removal {
         unsigned left;
-        int error; /* the first one */
+        int error; /* the first error */
 } Removal;
 
 static void remove_entry(Removal *removal, int at_fd, const char *name, unsigned depth);
@@ -22,7 +22,7 @@ static bool is_dots(const char *name) {
         return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* fd is taken. */
+/* Takes fd. */
 static void remove_below(Removal *removal, int fd, unsigned depth) {
         _cleanup_closedir_ DIR *dir = fdopendir(fd);
         struct dirent *e;
@@ -67,7 +67,7 @@ int tree_remove(int at_fd, const char *name, unsigned most) {
         remove_entry(&removal, at_fd, name, TREE_DEPTH_MAX);
         if (removal.left == 0)
                 return 1;
-        /* The directory was filled again meanwhile. Another call is worth it only if this one has removed
+        /* The directory was filled again meanwhile. Another call makes sense only if this one has removed
          * something. */
         if (removal.error == -ENOTEMPTY && removal.left < most)
                 return 1;

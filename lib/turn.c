@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file with
+/* The two words between the invoker and a worker. This file and lib/exchange.c are the only ones with
  * atomics on shared memory that a hostile process can write.
  *
  * Orders and answers are plain bytes between two words. The writer publishes them by a store of its word;
@@ -8,8 +8,8 @@
  * one sleeps. As both pairs are sequentially consistent, at least one of the two sees the other, and no
  * wake-up is lost.
  *
- * The invoker believes none of these words: a worker that writes nonsense into them is answered too early
- * (its answer and its data are checked anyway) or too late (it is killed at its deadline). Hence no
+ * The invoker trusts none of these words. If a worker writes nonsense into them, its answer is read too
+ * early (answer and data are checked anyway) or too late (the worker is killed at its deadline). So no
  * assertion here looks at shared memory. */
 #include "lib/turn.h"
 
@@ -27,9 +27,9 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 
         turn->order = *order;
 
-        /* The order's number follows from `done`, which the invoker only reads: a worker that changed
-         * `go` must not make the order look answered. seq_cst: publishes the order, and comes before the
-         * look at `parked`. */
+        /* The order's number follows from `done`, which the invoker only reads: a worker that changes `go`
+         * must not be able to make the order look answered. seq_cst: publishes the order, and comes before
+         * the read of `parked`. */
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
         atomic_store_explicit(&turn->go, done + 1, memory_order_seq_cst);
 
@@ -73,8 +73,7 @@ void turn_reset(Turn *turn) {
         atomic_store_explicit(&turn->parked, 0, memory_order_relaxed);
         atomic_store_explicit(&turn->asleep, 0, memory_order_relaxed);
 
-        /* No other process maps the page now. Release, for the next worker, which may be made by another
-         * process. */
+        /* No other process maps the page now. Release, since another process may make the next worker. */
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_release);
 }
@@ -113,7 +112,7 @@ void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret) {
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
 
         if (!turn_spin(turn, done, spin_nsec)) {
-                /* seq_cst: written before the last look at `go`, which the kernel repeats under its lock. */
+                /* seq_cst: written before the last read of `go`, which the kernel repeats under its lock. */
                 atomic_store_explicit(&turn->parked, 1, memory_order_seq_cst);
                 while (atomic_load_explicit(&turn->go, memory_order_seq_cst) == done)
                         futex_wait(&turn->go, done);
@@ -132,11 +131,11 @@ void turn_reply(Turn *turn, const Answer *answer, int bell_fd) {
 
         turn->answer = *answer;
 
-        /* seq_cst: publishes the answer, and comes before the look at `asleep`. */
+        /* seq_cst: publishes the answer, and comes before the read of `asleep`. */
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_seq_cst);
 
-        /* A full eventfd (EAGAIN) has already been rung. */
+        /* If the eventfd is full (EAGAIN), the bell has been rung already. */
         if (atomic_load_explicit(&turn->asleep, memory_order_seq_cst) && bell_fd >= 0)
                 (void) !write(bell_fd, &one, sizeof(one));
 }

@@ -6,17 +6,19 @@
 #include <stdint.h>
 #include "include/turn.h"
 
-/* Invoker */
+/* For the invoker */
 void turn_order(Turn *turn, const Order *order,
-                bool expect_sleeper); /* writes the order, go + 1, wakes; the last one must be answered */
+                /* writes the order, sets go + 1, and wakes the worker; the last order must have been
+                 * answered */
+                bool expect_sleeper);
 bool turn_answered(const Turn *turn);
 int turn_answer(const Turn *turn,
-                Answer *ret); /* copies once; 0 or -EAGAIN. Every field is the worker's word: check it */
+                Answer *ret); /* copies once; 0 or -EAGAIN. The worker wrote every field: check it */
 void turn_asleep(Turn *turn,
                 /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
                 bool asleep);
-void turn_reset(Turn *turn); /* before a new worker takes the page over (the old one is reaped) */
+void turn_reset(Turn *turn); /* call it before a new worker takes over the page; the old one is reaped */
 
-/* Worker: waits for the next order, spinning at most spin_nsec before it sleeps. */
+/* For the worker: waits for the next order, spinning at most spin_nsec before it sleeps. */
 void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret);
 void turn_reply(Turn *turn, const Answer *answer, int bell_fd);

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-static Width chosen = _WIDTH_MAX; /* not yet */
+static Width chosen = _WIDTH_MAX; /* not chosen yet */
 
 bool width_present(Width width) {
         switch (width) {

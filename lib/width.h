@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ exist once in plain C
- * and once for each kind of vector below; all do the same operations in the same order, so that a width
- * decides the time that a job takes and no bit of its policy. */
+/* How many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ exist once in plain C and
+ * once for each kind of vector below. All do the same operations in the same order. So the width changes how
+ * long a job takes, but no bit of its policy. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,21 +9,21 @@
 #include "include/settings.h"
 
 typedef enum Width {
-        WIDTH_SCALAR, /* plain C; fma() is the C library's where the CPU has none */
+        WIDTH_SCALAR, /* plain C; fma() is the C library's if the CPU has none */
         WIDTH_AVX2,   /* 8 floats, and fused multiply-add: x86-64-v3 */
-        WIDTH_AVX512, /* 16: x86-64-v4 */
+        WIDTH_AVX512, /* 16 floats: x86-64-v4 */
         _WIDTH_MAX,
 } Width;
 
 /* Whether this CPU has vectors of this width. */
 bool width_present(Width width);
-/* The words of KernelClass=, of those that are present, with spaces: "scalar avx2". */
+/* The words of KernelClass= that this CPU has, separated by spaces: "scalar avx2". */
 const char *width_words_present(void);
 
-/* What KernelClass= asks for; AUTO: the widest that is present. kernel_class: KernelClass */
+/* The width that KernelClass= asks for; AUTO: the widest that is present. kernel_class: a KernelClass */
 Width width_of_class(unsigned kernel_class);
 
-/* The width of this process: the widest that the CPU has, until width_choose(), which comes before the
- * kernels are used and before threads start. */
+/* The width of this process: the widest that the CPU has, unless width_choose() has set another. That call
+ * must come before kernels are used and threads start. */
 Width width_chosen(void);
 void width_choose(Width width);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A strict reader of safetensors files. A header may hold objects of strings, and objects of a type, a
- * shape and two offsets; everything else is refused, and so is deeper nesting. The file may be cut short
- * or made up, so every number is checked against the size of the file before it is used. */
+/* A strict reader of safetensors files. A header may hold two forms of objects: of strings, and of a type, a
+ * shape and two offsets. Everything else is refused, and so is deeper nesting. The file may be cut short or
+ * forged, so every number is checked against the file's size before it is used. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -128,7 +128,7 @@ static bool parse_escape(Parser *p, char *ret) {
         return true;
 }
 
-/* Decodes in place: the result is never longer than its source. */
+/* Decodes in place, since the result is never longer than its source. */
 static bool parse_string(Parser *p, const char **ret) {
         char *out;
 
@@ -196,7 +196,7 @@ static bool parse_offsets(Parser *p, Entry *entry) {
         return true;
 }
 
-/* Reads the value of a key. Each key may come once: *seen has a bit for each. */
+/* Reads the value of a key. Each key may occur once. */
 enum { FIELD_DTYPE, FIELD_SHAPE, FIELD_OFFSETS, _FIELD_MAX };
 
 /* seen: a bit for each field that was read already. */
@@ -347,8 +347,8 @@ static int by_text(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Whether no text is there twice. They are sorted for it, so that a made-up header of thousands of names
- * costs no more than a real one. */
+/* Whether all texts differ. They are sorted for this, so that a forged header with thousands of names costs
+ * no more than a real one. */
 static bool texts_differ(const char **texts, size_t n) {
         qsort(texts, n, sizeof(*texts), by_text);
         for (size_t i = 1; i < n; i++)
@@ -373,7 +373,7 @@ static bool names_differ(const Safetensors *file, char *reason) {
                refuse(reason, "a key of its metadata is there twice");
 }
 
-/* Whether the tensors lie side by side from the header to the end of the file. */
+/* Whether the tensors fill the file from the header to its end, without gaps or overlaps. */
 static bool entries_fit(Safetensors *file, char *reason) {
         uint64_t at = 0;
 
@@ -406,7 +406,7 @@ static int refuse_errno(char *ret_reason, int r) {
         return r;
 }
 
-/* The file itself says where its header ends; that is checked against the file's size. */
+/* Reads where the header ends. The file says so itself; this is checked against the file's size. */
 static int read_length(int fd, uint64_t *ret_length, uint64_t *ret_size, char *ret_reason) {
         uint64_t size, length;
         int r;
@@ -504,7 +504,7 @@ bool safetensors_has_digest(const Safetensors *file) {
                entry->end == file->data_bytes;
 }
 
-/* The digest of all bytes from the first one to the digest's own tensor. */
+/* The digest of all bytes before the digest's own tensor. */
 static int hash_bytes(int fd, uint64_t n, struct sha256_ctx *sha) {
         enum { BUFFER_BYTES = 256 * 1024 };
         _cleanup_free_ uint8_t *buffer = malloc(BUFFER_BYTES);

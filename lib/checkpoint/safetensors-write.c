@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes safetensors files in one pass. The header is built in memory, since its length comes first;
- * tensors pass through one buffer, in which they are hashed; the digest of all comes last. */
+/* Writes safetensors files in one pass. The header is built in memory, since its length comes first. Tensors
+ * pass through one buffer, where they are hashed. The digest of everything comes last. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static void print_header(FILE *f, const TensorRow *rows, size_t n_rows, const Me
         (void) fputc('}', f);
 }
 
-/* Length and header, padded with spaces so that the tensors begin aligned. */
+/* Makes length and header, padded with spaces so that the tensors begin aligned. */
 static int header_make(const TensorRow *rows, size_t n_rows, const MetadataRow *metadata, size_t n_metadata,
                 char **ret, size_t *ret_n) {
         _cleanup_free_ char *text = NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The safetensors file format: eight bytes with the length of a header, the header in JSON, then the
- * tensors' bytes, little-endian and row-major. This is the only reader and the only writer of it: learner
- * and actorctl go through them.
+ * tensors' bytes, little-endian and row-major. Learner and actorctl both use this reader and this writer;
+ * there are no others.
  *
- * The writer puts one more tensor behind all others, the SHA-256 of every byte before it. So a file
- * carries the proof that it is whole, any other program that knows the format reads it as one more
- * tensor, and the file is written in one pass.
+ * The writer puts one more tensor behind all others, the SHA-256 of every byte before it. So a file contains
+ * the proof that it is whole, and can still be written in one pass. Other programs that know the format read
+ * the digest as one more tensor.
  *
- * The reader believes nothing. It takes a header only if the tensors lie side by side from the first byte
- * behind it to the last byte of the file: none overlap, there is no hole between them, and nothing
- * follows them. What it refuses it explains in a sentence. */
+ * The reader trusts nothing. It accepts a header only if the tensors fill the rest of the file exactly: they
+ * do not overlap, there is no gap between them, and nothing follows them. Every refusal comes with a
+ * sentence. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define TENSOR_DIMS_MAX          4u
-#define TENSOR_NAME_MAX          64u /* with its NUL */
+#define TENSOR_NAME_MAX          64u /* with the terminating NUL */
 #define SAFETENSORS_HEADER_MAX   (8u << 20)
 #define SAFETENSORS_ENTRIES_MAX  16384u
 #define SAFETENSORS_METADATA_MAX 1024u
@@ -29,7 +29,7 @@ typedef struct TensorRow {
         const char *dtype; /* F32, F64, I64, I32, U8 */
         uint32_t n_dims;
         uint64_t shape[TENSOR_DIMS_MAX];
-        void *data; /* read by safetensors_write(), written by safetensors_read() */
+        void *data; /* safetensors_write() reads from here, safetensors_read() writes to it */
 } TensorRow;
 
 typedef struct MetadataRow {
@@ -40,28 +40,30 @@ typedef struct Safetensors Safetensors;
 
 uint64_t tensor_bytes(const TensorRow *row);
 
-/* Every byte is read once, copied and hashed, even if its memory changes meanwhile. ret_sha256: of the
- * whole file, its last tensor included. 0 or a negative errno. */
+/* Every byte is read once, copied and hashed, even if its memory changes meanwhile. ret_sha256: the hash of
+ * the whole file, with its last tensor. 0 or a negative errno. */
 int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const MetadataRow *metadata,
                 size_t n_metadata, uint8_t ret_sha256[32]);
 
-/* How many bytes safetensors_write() would write. */
+/* The number of bytes that safetensors_write() would write. */
 int safetensors_size(const TensorRow *rows, size_t n_rows, const MetadataRow *metadata, size_t n_metadata,
                 uint64_t *ret_bytes);
 
-/* Reads the header. 0; or with a sentence: -EBADMSG: not a safetensors file, or a damaged one; another
- * negative errno. The descriptor stays the caller's. */
+/* Reads the header. 0; or an error with a sentence: -EBADMSG: it is not a safetensors file, or a damaged
+ * one; another negative errno. The descriptor stays the caller's. */
 int safetensors_open(int fd, Safetensors **ret, char ret_reason[SAFETENSORS_REASON_MAX]);
 Safetensors *safetensors_close(Safetensors *file);
-const char *safetensors_metadata(const Safetensors *file, const char *key); /* NULL: not there */
+const char *safetensors_metadata(const Safetensors *file, const char *key); /* NULL: there is none */
 const MetadataRow *safetensors_metadata_rows(const Safetensors *file, size_t *ret_n);
 
 /* Whether the file ends with its digest. */
 bool safetensors_has_digest(const Safetensors *file);
 
-/* Reads the whole file and compares it with its digest: 0, with the hash that safetensors_write()
- * returned; -EBADMSG: a byte is another one than was written, or there is no digest; a negative errno. */
+/* Reads the whole file and compares it with its digest. 0: they match, and the hash is the one that
+ * safetensors_write() returned; -EBADMSG: a byte has changed, or there is no digest; another negative
+ * errno. */
 int safetensors_verify(const Safetensors *file, uint8_t ret_sha256[32]);
 
-/* 0; -ENOENT: no such tensor; -EMEDIUMTYPE: of another type or shape; -EBADMSG; a negative errno. */
+/* 0; -ENOENT: there is no such tensor; -EMEDIUMTYPE: it has another type or shape; -EBADMSG; another
+ * negative errno. */
 int safetensors_read(const Safetensors *file, const TensorRow *row);

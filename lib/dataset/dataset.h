@@ -22,30 +22,30 @@
 #define DATASET_MODULE   "dataset.so"
 #define DATASET_ENTRANCE "actord_dataset"
 
-/* Of one episode; no environment of ours has longer ones. */
+/* The most steps of an episode; our environments have no longer ones. */
 #define DATASET_EPISODE_STEPS_MAX (UINT64_C(1) << 20)
 
-/* Numbers are doubles, whatever the element of the space. */
+/* All numbers are doubles, whatever the element of the space. */
 typedef struct DatasetEpisode {
         uint64_t number, n_steps;
         const double *observations, *actions, *rewards;
         const uint8_t *terminations, *truncations;
 } DatasetEpisode;
 
-#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* of a file that is read */
+#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* in a file that is read */
 
-/* Episodes one after another, with one observation more for each than it has steps: the observation of step
- * i of episode k is row i + k. All numbers are of the environment's spaces. */
+/* Episodes one after another. Each has one more observation than steps: the observation of step i of episode
+ * k is row i + k. All numbers are inside the environment's spaces. */
 typedef struct Dataset {
         uint64_t n_episodes, n_steps;
-        uint64_t *first;     /* [n_episodes + 1]: steps before */
-        float *observations; /* [n_steps + n_episodes][numbers of one] */
-        float *actions;      /* [n_steps][numbers of one] */
+        uint64_t *first;     /* [n_episodes + 1]: the number of steps before each */
+        float *observations; /* [n_steps + n_episodes][numbers of an observation] */
+        float *actions;      /* [n_steps][numbers of an action] */
         double *rewards;     /* [n_steps] */
-        uint8_t *ends;       /* [n_steps]: EndKind; an episode's last step has one */
+        uint8_t *ends;       /* [n_steps]: EndKind; the last step of an episode has one */
 } Dataset;
 
-/* X(name, words): why a file cannot be used. Those from LACKS on are of an episode. */
+/* X(name, words): why a file cannot be used. The problems from LACKS on concern one episode. */
 #define DATASET_PROBLEMS(X)                                                                               \
         X(NONE, "")                                                                                       \
         X(NO_MODULE, "dataset.so does not load: built without libhdf5-dev, or libhdf5 is not there")      \
@@ -70,24 +70,24 @@ typedef enum DatasetProblem {
                         _DATASET_PROBLEM_MAX,
 } DatasetProblem;
 
-/* Both in one number, as a fault's detail has them. */
+/* Packs both into one number, for a fault's detail. */
 static inline int32_t dataset_detail(DatasetProblem problem, uint64_t episode) {
         return (int32_t) ((uint32_t) problem << 24 | (uint32_t) (episode & DATASET_EPISODES_MAX));
 }
 
 typedef struct DatasetModule {
         uint32_t abi, struct_bytes;
-        /* Writes into an existing file, which is emptied; then its episodes, in order; and its end, after
-         * which the writer is freed, whatever the result. 0, -ENOMEM, -EIO. */
+        /* Writes into an existing file, which is emptied first: episodes in order, then the end. After the
+         * end the writer is freed, whatever the result. 0, -ENOMEM, -EIO. */
         int (*create)(const char *path, const ActordEnvSpec *spec, void **ret);
         int (*add)(void *writer, const DatasetEpisode *episode);
         int (*close)(void *writer);
-        /* Reads a file that lies in memory, for an environment of this spec, and checks all of it. 0; or a
-         * detail, as above. *ret: under dataset_free(). */
+        /* Reads a file from memory for an environment with this spec, and checks all of it. 0; or a detail,
+         * as above. *ret: free it with dataset_free(). */
         int32_t (*read)(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 } DatasetModule;
 
-/* Programs and the module need it. */
+/* Inline, since programs and the module both need it. */
 static inline Dataset *dataset_free(Dataset *dataset) {
         if (!dataset)
                 return NULL;
@@ -101,10 +101,11 @@ static inline Dataset *dataset_free(Dataset *dataset) {
         return NULL;
 }
 
-/* The episode of a step. */
+/* The episode that a step belongs to. */
 uint64_t dataset_episode(const Dataset *dataset, uint64_t step);
-/* What a detail means, in words, and of which episode: *ret_episode, or -1. NULL: nothing. */
+/* The meaning of a detail in words, and the episode that it concerns: *ret_episode, or -1. NULL: it has
+ * none. */
 const char *dataset_problem(int32_t detail, int64_t *ret_episode);
 
-/* path: of the module. 0; -ENOENT: it is not there, or does not load; -EPROTO: it is of another build. */
+/* path: of the module. 0; -ENOENT: it is missing, or does not load; -EPROTO: it is from another build. */
 int dataset_load(const char *path, const DatasetModule **ret);

@@ -12,7 +12,7 @@ int dataset_load(const char *path, const DatasetModule **ret) {
         assert(path);
         assert(ret);
 
-        /* Stays open: its functions are called until this process ends. */
+        /* The module stays loaded: its functions are called until this process ends. */
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!handle)
                 return -ENOENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of what the learner is told: values of [Learner] that contradict each other, or the rounds that
- * the rest of the job makes. */
+/* Checks of the learner's settings: values of [Learner] that contradict each other, or do not fit the rounds
+ * that the rest of the job makes. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 
-/* Only an explicit MinibatchSize= can be too large; the default shrinks to the rows of a round. */
+/* Only an explicit MinibatchSize= can be too large: the default shrinks to the rows of a round. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
         bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
         uint32_t n = distribution_rollouts(distribution_of(settings),
@@ -39,13 +39,13 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                                 settings->rollout_steps);
 }
 
-/* Each minibatch of an update has random streams of its own, by its number. */
+/* Each minibatch of an update has its own random streams, by its number. */
 static void check_draws(SettingsReader *reader, const JobSettings *settings) {
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps *
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* The fraction of a step that the previous round left counts as well. */
+        /* The fraction of a step that the last round left over counts as well. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);
@@ -55,7 +55,7 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         rows, RANDOM_STEP_MAX);
 }
 
-/* A replay store is shared evenly by the slots, and each must hold a whole invocation and a window of
+/* A replay store is divided evenly among the slots. Each must hold a whole invocation, and a window of
  * NSteps= across its border. */
 static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
@@ -87,7 +87,8 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         check_draws(reader, settings);
 }
 
-/* Whether the key has another value than its default, which `actorctl show` and checkpoints write, too. */
+/* Whether the key has another value than its default: `actorctl show` and checkpoints write defaults,
+ * too. */
 static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
         if (!settings_present(settings, i) || !algorithm_uses(settings->algorithm, i))
                 return false;
@@ -95,7 +96,7 @@ static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETT
         return strcmp(ret_text, setting_row(i)->fallback) != 0;
 }
 
-/* Actions of recorded episodes are what they are. */
+/* Recorded episodes have their actions already, so a chance of random ones has no effect. */
 static void check_chances(SettingsReader *reader, const JobSettings *settings) {
         static const Setting chances[] = { SETTING_Learner_EpsilonStart, SETTING_Learner_EpsilonEnd,
                 SETTING_Learner_EpsilonSteps };
@@ -111,7 +112,7 @@ static void check_chances(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* Recorded episodes have actions, so nothing asks a policy for them. */
+/* Recorded episodes have their actions already, so no policy is asked for any. */
 static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 
@@ -139,7 +140,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "multi-learner and async can do that");
 }
 
-/* One complaint: what is wrong with the first of these hides the rest. */
+/* Makes only one complaint, since the first of these mistakes hides the others. */
 static void check_envelope(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -176,8 +177,8 @@ static void check_envelope(SettingsReader *reader, const JobSettings *settings) 
         }
 }
 
-/* The built-in cart-pole shows x, v, theta and omega where it is bare; else it shows five numbers, and a
- * controller of its own acts in it. */
+/* The built-in cart-pole shows x, v, theta and omega with BarePlant=yes. Otherwise it shows five numbers,
+ * and its own controller acts in it. */
 static void check_plant(SettingsReader *reader, const JobSettings *settings, uint32_t n_state) {
         enum { BARE_STATE = 4 };
         const ActordOption *bare = settings_option(settings, "BarePlant");
@@ -189,7 +190,7 @@ static void check_plant(SettingsReader *reader, const JobSettings *settings, uin
                         "the controller of [Learner] acts on the four numbers of the bare plant: write yes");
 }
 
-/* A controller, its model and an envelope come together. */
+/* A controller needs its model and its envelope, and the other way round. */
 static void check_regulation(SettingsReader *reader, const JobSettings *settings) {
         static const Setting alone[] = { SETTING_Learner_ControllerGain, SETTING_Learner_Alpha,
                 SETTING_Learner_SafetySet };
@@ -233,7 +234,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
         check_plant(reader, settings, n);
 }
 
-/* A temperature is either given or learned. */
+/* A temperature is either fixed or learned. */
 static void check_temperature(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -246,7 +247,7 @@ static void check_temperature(SettingsReader *reader, const JobSettings *setting
                         "Temperature= is given, so none is learned for this: leave one of the two unset");
 }
 
-/* The slots of an actor come in pairs, and a pair ends within an invocation. */
+/* An actor's slots come in pairs, and a pair ends inside an invocation. */
 static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
         const char *word = choice_algorithm_to_string(settings->algorithm);
         uint32_t steps = algorithm_pair_steps(settings);
@@ -284,7 +285,7 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
                                 "KLWeight= adapts to it, so it must be above 0");
 }
 
-/* The second derivatives of the activations are known of tanh and relu. */
+/* Second derivatives exist only for the activations tanh and relu. */
 static void check_curvature(SettingsReader *reader, const JobSettings *settings) {
         if (settings->activation != ACTIVATION_SILU && settings->activation != ACTIVATION_MISH)
                 return;
@@ -295,7 +296,7 @@ static void check_curvature(SettingsReader *reader, const JobSettings *settings)
                                 "relu");
 }
 
-/* Checks the layers together, as they may be valid one by one only. */
+/* Checks all layers together: each may be valid alone and still not fit the others. */
 static void check_network(SettingsReader *reader, const JobSettings *settings) {
         bool convolutions = settings->convolutions.n > 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of a job file that need more than one value, or more than the file: names that exist elsewhere,
- * and values that contradict each other. Everything that can be known before the job starts is reported
- * here, at the line where it can be corrected. */
+/* Checks of a job file that need several values, or facts from outside of the file: names that must exist
+ * elsewhere, and values that contradict each other. Everything that can be known before the job starts is
+ * reported here, with the line to correct. */
 #include <math.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ static char **option_keys(const EnvironmentRow *row) {
         return g_strv_builder_end(builder);
 }
 
-/* Checks the keys of [Environment]. Those of a built-in environment are known; a plugin says which keys
- * it takes when it is loaded. */
+/* Checks the keys of [Environment]. The keys of a built-in environment are known; a plugin reports its keys
+ * when it is loaded. */
 static void check_options(SettingsReader *reader, const JobSettings *settings, const EnvironmentRow *row) {
         g_auto(GStrv) known = option_keys(row);
 
@@ -51,7 +51,7 @@ static void check_options(SettingsReader *reader, const JobSettings *settings, c
 
 #define MODULE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 
-/* Whether it can be the dotted name of a module. */
+/* Whether it can be the dotted name of a Python module. */
 static bool names_module(const char *name) {
         size_t n = strlen(name);
 
@@ -74,14 +74,14 @@ static void check_python_name(SettingsReader *reader, const JobSettings *setting
                                 "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
 }
 
-/* Whether a path ends in a file's name, which becomes a name in the actors' root. */
+/* Whether a path ends in a file name, which becomes a name in the actors' root. */
 static bool names_file(const char *path) {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* The grammar of terms is checked here; only the model knows its joints and bodies. */
+/* Only the grammar of terms is checked here: the names of joints and bodies are known to the model alone. */
 static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         bool paid = false;
@@ -116,7 +116,7 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
         if (!n)
                 return;
         if (given) {
-                /* A printed job file has both the name and the key, which must agree. */
+                /* A printed job file has both the name and the key, and they must agree. */
                 if (strcmp(given->value, n) != 0)
                         reader_complain(reader, "Environment", given->key, given->value,
                                         "Environment=%s sets it already", settings->environment);
@@ -236,7 +236,7 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* Each slot has random streams of its own, by its number. */
+/* Each slot has its own random streams, by its number. */
 static void check_slots(SettingsReader *reader, const JobSettings *settings) {
         uint32_t most = settings_actors_max(settings);
         g_autofree char *text = NULL;
@@ -277,7 +277,7 @@ static char *users_of(Setting i) {
         return g_string_free(users, FALSE);
 }
 
-/* Refuses keys that the algorithm does not read, since they would silently do nothing. */
+/* Refuses keys that the algorithm does not read, since they would have no effect. */
 static void check_algorithm(SettingsReader *reader, const JobSettings *settings) {
         for (int i = 0; i < _SETTING_MAX; i++) {
                 g_autofree char *users = NULL;
@@ -292,7 +292,7 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
         }
 }
 
-/* Checks that the learner measures what the scheduler reads; otherwise the scheduler would silently
+/* Checks that the learner measures the figures that the scheduler reads. Without them the scheduler would
  * decide the same each time. */
 static void check_measured(SettingsReader *reader, const JobSettings *settings) {
         uint32_t kind = settings->scheduler.kind;
@@ -307,7 +307,7 @@ static void check_measured(SettingsReader *reader, const JobSettings *settings) 
                                 choice_algorithm_to_string(settings->algorithm));
 }
 
-/* Checks the keys that weigh money against time, and the keys that these need. */
+/* Checks the keys that weigh money against time, and the keys that those need. */
 static void check_objective(SettingsReader *reader, const JobSettings *settings) {
         const char *word = choice_objective_to_string(settings->objective);
 
@@ -356,7 +356,7 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
                 }
 }
 
-/* The tag is printed by programs that know nothing of jobs, and is part of the ledger's keys. */
+/* The tag is printed by programs that know nothing about jobs, and is part of the ledger's keys. */
 static void check_tag(SettingsReader *reader, const JobSettings *settings) {
         size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
 
@@ -367,7 +367,7 @@ static void check_tag(SettingsReader *reader, const JobSettings *settings) {
                                 JOB_TAG_MAX);
 }
 
-/* An inner job cannot be parked between two invocations: it begins and ends in one. */
+/* An inner job cannot be parked between two invocations, since it begins and ends inside one. */
 static void check_job(SettingsReader *reader, const JobSettings *settings) {
         const ActordOption *rounds = settings_option(settings, "Rounds");
         uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
@@ -410,8 +410,8 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
                                 "ID and " ENVIRONMENT_PETTINGZOO_PREFIX "MODULE have a use for it");
 }
 
-/* A name as systemd.unit(5) has it. %j is the job's number and %r how it ended, so that an instance of a
- * template hears both. */
+/* A name as in systemd.unit(5). %j is the job's number and %r its result, so that an instance of a template
+ * gets both. */
 static void check_on_end(SettingsReader *reader, const JobSettings *settings) {
         static const char *const kinds[] = { ".service", ".target", ".timer", ".path", ".socket", ".mount" };
         const char *unit = settings->on_end;
@@ -462,7 +462,7 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                                 settings->n_processes, settings_actors_max(settings));
 }
 
-/* "impala, impact": the algorithms that may learn from what an older policy did. */
+/* "impala, impact": the algorithms that may learn from rollouts of an older policy. */
 static char *patient_algorithms(void) {
         GString *words = g_string_new(NULL);
 
@@ -504,8 +504,8 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
                                 "%s; single-learner-coarse ends with the same policy", why);
 }
 
-/* Why a job cannot have nodes; NULL: it can. A node has only the product's programs and the job's
- * settings, and actors there choose their actions themselves. */
+/* Why a job cannot have nodes; NULL: it can. A node has only our programs and the job's settings, and its
+ * actors choose their actions themselves. */
 static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 

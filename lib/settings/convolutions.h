@@ -4,5 +4,5 @@
 
 #include "include/settings.h"
 
-/* -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
+/* 0; or -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
 int convolutions_parse(const char *text, setting_convolutions *ret, char **ret_reason);

@@ -15,8 +15,8 @@
 
 #define PREFIX_LENGTH (sizeof(SETTINGS_INNER_PREFIX) - 1)
 
-/* The inner job's text with every other line blank, so that messages name the right lines. NULL: there is
- * none. */
+/* The inner job's text with all other lines blank, so that messages have the right line numbers. NULL: there
+ * is none. */
 static char *inner_text(const char *text) {
         GString *inner = g_string_new(NULL);
         bool inside = false, any = false;

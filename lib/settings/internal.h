@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared by the files of the parser: settings.c reads the file, text.c one value, check.c and
- * check-learner.c make the checks that need several values, problems.c words what is wrong. No other file
- * includes this. */
+ * check-learner.c check values together, problems.c words the messages. No other file includes this. */
 #pragma once
 
 #include <glib.h>
@@ -14,13 +13,13 @@ typedef struct SettingsReader {
         GKeyFile *file;
         const SettingOverride *overrides;
         size_t n_overrides;
-        bool stored;         /* settings_parse_stored() */
-        GPtrArray *problems; /* of Problem */
+        bool stored;         /* for settings_parse_stored() */
+        GPtrArray *problems; /* Problems */
 } SettingsReader;
 
-#define PROBLEMS_MAX 20u /* that are told */
-/* That have a sentence. A text can have a mistake in each of its thousands of lines, and the daemon must
- * not spend minutes on their sentences: only the number of the others is given. */
+#define PROBLEMS_MAX 20u /* that have a sentence */
+/* The most problems that get a sentence. A text can have a mistake in each of its thousands of lines, and
+ * the daemon must not spend minutes on sentences. Only the number of the others is given. */
 #define SENTENCES_MAX 64u
 
 typedef struct Problem {
@@ -29,28 +28,28 @@ typedef struct Problem {
 } Problem;
 
 void problem_free(gpointer problem);
-int problem_compare(gconstpointer a, gconstpointer b); /* of Problem *: by lines */
-/* If as many problems have a sentence as may have one, counts this one and returns true. */
+int problem_compare(gconstpointer a, gconstpointer b); /* For an array of Problem *: sorts by line. */
+/* If no more problems may have a sentence, counts this one and returns true. */
 bool problem_count(SettingsReader *reader);
 /* Adds the problem; takes the sentence. */
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);
 void complain_line(SettingsReader *reader, unsigned line, const char *reason);
 
-/* A value as messages show it: cut short and sanitised; g_free(). */
+/* A value as messages show it: shortened and sanitised; g_free(). */
 char *value_shown(const char *value);
 
 /* The newest override of a key, or NULL. */
 const SettingOverride *find_override(const SettingsReader *reader, const char *section, const char *key);
 
-/* Adds a message that begins with the place of [section] key; key NULL: of the section's header. value
- * NULL: none to show. */
+/* Adds a message that begins with the place of [section] key. key NULL: the place of the section's header.
+ * value NULL: no value is shown. */
 void reader_complain(SettingsReader *reader, const char *section, const char *key, const char *value,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Stores one value. 0; or -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
 int setting_parse(Setting i, const char *value, JobSettings *settings, char **ret_reason);
 
-/* The value with each of its numbers rounded to a whole one; g_free(). */
+/* The value with each of its numbers rounded to a whole number; g_free(). */
 char *setting_round(const char *value);
 
 /* " (did you mean X?)" or "": g_free(). */
@@ -59,12 +58,12 @@ char *did_you_mean(const char *word, const char *const *words);
 /* Adds the options that the environment's name contains, as faas:N does. */
 void settings_apply_name(SettingsReader *reader, JobSettings *settings);
 
-/* Checks names of things that exist elsewhere: the environment, its options, the price sheet. */
+/* Checks names of things outside of the file: the environment, its options, the price sheet. */
 void settings_check_names(
                 SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets);
 
 /* Checks values that are valid alone but not together. */
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings);
 
-/* Those of [Learner]: a part of the relations, in check-learner.c. */
+/* The same for [Learner], in check-learner.c. */
 void settings_check_learner(SettingsReader *reader, const JobSettings *settings);

@@ -24,14 +24,14 @@ const SettingRow *setting_row(Setting i) {
         return (unsigned) i < _SETTING_MAX ? &rows[i] : NULL;
 }
 
-/* The rows of some lists have more columns than the word. */
+/* some lists have more columns than the word */
 #define X(name, word, ...)        word,
 #define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) NULL };
 CHOICES(TABLE)
 #undef TABLE
 #undef X
 
-/* Words of older files, and what they mean now. */
+/* Words of older files, and their present names. */
 static const char *word_now(const char *word) {
         static const char *const words[][2] = {
                 { "generic", "scalar" }, /* KernelClass= */
@@ -97,7 +97,7 @@ static int print_bool(const setting_bool *value, char *ret) {
         return snprintf(ret, SETTING_TEXT_MAX, "%s", *value ? "yes" : "no");
 }
 
-/* The fewest digits that restore the same double. */
+/* Prints the fewest digits that restore the same double. */
 static int print_f64(const setting_f64 *value, char *ret) {
         int n = 0;
 
@@ -162,7 +162,7 @@ static int print_amounts(const setting_amounts *value, char *ret) {
                 setting_money money = { .nano = value->nano[i] };
                 char text[SETTING_TEXT_MAX];
 
-                /* Once, or eight names of currencies would not fit. */
+                /* the currency is printed once: eight times would be too long */
                 if (i + 1 == value->n)
                         memcpy(money.currency, value->currency, sizeof(money.currency));
                 (void) print_money(&money, text);
@@ -237,8 +237,8 @@ static bool cpuset_has(const setting_cpuset *value, unsigned cpu) {
         return cpu < 64 * ELEMENTSOF(value->words) && (value->words[cpu / 64] >> (cpu % 64) & 1);
 }
 
-/* A list of every other one of 1,024 CPUs has 2,500 characters. No host has such a set; a longer list is
- * cut after a whole range. */
+/* The list of every second of 1,024 CPUs has 2,500 characters. No host has such a set; a longer list is cut
+ * after a whole range. */
 static int print_cpuset(const setting_cpuset *value, char *ret) {
         size_t n = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints JobSettings as text, and describes keys. libc only: the learner writes settings into
+/* Prints JobSettings as text, and describes keys. It needs only libc, since the learner writes settings into
  * checkpoints. */
 #pragma once
 
@@ -12,18 +12,18 @@ typedef struct SettingRow {
         const char *section, *key, *type, *fallback, *help;
 } SettingRow;
 
-const SettingRow *setting_row(Setting i); /* NULL beyond the last */
+const SettingRow *setting_row(Setting i); /* NULL: i is out of range. */
 
-/* The words that it may have, ended by NULL: of a choice, of a scheduler's kind. NULL: any value of its
- * type. */
+/* The words that a setting may have, terminated by NULL: those of a choice, or of a scheduler's kind. NULL:
+ * it may have any value of its type. */
 const char *const *setting_words(Setting i);
 
-/* Prints the canonical text of a setting, which is parsed to the same value: "" if it is unset and has no
+/* Prints the canonical text of a setting, which is parsed to the same value; "" if it is unset and has no
  * default. Returns its length. */
 size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);
 
-/* Words of the choices: choice_algorithm_to_string(ALGORITHM_PPO) == "ppo"; NULL outside. _from_string:
- * -EINVAL. */
+/* The words of the choices: choice_algorithm_to_string(ALGORITHM_PPO) == "ppo"; NULL: out of range.
+ * _from_string: -EINVAL. */
 #define X(type, PREFIX, list)                                  \
         const char *choice_##type##_to_string(uint32_t value); \
         int choice_##type##_from_string(const char *word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Messages about a job file. GLib does not keep line numbers, so the line of a value is searched for in the
- * text when there is a message about it. */
+/* Messages about a job file. GLib keeps no line numbers, so the line of a value is searched for in the text
+ * when a message needs it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -36,7 +36,7 @@ bool problem_count(SettingsReader *reader) {
         return true;
 }
 
-/* Complains of the file's syntax on a line, where there is no key to name. */
+/* Complains about the syntax of a line in which no key can be named. */
 void complain_line(SettingsReader *reader, unsigned line, const char *reason) {
         problem_add(reader, line, g_strdup_printf("%s:%u: %s", reader->file_name, line, reason));
 }
@@ -45,7 +45,7 @@ static char *strip(const char *start, size_t length) {
         return g_strstrip(g_strndup(start, length));
 }
 
-/* Header of a section: its name; any other line: NULL. */
+/* The section's name if the line is a header; otherwise NULL. */
 static char *line_section(const char *line, size_t length) {
         g_autofree char *text = strip(line, length);
         size_t n = strlen(text);
@@ -74,7 +74,7 @@ unsigned settings_locate(const char *text, const char *section, const char *key)
                         g_free(current);
                         current = header;
                 }
-                /* Most lines are another key's, which the first comparison tells. */
+                /* Most lines belong to another key, which the first comparison shows. */
                 if (current && strcmp(current, section) == 0 &&
                                 (key ? g_str_has_prefix(start, key) && line_has_key(line, length, key)
                                      : !!header))
@@ -97,7 +97,7 @@ const SettingOverride *find_override(const SettingsReader *reader, const char *s
         return NULL;
 }
 
-/* A value as messages show it: cut short and sanitised, as they go to a terminal. */
+/* A value as messages show it: shortened, and sanitised for a terminal. */
 char *value_shown(const char *value) {
         g_autofree char *valid = g_utf8_make_valid(value, -1);
         g_autofree char *head = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), SHOWN_MAX));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds keys that stand twice in a section. GLib takes the last of equal keys and says nothing, so that a
- * line of a long file would have no effect without a word. */
+/* Finds keys that occur twice in a section. GLib silently takes the last of equal keys, so an earlier line
+ * of a long file would have no effect, and its writer would not know. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@ static void repeated_free(gpointer data) {
 }
 
 typedef struct Search {
-        GHashTable *seen; /* "section\nkey" -> the line in which it stands for the first time */
+        GHashTable *seen; /* "section\nkey" -> the line of its first occurrence */
         GPtrArray *found;
 } Search;
 
-/* Notes a key, or that it is repeated; key NULL: the section's header. */
+/* Notes a key, or that it is repeated. key NULL: the section's header. */
 static void look_up(Search *search, const char *section, const char *key, const char *value, unsigned line) {
         g_autofree char *name = g_strconcat(section, "\n", key, NULL);
         unsigned first = GPOINTER_TO_UINT(g_hash_table_lookup(search->seen, name));

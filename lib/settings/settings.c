@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parser of job files: text -> JobSettings. GLib reads the key file; the table of include/settings.h
- * says which keys there are. */
+/* The parser of job files, from text to JobSettings. GLib reads the key file; the table of
+ * include/settings.h lists the keys. */
 #include "lib/settings/settings.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 
-/* The names of the sections, or of one section's keys, each once, NULL-terminated. */
+/* The names of the sections, or of one section's keys, each once; NULL-terminated. */
 static GPtrArray *section_names(void) {
         GPtrArray *names = g_ptr_array_new();
 
@@ -39,8 +39,8 @@ static Setting find_setting(const char *section, const char *key) {
         return _SETTING_INVALID;
 }
 
-/* The sections that have this key, each written by format(): "[Distribution] or [Scaling]", as several
- * have a Policy=. NULL: none has it. */
+/* The sections that have this key, each printed by format(): "[Distribution] or [Scaling]", as several have
+ * a Policy=. NULL: none has it. */
 static char *places_of_key(const char *key, char *(*format)(const SettingRow *row)) {
         g_autoptr(GString) places = g_string_new(NULL);
 
@@ -113,7 +113,7 @@ static void check_section(SettingsReader *reader, const char *section) {
         reader_complain(reader, section, NULL, NULL, "unknown section%s", hint);
 }
 
-/* Explains "StopSteps=10", whose section can be guessed. */
+/* Explains "StopSteps=10" before any section, whose section can be guessed. */
 static void complain_sectionless(SettingsReader *reader, const char *key, const char *value) {
         g_autofree char *elsewhere = places_of_key(key, format_override);
 
@@ -164,8 +164,8 @@ static char *given_value(const SettingsReader *reader, const char *section, cons
         return g_steal_pointer(&value);
 }
 
-/* An earlier program rounded a fraction of a whole number; now it is refused. A job that was accepted then
- * must go on with the number that it had. */
+/* An earlier program rounded fractions where a whole number is needed; now they are refused. A job that was
+ * accepted then must keep the number that it had. */
 static bool parse_rounded(Setting i, const char *value, JobSettings *settings) {
         g_autofree char *rounded = setting_round(value), *reason = NULL;
 
@@ -177,8 +177,7 @@ static void read_setting(SettingsReader *reader, Setting i, JobSettings *setting
         g_autofree char *value = given_value(reader, row->section, row->key), *reason = NULL;
 
         if (row->fallback[0] != '\0') {
-                /* Defaults are parsed by the same code: a default that does not parse is a mistake of
-                 * ours. */
+                /* Defaults go through the same parser: one that does not parse is our mistake. */
                 if (setting_parse(i, row->fallback, settings, &reason) < 0)
                         g_error("default of [%s] %s=%s: %s", row->section, row->key, row->fallback, reason);
         }
@@ -232,8 +231,8 @@ static bool loads(const char *text, size_t length, GError **ret_error) {
         return g_key_file_load_from_data(file, length > 0 ? text : "", length, G_KEY_FILE_NONE, ret_error);
 }
 
-/* GLib stops at the first line that it cannot read. That line is the last one of the shortest beginning
- * of the text that does not load, which a binary search finds. */
+/* GLib stops at the first line that it cannot read. A binary search finds the shortest beginning of the text
+ * that does not load; that line is its last. */
 static void complain_syntax(SettingsReader *reader) {
         g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(size_t));
         const char *text = reader->text, *line, *reason;
@@ -326,8 +325,8 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         read_options(reader, settings);
         settings_apply_name(reader, settings);
         settings_check_names(reader, settings, price_sheets);
-        /* Not after other errors: refused values are at their defaults here, and messages about
-         * contradictions with these would confuse. */
+        /* These checks come only if there are no other errors: refused values have their defaults here, and
+         * messages about contradictions with defaults would confuse. */
         if (reader->problems->len == 0)
                 settings_check_relations(reader, settings);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The only parser of job files: text -> JobSettings. GLib; for the control side. */
+/* The only parser of job files, from text to JobSettings. It uses GLib; for the control side. */
 #pragma once
 
 #include <glib.h>
@@ -9,59 +9,58 @@
 
 typedef struct SettingOverride {
         const char *key, *value;
-} SettingOverride; /* "Section.Key"; value "" unsets */
+} SettingOverride; /* "Section.Key"; an empty value unsets it */
 
-/* Parses a job file and its overrides, fills defaults, checks ranges and what belongs together
- * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence a line, each "FILE:LINE:
- * [Section] Key=VALUE: reason; nearest valid word", to be freed with g_free(). Overrides are located as
- * "--set Section.Key". The environment's name is checked against the catalogue (lib/environments.h)
- * unless it is a path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL:
- * unchecked). */
+/* Parses a job file and its overrides, fills in defaults, and checks ranges and combinations of values
+ * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence a line, each "FILE:LINE: [Section]
+ * Key=VALUE: reason; nearest valid word", to be freed with g_free(). Overrides are located as "--set
+ * Section.Key". The environment's name is checked against the catalogue (lib/environments.h) unless it is a
+ * path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL: unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
-/* The same for a text that was accepted before, perhaps by an earlier program: a key may stand twice, and
- * its last value counts; a fraction of a whole number is rounded. */
+/* The same for a text that was accepted before, perhaps by an earlier program: a key may occur twice, and
+ * its last value counts; a fraction becomes a whole number. */
 int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, JobSettings *ret, char **ret_message);
 
-/* The inner job of Environment=job:FILE stands in the outer one's text, in sections with this before
- * their names (lib/settings/inner.c). */
+/* The inner job of Environment=job:FILE is in the outer job's text, in sections whose names begin with this
+ * (lib/settings/inner.c). */
 #define SETTINGS_INNER_PREFIX "Inner."
 
-/* Parses the inner job of a text that was parsed already, whose own settings are `outer`. 0; -ENOENT: the
- * text has none; -EINVAL. Both with *ret_message, as above. */
+/* Parses the inner job of a text whose own settings, `outer`, have been parsed. 0; -ENOENT: the text has
+ * none; -EINVAL. Both with *ret_message, as above. */
 int settings_parse_inner(const char *text, const char *file_name, const JobSettings *outer, JobSettings *ret,
                 char **ret_message);
-/* Whether a job can be trained inside another. 0; -EINVAL with *ret_message. text: the inner job's, where
- * its lines are found. */
+/* Whether a job can be trained inside another one. 0; -EINVAL with *ret_message. text: the text of the inner
+ * job, for the line numbers. */
 int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,
                 const char *file_name, char **ret_message);
 /* The settings that a job was given, as sections of an inner job; g_free(). */
 char *settings_print_inner(const JobSettings *settings);
 
-/* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. key NULL: of the
- * section's header. For messages about values that are found wrong later. */
+/* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. key NULL: the line of
+ * the section's header. For messages about values that turn out wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
-/* A key that occurs a second time in its section; key and value NULL: a header that occurs a second time. */
+/* A key that occurs a second time in its section. key and value NULL: a header that occurs a second time. */
 typedef struct RepeatedKey {
         char *section, *key, *value;
-        unsigned line, first; /* first: where the key stood before */
+        unsigned line, first; /* first: the line of the first occurrence */
 } RepeatedKey;
 
-/* All of them, in the order of their lines, and with `headers` the repeated headers as well;
+/* All repeated keys in the order of their lines and, with `headers`, repeated headers;
  * g_ptr_array_unref(). */
 GPtrArray *settings_repeated(const char *text, bool headers);
-/* 0; -EINVAL with *ret_message, a sentence about the first of them. */
+/* 0; -EINVAL with *ret_message, a sentence about the first repeated key. */
 int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message);
 
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
-/* "0.05", "0.05USD": more than nothing. -EINVAL. */
+/* "0.05", "0.05USD": a sum above zero. -EINVAL. */
 int settings_parse_money(const char *text, setting_money *ret);
 /* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */
 int settings_parse_real(const char *text, double lowest, double highest, double *ret);
 
-/* The word of `words` nearest to `word` by edit distance, or NULL when none is near. */
+/* The word of `words` that is nearest to `word` by edit distance; NULL: none is near. */
 const char *nearest_word(const char *word, const char *const *words);

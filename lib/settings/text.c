@@ -152,7 +152,7 @@ static bool is_whole(unsigned __int128 mantissa, int exponent) {
         return true;
 }
 
-/* Half a step or half an actor does not exist, while half a byte or half a microsecond may be rounded. */
+/* Half a step or half an actor makes no sense, while half a byte or half a microsecond may be rounded. */
 static bool units_are_whole(const Unit *units) {
         return units == units_count || units == units_thousands;
 }
@@ -164,7 +164,7 @@ static const Unit *unit_find(const Unit *units, const char *name, size_t length)
         return NULL;
 }
 
-/* One or, where units name a time, several terms: "2h 30min". -EINVAL: not such a quantity; -ERANGE:
+/* One term or, if the units are times, several: "2h 30min". -EINVAL: it is no such quantity; -ERANGE:
  * negative or too large. */
 static int quantity_parse(const char *text, const Unit *units, uint64_t *ret) {
         uint64_t sum = 0;
@@ -234,7 +234,7 @@ static int refuse_range(char **ret_reason, const Unit *units, double lowest, dou
         return refuse(ret_reason, "out of range: it must be from %s to %s", low, high);
 }
 
-/* "20k" and "1.5M" are answered with the number to write. */
+/* Answers "20k" and "1.5M" with the number to write. */
 static int refuse_number(const char *text, const char *what, char **ret_reason) {
         uint64_t n;
 
@@ -301,8 +301,8 @@ static int parse_percent(
         return 0;
 }
 
-/* "0.05", "0.05USD", "12 billing-min". Whether that is the price sheet's currency is checked by the
- * program that has the sheet. */
+/* "0.05", "0.05USD", "12 billing-min". The program that has the price sheet checks whether this is the
+ * sheet's currency. */
 static int parse_money(
                 const char *text, double lowest, double highest, setting_money *ret, char **ret_reason) {
         g_autofree char *number = g_strdup(text);
@@ -311,7 +311,7 @@ static int parse_money(
 
         while (end > 0 && (g_ascii_isalpha(number[end - 1]) || number[end - 1] == '-'))
                 end--;
-        /* At least three letters, or "1e" would be a number. */
+        /* at least three letters: otherwise "1e" would have a currency */
         if (end > 0 && n - end >= 3 && n - end < sizeof(money.currency)) {
                 memcpy(money.currency, number + end, n - end);
                 number[end] = '\0';
@@ -329,7 +329,7 @@ static int compare_nano(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* "0.5USD, 1USD": commas between, as a currency may stand behind a blank. */
+/* "0.5USD, 1USD": commas between them, since a currency may follow a space. */
 static int parse_amounts(
                 const char *text, double lowest, double highest, setting_amounts *ret, char **ret_reason) {
         g_auto(GStrv) parts = g_strsplit(text, ",", -1);

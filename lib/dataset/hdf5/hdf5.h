@@ -19,7 +19,7 @@ static inline hid_t handle_take(hid_t *handle) {
         return taken;
 }
 
-/* Each handle of the library is closed where its scope ends; below 0: there is none. */
+/* Each handle of the library is closed at the end of its scope; a negative handle is none. */
 #define DEFINE_HANDLE(name, function)                           \
         static inline void name##_closep(const hid_t *handle) { \
                 if (*handle >= 0)                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What dataset.so exports. */
+/* The table that dataset.so exports. */
 #include "lib/dataset/hdf5/hdf5.h"
 
 extern const DatasetModule actord_dataset __attribute__((visibility("default")));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episodes out of a file that a stranger wrote: it is parsed in an actor's sandbox, from memory. Lengths and
- * shapes are checked before anything is read, and every number after. */
+/* Reads episodes from a file that a stranger wrote. The file is parsed in an actor's sandbox, from memory.
+ * Lengths and shapes are checked before anything is read, and every number after that. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -27,21 +27,21 @@ DEFINE_HANDLE(type, H5Tclose)
 typedef struct Reader {
         hid_t file;
         const ActordEnvSpec *spec;
-        uint64_t n_observation, n_action; /* numbers of one */
+        uint64_t n_observation, n_action; /* numbers of one observation, and of one action */
         Dataset *dataset;
 } Reader;
 
-/* A file that lies in memory, as a driver of the library: the one that it brings asks the file system
- * whether there is a file of that name, and a sandbox allows no such question. */
+/* A driver of the library for a file in memory. The library's own driver asks the file system whether a file
+ * of that name exists, and the sandbox allows no such question. */
 typedef struct Image {
         const uint8_t *bytes;
         haddr_t n_bytes;
 } Image;
 
 typedef struct ImageFile {
-        H5FD_t file; /* the library's own part, first */
+        H5FD_t file; /* the library's own part must be first */
         Image image;
-        haddr_t end; /* of what the library has allotted */
+        haddr_t end; /* the end of the space that the library has allotted */
 } ImageFile;
 
 static H5FD_t *image_file_open(const char *name, unsigned flags, hid_t list, haddr_t most) {
@@ -105,8 +105,8 @@ static hid_t image_driver(void) {
         return H5FDregister(&driver);
 }
 
-/* driver: to be unregistered after the file was closed. Of a relative name the library would ask for the
- * working directory. */
+/* driver: unregister it when the file is closed. With a relative name the library would ask for the working
+ * directory. */
 static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         _cleanup_(list_closep) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
         const Image place = { .bytes = image, .n_bytes = n_bytes };
@@ -116,7 +116,7 @@ static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         return H5Fopen("/dataset", H5F_ACC_RDONLY, access);
 }
 
-/* Names may also lead into another file, which the sandbox would kill us for opening. */
+/* Links may lead into another file, and the sandbox would kill us for opening it. */
 static bool is_here(hid_t place, const char *name) {
         H5L_info_t info;
 
@@ -124,7 +124,7 @@ static bool is_here(hid_t place, const char *name) {
                H5Lget_info(place, name, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_HARD;
 }
 
-/* The numbers of an array may lie in another file as well. */
+/* The numbers of an array may be in another file, too. */
 static bool holds_itself(hid_t dataset) {
         _cleanup_(list_closep) hid_t list = H5Dget_create_plist(dataset);
 
@@ -145,7 +145,8 @@ static bool holds_numbers(hid_t dataset) {
         return class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM;
 }
 
-/* An array of numbers, of *ret_rows rows with *ret_width numbers each. Below 0: it is not there, or none. */
+/* Opens an array of numbers with *ret_rows rows of *ret_width numbers. Negative: it is missing, or no such
+ * array. */
 static hid_t array_open(hid_t group, const char *name, uint64_t *ret_rows, uint64_t *ret_width) {
         _cleanup_(extent_closep) hid_t extent = -1;
         hsize_t dims[DIMS_MAX] = {};
@@ -171,7 +172,7 @@ static hid_t array_open(hid_t group, const char *name, uint64_t *ret_rows, uint6
         return -1;
 }
 
-/* How many steps an episode has, by its rewards. 0, or a problem. */
+/* The number of steps of an episode, which is the number of its rewards. 0, or a problem. */
 static DatasetProblem episode_length(const Reader *r, hid_t group, uint64_t *ret) {
         uint64_t most = r->spec->horizon_steps > 0 ? r->spec->horizon_steps : DATASET_EPISODE_STEPS_MAX;
         _cleanup_(dataset_closep) hid_t dataset = -1;
@@ -183,7 +184,7 @@ static DatasetProblem episode_length(const Reader *r, hid_t group, uint64_t *ret
         return *ret >= 1 && *ret <= most && width == 1 ? DATASET_NONE : DATASET_LENGTH;
 }
 
-/* All lengths, and from them the room for all numbers. */
+/* Reads all lengths, and makes room for all numbers. */
 static int32_t lengths_read(Reader *r) {
         Dataset *d = r->dataset;
         uint64_t room = 0;
@@ -224,7 +225,7 @@ static bool take_memory(Reader *r) {
         return d->observations && d->actions && d->rewards && d->ends;
 }
 
-/* Exactly this many rows of this width. */
+/* Reads an array of exactly this many rows of this width. */
 static DatasetProblem array_read(
                 hid_t group, const char *name, uint64_t n_rows, uint64_t width, hid_t memory, void *ret) {
         _cleanup_(dataset_closep) hid_t dataset = -1;
@@ -241,8 +242,8 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are values of the space. A value may lie beyond a bound by as little as a rounding of
- * another program makes; it becomes the bound. */
+/* Whether these are values of the space. A value may exceed a bound by a rounding error of another program;
+ * it becomes the bound. */
 static bool values_check(const ActordSpace *space, float *values, uint64_t n) {
         double low = space->low, high = space->high, slack = 1e-6;
 
@@ -262,7 +263,8 @@ static bool values_check(const ActordSpace *space, float *values, uint64_t n) {
         return true;
 }
 
-/* An end on the last step and on no other; where the file has none, recording stopped there. */
+/* An episode must end with its last step and no other. If the file marks no end there, recording stopped at
+ * that step. */
 static bool ends_check(uint64_t n, const uint8_t *terminations, const uint8_t *truncations, uint8_t *ret) {
         for (uint64_t t = 0; t < n; t++) {
                 bool last = t == n - 1;
@@ -356,7 +358,7 @@ int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spe
         assert(spec);
         assert(ret);
 
-        /* By default the library prints each error, and looks for plugins. */
+        /* By default the library prints each error and looks for plugins. */
         (void) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
         (void) H5PLset_loading_state(0);
         if (spec->stack > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episodes into a file, with the elements that Gymnasium gives such spaces. Truth values are what h5py makes
- * of NumPy's. */
+/* Writes episodes into a file, with the element types that Gymnasium uses for such spaces. Truth values have
+ * the type that h5py makes of NumPy's. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static int put(hid_t at, const char *name, const hsize_t *extent, int n_dims, hi
         return 0;
 }
 
-/* n values of a space; that of a single choice has no dimension. */
+/* Writes n values of a space. A single choice has no dimension of its own. */
 static int put_values(
                 hid_t at, const char *name, const ActordSpace *space, uint64_t n, const double *values) {
         hsize_t extent[5] = { n };
