@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Adam: A Method for Stochastic Optimization" (Kingma, Ba): a set of parameters with what their
- * optimiser remembers. Numbers are single, the corrections that depend on the step are double. */
+/* "Adam: A Method for Stochastic Optimization" (Kingma, Ba): a set of parameters with the state of their
+ * optimiser. Parameters are floats; the corrections that depend on the step are doubles. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,16 +13,17 @@ typedef struct Adam {
         size_t n;
         float *parameters, *m, *v; /* aligned to 64 */
         uint64_t step;
-        bool shared; /* these are not its own */
+        bool shared; /* the vectors belong to shared memory */
 } Adam;
 
 int adam_new(size_t n, Adam **ret);
 Adam *adam_free(Adam *adam);
-/* Gives its own vectors up, zeros as they are, for some of several learners; m and v NULL: this one is
- * not to apply. */
+/* Frees its own vectors and takes shared ones of several learners instead; both are all zeros. m and v NULL:
+ * this learner never applies the optimiser. */
 void adam_share(Adam *adam, float *parameters, float *m, float *v);
 
-/* Counts a step and says what kernel_adam() needs for it, over all parameters or a part of them. */
+/* Counts a step, and returns the factors that kernel_adam() needs for it, over all parameters or a part of
+ * them. */
 AdamScalars adam_begin(
                 Adam *adam, double rate, double beta1, double beta2, double epsilon, double gradient_scale);
 void adam_apply(Adam *adam, const AdamScalars *scalars, const float *gradient, size_t first, size_t n);

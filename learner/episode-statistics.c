@@ -43,7 +43,7 @@ int episode_statistics_new(uint32_t n_slots, bool pairs, EpisodeStatistics **ret
         return 0;
 }
 
-/* Episodes that have not ended are dropped: a slot that starts afresh has earned nothing yet. */
+/* Drops episodes that have not ended: a slot that begins a new one has earned nothing yet. */
 static void episode_statistics_begin(
                 EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset) {
         for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
@@ -136,13 +136,13 @@ void episode_statistics_discount(EpisodeStatistics *episodes, const Batch *batch
                 double mean = 0.0, m2 = 0.0;
                 uint32_t n = 0;
 
-                /* Welford's recurrence: the values need not be kept. */
+                /* Welford's recurrence, so that the values need not be kept. */
                 for (uint32_t t = 0; t < batch->steps; t++) {
                         size_t row = first + (size_t) t * batch->envs;
                         double delta;
 
                         if (!batch_active(batch, row)) {
-                                value = 0.0; /* the agent has gone, and with it what it was to get */
+                                value = 0.0; /* the agent has left, and gets nothing more */
                                 continue;
                         }
                         value = value * gamma + batch->rewards[row];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* fused.so: the learner's process where it also acts (Distribution.Policy=fused). It takes a learner's
- * orders and one more: ROLLOUT, for all actors that the page names. Each actor belongs to one thread,
- * which steps its environments and acts for it exactly as a process of its own would; then its rollout is
- * taken, with the same checks. An order may ask for the update as well, which saves a wake-up of each side.
- * The usage of an invocation is the CPU time of its thread. The invoker believes that figure up to the
- * usage that it has measured itself, of the process or, where it can, of the thread. */
+/* fused.so: the learner's process if it also acts (Distribution.Policy=fused). It takes a learner's orders
+ * and one more: ROLLOUT, for all actors that the page names. Each actor belongs to one thread, which steps
+ * its environments and acts for it exactly as a separate process would. Then its rollout is taken, with the
+ * same checks. An order may ask for the update as well, which saves a wake-up on each side. The usage of an
+ * invocation is the CPU time of its thread. The invoker accepts that figure only up to its own measurement,
+ * of the process or, if possible, of the thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,10 +25,10 @@ typedef struct Acting {
         LearnerContext learner_context;
         Learner *learner;
         ActorContext actor_context;
-        Threads *threads; /* shared with the learner, which does not learn while it acts */
+        Threads *threads; /* shared with the learner, which never learns while it acts */
         uint32_t n_hosts;
         Host **hosts;  /* one for each thread */
-        Spent *spents; /* of each */
+        Spent *spents; /* [threads] */
         const Order *order;
 } Acting;
 
@@ -115,7 +115,7 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* The mean time of threads that acted side by side. */
+/* Adds the mean time of threads that acted at the same time. */
 static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         Spent sum = {};
 
@@ -150,7 +150,7 @@ static bool take_all(const Acting *x) {
         return all;
 }
 
-/* Nothing of the learner changes before this; from here on the round is learned from. */
+/* Before this nothing of the learner has changed. From here on the round is learned from. */
 static bool begin_learning(Acting *x) {
         uint64_t none = 0;
 

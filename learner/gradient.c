@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forward and backward over the list of layers; a layer reads only layers before it. */
+/* Forward and backward pass over the list of layers. A layer reads only earlier layers. */
 #include "learner/gradient.h"
 
 #include <assert.h>
@@ -21,7 +21,8 @@ Pass *pass_free(Pass *pass) {
         return NULL;
 }
 
-/* Dense, or a convolution whose one square is all that it reads, in order. */
+/* Whether the layer is a matrix product: dense, or a convolution with a single square that covers its whole
+ * input in order. */
 static bool is_product(const Layer *l) {
         const Convolution *c = &l->convolution;
 
@@ -97,13 +98,12 @@ int pass_new(const Network *network, Pass **ret) {
         return 0;
 }
 
-/* Numbers that share a unit's bias, side by side: the shard's rows, for each square that a convolution
- * reads. */
+/* How many numbers share a unit's bias: the shard's rows, times the squares of a convolution. */
 static uint32_t unit_rows(const Pass *pass, const Layer *l) {
         return l->n_out / l->n_units * pass->stride;
 }
 
-/* y: sums with their biases */
+/* y: the sums with their biases */
 static void layer_activate(Pass *pass, uint32_t i) {
         const Layer *l = &pass->network->layers[i];
         size_t n = (size_t) l->n_out * pass->stride;
@@ -146,7 +146,8 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                         gradient + l->weight_at);
 }
 
-/* Adds up what layer l gets from all layers that read it; accumulate: it is not the first of them. */
+/* Adds up the gradients that layer l gets from all layers that read it. accumulate: this is not the first of
+ * them. */
 static void layer_backward_input(Pass *pass, const Layer *l, const float *weight, const float *dy,
                 bool accumulate, float *ret) {
         if (is_product(l))
@@ -167,7 +168,8 @@ void pass_backward(
                 if (l->kind == LAYER_PARAMETER && !gradient)
                         continue;
                 assert(gradient || l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
-                /* Sums of biases that are not asked for go where no inputs are transposed now. */
+                /* Sums of biases that are not needed go into memory for transposed inputs, which is not in
+                 * use now. */
                 kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],
                                 gradient ? gradient + l->bias_at : pass->transposed, l->n_units,
                                 unit_rows(pass, l), l->activation, gradient && accumulate);

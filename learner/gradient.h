@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A shard of rows through the network and back. The network is data: both walks go over its list of
- * layers, and a layer that several others read collects their gradients before its own turn comes. */
+/* Sends a shard of rows through the network and back. The network is data: both passes go over its list of
+ * layers. A layer that several others read collects their gradients before its own turn comes. */
 #pragma once
 
 #include "include/policy.h"
 #include "learner/kernel/kernels.h"
 
-/* The numbers of one shard, columns of `stride` rows; one per thread, made once. */
+/* The numbers of one shard, in columns of `stride` rows. Each thread has one, made once. */
 typedef struct Pass {
         const Network *network;
         uint32_t stride;
         float *input; /* [network_inputs()][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
-        float *slope[LAYERS_MAX]; /* the same, of activations whose slope output does not tell; or NULL */
-        float *transposed;        /* of one layer: kernel_transpose() */
-        float *scratch;           /* of one convolution */
+        /* the same, for activations whose slope does not follow from the output; otherwise NULL */
+        float *slope[LAYERS_MAX];
+        float *transposed; /* for one layer: kernel_transpose() */
+        float *scratch;    /* for one convolution */
         void *memory;
 } Pass;
 
 int pass_new(const Network *network, Pass **ret);
 Pass *pass_free(Pass *pass);
 
-/* input -> output of each layer */
+/* From the input to the output of each layer. */
 void pass_forward(Pass *pass, const float *parameters);
 /* d_output of the layers that no layer reads, written by the caller -> gradient, which may be NULL; those of
  * the others are computed on the way. d_input: NULL, or, of a network that reads by dense layers alone, what
@@ -29,5 +30,5 @@ void pass_forward(Pass *pass, const float *parameters);
 void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 
-/* The first layer with this output, or UINT32_MAX. */
+/* The first layer with this output; UINT32_MAX: there is none. */
 uint32_t network_find(const Network *network, LayerOutput output);

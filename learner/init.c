@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Orthogonal weights, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
- * networks" (Saxe et al.): normal numbers made orthonormal by Gram and Schmidt, twice over so that
- * rounding does not matter, times the layer's gain; biases are 0. Or uniform in 1/sqrt(inputs), weights
- * and biases, as PyTorch's layers begin. */
+/* Orthogonal weights, as in "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+ * networks" (Saxe et al.): normal numbers, made orthonormal by Gram and Schmidt twice so that rounding does
+ * not matter, times the layer's gain; biases are 0. Or weights and biases uniform in 1/sqrt(inputs), as
+ * PyTorch's layers begin. */
 #include "learner/init.h"
 
 #include <assert.h>
@@ -22,9 +22,9 @@ static double dot(const double *a, const double *b, size_t n) {
         return sum;
 }
 
-/* Makes the rows of x [rows][n] orthonormal, rows <= n. Row by row: all rows before it are taken out of
- * it, twice. The first time a group of rows shares what lies before the group. group [n][KERNEL_GROUP]:
- * scratch. */
+/* Makes the rows of x [rows][n] orthonormal, rows <= n. From each row the parts along all earlier rows are
+ * subtracted, twice. The first time, a group of rows shares the work for the rows before the group. group
+ * [n][KERNEL_GROUP]: scratch. */
 static void rows_orthonormalise(double *x, size_t rows, size_t n, double *group) {
         for (size_t first = 0; first < rows; first += KERNEL_GROUP) {
                 size_t end = first + KERNEL_GROUP < rows ? first + KERNEL_GROUP : rows;

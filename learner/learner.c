@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out the orders. TAKE only fills the batch; all that lasts changes in LEARN, in the order of
- * actors, so that a rollout that is rejected or taken twice leaves no trace. */
+/* Carries out the orders. TAKE only fills the batch. Everything that lasts changes in LEARN, in the order of
+ * actors. So a rollout that is rejected or taken twice has no effect. */
 #include "learner/learner.h"
 
 #include <assert.h>
@@ -78,8 +78,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* Only the first learner's statistics are reported, so only it measures curvature. Without a
-         * distribution that losses are made of there is nothing to differentiate. */
+        /* Only the first learner's statistics are reported, so only it measures curvature. A policy without
+         * probabilities has no loss of that kind to differentiate. */
         if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
                         (page->network.act == ACT_CATEGORICAL || page->network.act == ACT_GAUSSIAN)) {
                 r = curvature_new(l->runtime, &l->curvature);
@@ -91,7 +91,7 @@ static int learner_allocate(Learner *l) {
         return l->banks ? 0 : -ENOMEM;
 }
 
-/* Several learners share the policy; each has the other networks itself. */
+/* Several learners share the policy; each has its own copy of the other networks. */
 static int learner_init_parameters(Learner *l) {
         const Runtime *rt = l->runtime;
         int r;
@@ -182,8 +182,8 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
                 spent->busy_nsec = spent->nsec[PROFILE_validation];
 }
 
-/* Raw rewards -> the rewards to learn from: divided by the deviation of discounted returns, this batch
- * included, then clipped. */
+/* From raw rewards to the rewards that are learned from: divided by the deviation of discounted returns,
+ * which includes this batch, and then clipped. */
 static void rewards_scale(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         double scale = s->normalize_rewards ? 1.0 / sqrt(normaliser_variance(l->discounted, 0) + 1e-8) : 1.0;
@@ -194,7 +194,7 @@ static void rewards_scale(Learner *l, uint32_t n_actors) {
                         l->batch->scaled[i] = (float) fmin(fmax(l->batch->rewards[i] * scale, -clip), clip);
 }
 
-/* Normalises observations as the actors saw them: by the statistics of the version that they acted with,
+/* Normalises observations as the actors saw them: by the statistics of the version with which they acted,
  * not by the newest. */
 static void observations_normalise(Learner *l, uint32_t n_actors) {
         const PolicyLayout *layout = &l->context.page->policy;
@@ -213,7 +213,7 @@ static void observations_normalise(Learner *l, uint32_t n_actors) {
         }
 }
 
-/* Turns the rollouts that were taken into a batch that an algorithm can learn from. */
+/* Turns the taken rollouts into a batch from which an algorithm can learn. */
 static void round_enter(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         bool reset = s->carry == CARRY_RESET;
@@ -251,7 +251,7 @@ static int algorithm_learn(Learner *l) {
         return r;
 }
 
-/* Threads share the products of a phase, and wait for each other in the same time. */
+/* Adds the time of threads: they share the products of a phase, and wait for each other meanwhile. */
 static void learn_sum_up(const Learner *l, uint64_t begun_nsec) {
         Spent *spent = l->runtime->spent;
 
@@ -292,8 +292,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 
         round_enter(l, order->n_actors);
         spent_end(l->runtime->spent, PROFILE_validation, begun_nsec);
-        /* Random streams are numbered by policy versions, of which each update makes one. So they go on
-         * where a checkpoint left off. */
+        /* Random streams are numbered by policy versions, and each update makes a version. So the streams
+         * continue where a checkpoint ended. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);
         r = algorithm_learn(l);
         if (r == -ETIMEDOUT) {
@@ -371,7 +371,9 @@ void learner_obey(Learner *l, const Order *order, Answer *ret) {
         case ORDER_TAKE: obey_take(l, order, ret); break;
         case ORDER_LEARN: obey_learn(l, order, ret); break;
         case ORDER_CHECKPOINT: obey_checkpoint(l, order, ret); break;
-        default: /* a number from another program */ ret->fault = FAULT_INTERNAL; ret->detail = ENOTSUP;
+        default: /* the number comes from another program */
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = ENOTSUP;
         }
         l->runtime->spent = NULL;
 }

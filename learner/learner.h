@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's learner: takes rollouts, learns, publishes, keeps and restores checkpoints, one order at a
+/* A job's learner: takes rollouts, learns, publishes, writes and restores checkpoints, one order at a
  * time. */
 #pragma once
 
@@ -19,16 +19,16 @@
 #include "learner/serve.h"
 #include "lib/checkpoint/checkpoint.h"
 
-typedef struct LearnerContext { /* what is there when the program starts; outlives the learner */
+typedef struct LearnerContext { /* what exists when the program starts; it outlives the learner */
         const JobSettings *settings;
         const JobPage *page;
         WorkerPage *worker;
-        void *policy;          /* the policy segment, writable */
+        void *policy;          /* the policy segment, mapped for writing */
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
         uint32_t learner, n_learners; /* its number, and how many there are; 0 means 1 */
-        uint32_t n_updaters;          /* of these: the first that move parameters */
-        void *reduce;                 /* what several share (lib/reduce.h) */
+        uint32_t n_updaters;          /* the first of these, which update parameters */
+        void *reduce;                 /* memory that several share (lib/reduce.h) */
         int asks_fd;                  /* 0: actors act by themselves */
 } LearnerContext;
 
@@ -38,52 +38,53 @@ typedef struct Learner {
         Batch *batch;
         EpisodeStatistics *episodes;
         Validation *validation;
-        Normaliser *observation, *discounted; /* running statistics: the newest */
+        Normaliser *observation, *discounted; /* the newest running statistics */
         Runtime *runtime;
         Serve *serve;         /* NULL: actors act by themselves */
         Curvature *curvature; /* NULL: not asked for */
         uint64_t policy_version, round;
-        uint32_t policy_bank; /* of the newest version */
-        uint32_t *banks;      /* [blocks]: of the version that each rollout was acted with */
-        uint64_t take_nsec;   /* CPU of serving and taking since the last update */
+        uint32_t policy_bank; /* the bank of the newest version */
+        uint32_t *banks;      /* [blocks]: the bank of the version with which each rollout was made */
+        uint64_t take_nsec;   /* CPU time of serving and taking since the last update */
         Statistics statistics;
-        uint64_t reserved_bytes; /* kept free for the job's last checkpoint */
-        int checkpoint_error;    /* of the newest one; 0: it was written */
-        /* other versions that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
+        uint64_t reserved_bytes; /* kept free on the disk for the job's last checkpoint */
+        int checkpoint_error;    /* of the newest checkpoint; 0: it was written */
+        /* versions of the arithmetic that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
         char arithmetic_before[128];
 } Learner;
 
-/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: a page that is not one of ours; -ENODEV: KernelClass=
- * is not there. */
+/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: the page is not one of ours; -ENODEV: this CPU lacks
+ * KernelClass=. */
 int learner_new(const LearnerContext *context, Learner **ret);
 Learner *learner_free(Learner *learner);
 
-/* Carries out one order and fills the answer; sentences about what failed go to stderr. */
+/* Carries out one order and fills in the answer. Sentences about failures go to stderr. */
 void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
-/* learner/publish.c: the newest policy into a bank. */
+/* learner/publish.c: writes the newest policy into a bank. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
-/* Hashes the parameters as floats, then mean, variance and count of the observations as doubles, all
+/* The hash of the parameters as floats, then mean, variance and count of the observations as doubles, all
  * little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
-double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
+double learner_observation_clip(const JobSettings *settings); /* the clip for PolicyHead */
 
-/* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence
- * on stderr. A checkpoint that succeeds was written, synced and read back, and has its name on the disk. */
+/* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence on
+ * stderr. A checkpoint that succeeds was written, synced and read back, and its name is on the disk. */
 int learner_write_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
-/* Reserves space for the job's last checkpoint, where the file system can. */
+/* Reserves space for the job's last checkpoint, if the file system can. */
 void learner_reserve_checkpoint(Learner *learner);
 /* plays: as in Order. */
 int learner_restore(Learner *learner, bool plays);
 
-/* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank
- * banks[actor] (NULL: 0): one list for both ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */
+/* Lists the tensors of a checkpoint of this format, and where their numbers are in memory; snapshots are in
+ * bank banks[actor] (NULL: 0). One list serves writing and reading. Returns how many, below
+ * SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
-/* learner/checkpoint/digest.c: of the tensors of a checkpoint. */
+/* learner/checkpoint/digest.c: hashes the tensors of a checkpoint. */
 void learner_hash_state(const TensorRow *rows, size_t n, uint8_t ret_sha256[32]);
 
-/* The policy's parameters alone, as a file of parameters has them. */
+/* Lists only the policy's parameters, for a file of parameters. */
 size_t learner_parameters(Learner *learner, TensorRow *ret);
 
 static inline void sha256_print(const uint8_t sha256[32], char ret[65]) {

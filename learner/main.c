@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-learner: maps what the invoker left at fixed descriptors (include/turn.h), then obeys orders
- * until ORDER_END. Or, for a profile, says what this host's limit is. */
+/* actord-learner: maps the memory that the invoker left at fixed descriptors (include/turn.h), then obeys
+ * orders until ORDER_END. For a profile it only prints this host's limit. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "lib/turn.h"
 #include "lib/width.h"
 
-/* An actor's next rollout is usually near; a fleet's is not. */
+/* An actor's next rollout usually comes soon; that of a fleet of actors does not. */
 enum { SPIN_NSEC = 50000 };
 
 DEFINE_CLEANUP(Learner *, learner_free)
@@ -56,8 +56,8 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         return 0;
 }
 
-/* The first learner publishes. The others keep what they would have published to themselves, and share
- * the gradients. */
+/* The first learner publishes. The others write their versions into memory of their own, and share only the
+ * gradients. */
 static int map_policy(LearnerContext *context) {
         const JobPage *page = context->page;
         ReduceLayout layout;
@@ -112,7 +112,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
                                 &segments[a]);
                 if (r < 0)
                         return r;
-                /* A mapping is all that is needed: a descriptor could still be resized. */
+                /* The mapping is enough. A descriptor would only allow to resize the file. */
                 (void) close(LEARNER_FD_SEGMENTS + (int) a);
         }
 
@@ -151,7 +151,7 @@ static int run(void) {
         }
 }
 
-/* For actorctl run --profile, beside a job and not in one: the limit goes to its descriptor 3. */
+/* For actorctl run --profile, which starts this outside of a job: writes the limit to descriptor 3. */
 static int tell_limit(const char *kernel_class) {
         Width width = width_of_class((unsigned) strtoul(kernel_class, NULL, 10));
 

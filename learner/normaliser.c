@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two passes over each slot's rows, then one merge: the partial sums of a slot do not depend on which
- * process ran it. */
+/* Two passes over each slot's rows, then one merge. The partial sums of a slot do not depend on the process
+ * that ran it. */
 #include "learner/normaliser.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 #include "lib/cleanup.h"
 
-/* Of Gymnasium's NormalizeObservation and NormalizeReward. */
+/* as in Gymnasium's NormalizeObservation and NormalizeReward */
 static const double VARIANCE_EPSILON = 1e-8;
 
 DEFINE_CLEANUP(Normaliser *, normaliser_free)
@@ -73,7 +73,7 @@ static bool step_active(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_active(batch, batch_step_row(batch, t, s));
 }
 
-/* The number of steps in which something is learned from row s. */
+/* In how many steps row s has something to learn from. */
 static uint32_t steps_active(const Batch *batch, uint32_t s) {
         uint32_t n = 0;
 

@@ -11,7 +11,7 @@
 typedef struct Normaliser {
         uint32_t n;
         double count;
-        double *mean, *m2; /* m2: sum of squared deviations */
+        double *mean, *m2; /* m2: the sum of squared deviations */
         double *scratch;   /* [2 * n] */
 } Normaliser;
 
@@ -21,7 +21,7 @@ Normaliser *normaliser_free(Normaliser *normaliser);
 void normaliser_merge(Normaliser *normaliser, double count, const double *mean, const double *m2);
 double normaliser_variance(const Normaliser *normaliser, uint32_t i); /* 1 before the first number */
 
-/* Merges the observations of the first n_actors blocks that were acted on, slot by slot. */
+/* Merges the observations that were acted on, of the first n_actors blocks, slot by slot. */
 void normaliser_observe(Normaliser *normaliser, const Batch *batch, uint32_t n_actors);
-/* As published: inverse deviations, with 1e-8 added to the variance. */
+/* As it is published: inverse deviations, with 1e-8 added to the variance. */
 void normaliser_scale(const Normaliser *normaliser, float *ret_mean, float *ret_inverse_sd);

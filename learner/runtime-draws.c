@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random numbers of a gradient or a target: each row draws from a stream of its own, so that neither threads
- * nor shards change them. */
+/* The random numbers of a gradient or a target. Each row draws from its own stream, so neither threads nor
+ * shards change them. */
 #include <string.h>
 
 #include "learner/runtime-internal.h"
@@ -16,7 +16,7 @@ static void moment_write(const Moment *moment, float *to, uint32_t stride) {
                 to[(size_t) (MOMENT_EMBEDDING + k) * stride] = moment->embedding[k];
 }
 
-/* Any of the steps that make noise of an action, for row i. */
+/* Draws for row i one of the steps that turn noise into an action. */
 static void step_draw(const Runtime *rt, Bench *bench, ActordRandom *random, uint32_t i, uint32_t stride) {
         Moment moment;
 
@@ -24,7 +24,7 @@ static void step_draw(const Runtime *rt, Bench *bench, ActordRandom *random, uin
         moment_write(&moment, bench->moments + i, stride);
 }
 
-/* Two neighbouring boundaries, the later one first, for row i. */
+/* Draws two neighbouring boundaries for row i, the later one first. */
 static void boundaries_draw(
                 const Runtime *rt, Bench *bench, ActordRandom *random, uint32_t i, uint32_t stride) {
         uint32_t k = random_below(random, rt->n_boundaries - 1);

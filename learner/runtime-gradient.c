@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The verbs that walk the network. A minibatch is cut into shards of a fixed number of rows, the shards
- * are dealt to at most LANES_MAX lanes, a lane adds its shards one after the other, and lanes are added
- * as a tree: all of it depends on the number of rows alone, so that threads change nothing but the time. */
+/* The functions that run the network. A minibatch is cut into shards with a fixed number of rows. The shards
+ * are dealt to at most LANES_MAX lanes, each lane adds its shards one after the other, and the lanes are
+ * added in a tree. All this depends only on the number of rows, so threads change nothing but the time. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -15,12 +15,13 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* Learners have equal work, apart from the first one's initialisation: one that is this late has stopped. */
+/* Learners have equal work, apart from the first one's initialisation. A learner that is this late has
+ * stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
-enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
+enum { GATHER_NUMBERS = 64 }; /* how many numbers of a row are gathered at a time */
 
-/* Clears the rows of n columns behind the last one that was gathered. */
+/* Clears n columns behind the last gathered row. */
 static void columns_clear(float *column, const Gathered *g, uint32_t n) {
         for (uint32_t i = g->n; i < g->stride; i++)
                 for (uint32_t k = 0; k < n; k++)
@@ -41,7 +42,7 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
                 for (uint32_t i = 0; i < n; i++)
                         batch_stack(b, gathered_row(g, first + i), frames[i]);
                 for (uint32_t f = 0; f < b->frames; f++) {
-                        /* Beyond the last row the first is read again, and cleared below. */
+                        /* Beyond the last row the first one is read again, and cleared below. */
                         for (uint32_t i = 0; i < KERNEL_LANES; i++)
                                 rows[i] = frames[i < n ? i : 0][f];
                         kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,
@@ -51,8 +52,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
-/* Turns observations into columns. Only some numbers of all rows at a time, so that writes to a column hit
- * memory that is still in the cache. */
+/* Turns observations into columns, some numbers of all rows at a time, so that writes to a column hit memory
+ * that is still in the cache. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
         if (b->images) {
                 bench_gather_pixels(input, b, g);
@@ -72,8 +73,7 @@ static void bench_gather_observations(float *input, const Batch *b, const Gather
         }
 }
 
-/* Turns rows of the batch into columns of the shard: the network's input, and the actions that were taken.
- */
+/* Turns rows of the batch into columns of the shard: the network's input, and the taken actions. */
 void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         bench->pass->stride = g->stride;
         bench_gather_observations(bench->pass->input, b, g);
@@ -127,7 +127,7 @@ static float *bench_d_value(const Runtime *rt, Bench *bench) {
                                              : bench->pass->d_output[rt->layer_value];
 }
 
-/* The forward pass; then probability, entropy and value of the actions that were taken. */
+/* Computes the forward pass, then probability, entropy and value of the taken actions. */
 static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         Pass *pass = bench->pass;
         float *log_probability = bench->terms[TERM_LOG_PROBABILITY], *entropy = bench->terms[TERM_ENTROPY];
@@ -186,8 +186,8 @@ static void bench_backward(
         pass_backward(pass, parameters, accumulate, gradient, NULL);
 }
 
-/* How many of n tasks (lanes or blocks) one of the first n_sharers learners does: the one with its own
- * number and every n_sharers-th after it. */
+/* How many of n tasks (lanes or blocks) this learner does, one of the first n_sharers: the task with its own
+ * number, and every n_sharers-th after it. */
 static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
         return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
                                                           : 0;
@@ -215,8 +215,8 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
 
-/* Divides a round's rows among the learners: each computes its part, then all read all parts. A smaller
- * batch is computed by each learner whole, as waiting for the others would take longer. */
+/* Divides a round's rows among the learners: each computes its part, then all read all parts. A small batch
+ * is computed whole by each learner, as waiting for the others would take longer. */
 static bool recompute_begin(Runtime *rt) {
         const ReduceLayout *l = &rt->reduce_layout;
         Batch *b = rt->batch;
@@ -239,7 +239,7 @@ static bool recompute_begin(Runtime *rt) {
 static void recompute_gather(Runtime *rt) {
         Batch *b = rt->batch;
 
-        /* If a learner does not come, the next gradient misses it as well, and reports it. */
+        /* If a learner has not come, the next gradient misses it as well, and reports that. */
         (void) runtime_meet(rt);
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a), n = b->next_rows + b->n_finals[a];
@@ -271,7 +271,7 @@ void runtime_recompute(Runtime *rt, Net net) {
                 recompute_gather(rt);
 }
 
-/* The greatest value of any choice, in the rows that follow the steps. */
+/* The highest value of any choice, for the rows that follow the steps. */
 static void choose_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         Batch *b = rt->batch;
@@ -378,7 +378,7 @@ static size_t block_length(const Runtime *rt, uint32_t block) {
         return left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK;
 }
 
-/* Adds the lanes of one block as a tree into lane 0. */
+/* Adds the lanes of one block in a tree, into lane 0. */
 static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t block = rt->learner + task * rt->n_updaters;
@@ -413,7 +413,7 @@ int runtime_meet(Runtime *rt) {
         return r;
 }
 
-/* First the lanes, then the blocks of all lanes: no thread begins a block before all lanes are done. */
+/* Computes all lanes first, then all blocks: no thread begins a block before all lanes are done. */
 static int lanes_and_blocks(Runtime *rt) {
         int r;
 
@@ -431,7 +431,7 @@ static int lanes_and_blocks(Runtime *rt) {
         return runtime_meet(rt);
 }
 
-/* Rows of the minibatch in the lanes that this learner computes. */
+/* The rows of the minibatch in the lanes that this learner computes. */
 static uint64_t rows_of_lanes(const Runtime *rt) {
         const Work *w = &rt->work;
         uint64_t n = 0;
@@ -445,9 +445,9 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
-/* The operations of one row's gradient. It goes back through a network with fixed parameters only if that
- * network's input depends on trained parameters; in the trained network it goes on to the input under the
- * same condition. */
+/* Counts the operations of one row's gradient. The gradient passes through a network with fixed parameters
+ * only if that network's input depends on trained parameters. In the trained network it goes on to the input
+ * under the same condition. */
 static uint64_t gradient_operations(const Runtime *rt) {
         const Tape *tape = &rt->work.tape;
         uint64_t sum = rt->work.applies ? 0 : network_gradient_operations(rt->networks[rt->work.net]);
@@ -535,7 +535,7 @@ int runtime_sums(Runtime *rt, Rows rows, Loss record, const void *arg, double *r
         return r;
 }
 
-/* Whether each learner moves all parameters of this net, as it keeps them itself. */
+/* Whether each learner updates all parameters of this network, since each keeps its own copy. */
 static bool applies_alone(const Runtime *rt) {
         return !rt->nets[rt->work.net]->shared;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The pairs of a round, in the order of actors, environments and steps, which no timing can change. Sums
- * over the steps of a pair are of one thread, in double precision. */
+/* The pairs of a round, in the order of actors, environments and steps, which does not depend on timing. One
+ * thread sums over the steps of a pair, in double precision. */
 #include <assert.h>
 
 #include "include/slot.h"
 #include "learner/runtime-internal.h"
 #include "lib/pair.h"
 
-/* The row of step t of a pair's rollout. */
+/* The row of step t in a pair's rollout. */
 static size_t pair_row(const Batch *b, const Pair *pair, unsigned partner, uint32_t t) {
         return pair->row + (size_t) t * b->envs + partner;
 }
@@ -37,7 +37,7 @@ static void pair_enter(Runtime *rt, Pair pair, double gamma) {
         rt->pairs[rt->n_pairs++] = pair;
 }
 
-/* Those of two environments of one actor; row: of their first step. */
+/* Finds the pairs of two environments of one actor. row: of their first step. */
 static void pairs_find(Runtime *rt, size_t row, double gamma) {
         const Batch *b = rt->batch;
         PairWalk walk = {};

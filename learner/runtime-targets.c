@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Targets of replayed rows, by a tape that is executed forwards alone. */
+/* Targets of replayed rows, computed by a tape that is executed only forwards. */
 #include <assert.h>
 #include <string.h>
 

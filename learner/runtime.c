@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All verbs but the gradient: what is given, the whole batch, and its division into minibatches. */
+/* All functions of learner/runtime.h except the gradients: what algorithms are given, the whole batch, and
+ * its division into minibatches. */
 #include "learner/runtime.h"
 
 #include <assert.h>
@@ -153,7 +154,7 @@ static int runtime_derive_beside(Runtime *rt) {
         return 0;
 }
 
-/* What tapes may read and apply. A network and its target share the places where they are applied. */
+/* What tapes may read and apply. A network and its target share the places of their passes. */
 static void runtime_shape_tapes(Runtime *rt) {
         uint32_t n = 0, most = 1, member, n_inputs;
 
@@ -196,14 +197,14 @@ static int runtime_shape(Runtime *rt) {
                         rt->networks[net] =
                                         of == row->networks ? rt->network : rt->beside[of - row->networks];
         }
-        /* Where it acts by passes, a gradient goes through the policy as well. */
+        /* If the policy acts by passes, a gradient goes through it as well. */
         if (rt->network->passes > 0 && network_inputs(rt->network) > rt->n_input_most)
                 rt->n_input_most = (uint32_t) network_inputs(rt->network);
         runtime_shape_tapes(rt);
         return 0;
 }
 
-/* The parameters of the largest. */
+/* The number of parameters of the largest network. */
 static size_t numbers_most(const Runtime *rt) {
         size_t most = rt->network->n_parameters;
 
@@ -235,7 +236,7 @@ static int runtime_allocate(Runtime *rt) {
                         return r;
         }
 
-        /* Lanes that no minibatch fills are never touched. */
+        /* lanes that no minibatch fills are never touched */
         for (unsigned i = 0; i < LANES_MAX; i++) {
                 rt->gradients[i] = aligned_alloc(64, n * sizeof(float));
                 if (!rt->gradients[i])
@@ -249,13 +250,13 @@ static int runtime_allocate(Runtime *rt) {
         return threads_new(rt->settings->n_threads, &rt->threads);
 }
 
-/* What the algorithm keeps from round to round. */
+/* Allocates the data that the algorithm keeps from round to round. */
 static int runtime_allocate_stores(Runtime *rt) {
         const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
 
         rt->pair_steps = algorithm_pair_steps(rt->settings);
         if (row->pairs) {
-                /* A pair has two rows at least. */
+                /* a pair has at least two rows */
                 rt->pairs = calloc((size_t) rt->live->n_blocks * rt->live->step_rows / 2, sizeof(Pair));
                 if (!rt->pairs)
                         return -ENOMEM;
@@ -396,7 +397,7 @@ void runtime_vtrace(Runtime *rt, double gamma, double rho_bar, double c_bar) {
         }
 }
 
-/* The rows of the round that something is learned from. */
+/* The number of the round's rows that are learned from. */
 static uint32_t rows_count(const Runtime *rt) {
         const Batch *b = rt->batch;
         uint32_t n = 0;
@@ -433,7 +434,7 @@ double runtime_explained_variance(const Runtime *rt) {
         return m2 > 0.0 ? 1.0 - error_m2 / m2 : NAN;
 }
 
-/* per-data: more data, more steps. per-round: as many steps as one actor's data would be worth. */
+/* per-data: more data give more steps. per-round: as many steps as for one actor's data. */
 static uint32_t minibatch_rows(const Runtime *rt, uint32_t n_rows) {
         uint32_t size = rt->settings->minibatch_size, n;
 
@@ -460,8 +461,8 @@ Rows runtime_rows(Runtime *rt) {
         return (Rows){ .order = order, .n = k };
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch.
- * One minibatch of all rows has no order to choose. */
+/* "Algorithm 235: Random permutation" (Durstenfeld), with a random stream of this update and epoch. A
+ * minibatch of all rows needs no order. */
 static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t size) {
         uint32_t *order = rt->batch->order;
         ActordRandom random;
@@ -498,7 +499,7 @@ AdvantageScale runtime_advantage_scale(const Runtime *rt, Rows rows) {
         const float *advantage = rt->batch->advantage;
         double sums[4] = {}, squares[4] = {}, mean, sd;
 
-        /* A single row has no standard deviation. */
+        /* a single row has no standard deviation */
         if (!rt->settings->normalize_advantages || rows.n <= 1)
                 return (AdvantageScale){ .scale = 1.0 };
 

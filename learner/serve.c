@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each pass looks at all actors in their order and serves each at most once, so that one that asks all
- * the time delays no other by more than its own turn. What an actor says is a claim: its ordinal must be
- * the one that the invoker named, its step within the rollout, and its observations are copied before
- * they are used. An actor that says anything else is not answered; its invocation ends by its deadline. */
+/* Each pass looks at all actors in their order and serves each at most once. So an actor that asks all the
+ * time delays no other by more than its own turn. Nothing that an actor writes is trusted: its ordinal must
+ * be the one that the invoker named, its step must be in the rollout, and its observations are copied before
+ * they are used. An actor that breaks these rules gets no answer, and its invocation ends by its
+ * deadline. */
 #include "learner/serve.h"
 
 #include <assert.h>
@@ -22,21 +23,21 @@
 #include "lib/slot.h"
 
 enum {
-        SPIN_PASSES = 64,     /* over all actors, before sleeping */
+        SPIN_PASSES = 64,     /* over all actors, before it sleeps */
         PAUSE_NSEC = 1000000, /* while an actor rings without asking */
-        LOOK_MSEC = 1000,     /* asleep, without a bell */
-        FALSE_RINGS_MAX = 16, /* and one more for each actor: rings that were late */
-        RINGS_AT_ONCE = 64,   /* which bell it was does not matter */
-        THREAD_WORK = 200000, /* multiplications that are worth a thread's wake-up */
+        LOOK_MSEC = 1000,     /* between two looks, if no bell rings */
+        FALSE_RINGS_MAX = 16, /* and one more for each actor, for rings that came late */
+        RINGS_AT_ONCE = 64,   /* which bell rang does not matter */
+        THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
 };
 
 typedef struct Client {
         Ask ask; /* its last request */
         uint64_t ordinal;
-        bool asks, finished, late; /* late: the others no longer wait for it */
+        bool asks, finished, late; /* late: the others do not wait for it any more */
 } Client;
 
-typedef struct Station { /* a thread's place */
+typedef struct Station { /* the working memory of a thread */
         Forward *forward;
         uint8_t *observations; /* [FORWARD_ROWS_MAX] */
         void *action;
@@ -51,10 +52,10 @@ struct Serve {
         const void *policy;
         Threads *threads;
         int asks_fd;
-        bool in_step; /* the barrier is over all */
+        bool in_step; /* the barrier covers all actors */
 
         uint32_t n_clients, n_ready;
-        uint32_t n_false_rings; /* in a row, at which no actor had asked anew */
+        uint32_t n_false_rings; /* rings in a row after which no actor had a new request */
         uint32_t *ready;        /* [actors] */
         uint32_t task_rows;
         Client *clients; /* [actors] */
@@ -133,7 +134,7 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* The rows of all actors that are ready, one actor's after the other's. */
+/* Computes some rows of all actors that are ready, one actor's after the other's. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;
@@ -170,7 +171,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* Looks at each actor once: one that asks is ready. */
+/* Looks at each actor once: one that asks becomes ready. */
 static void look_around(Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 Client *client = &s->clients[a];
@@ -191,7 +192,7 @@ static void look_around(Serve *s) {
                         s->ready[s->n_ready++] = a;
 }
 
-/* Whether an actor that the others wait for has not asked yet. */
+/* Whether an actor for which the others wait has not asked yet. */
 static bool request_is_missing(const Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 const Client *client = &s->clients[a];
@@ -212,7 +213,7 @@ static void serve_ready(Serve *s) {
         uint64_t work = s->page->network.n_parameters * n_rows, share;
         uint32_t n_threads = work >= THREAD_WORK ? threads_count(s->threads) : 1, n_tasks;
 
-        /* How many rows a thread takes at once: few enough that no thread is left without any. */
+        /* The number of rows that a thread takes at once, so that each thread gets some. */
         share = (n_rows + n_threads - 1) / n_threads;
         s->task_rows = share < FORWARD_ROWS_MAX ? (uint32_t) share : FORWARD_ROWS_MAX;
         n_tasks = (uint32_t) ((n_rows + s->task_rows - 1) / s->task_rows);
@@ -250,7 +251,7 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
-/* A storm of false rings: bells are not listened to until an actor asks. */
+/* In a storm of false rings, ignores bells until an actor asks. */
 static void pause_shortly(Serve *s, uint32_t n_before) {
         const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
 
@@ -260,8 +261,8 @@ static void pause_shortly(Serve *s, uint32_t n_before) {
                 s->n_false_rings = 0;
 }
 
-/* No request has come: spins shortly, then sleeps until a bell. n_before: how many actors were ready
- * already, and wait for the others. */
+/* When no request has come: spins for a moment, then sleeps until a bell rings. n_before: how many ready
+ * actors wait for the others. */
 static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
         struct epoll_event rings[RINGS_AT_ONCE];
 
@@ -308,7 +309,7 @@ static int begin(Serve *s, const Order *order) {
 }
 
 int serve_run(Serve *s, const Order *order) {
-        /* A quarter of the time that an invocation may take: an actor that keeps all others waiting for
+        /* A quarter of the time that an invocation may take. An actor that keeps the others waiting for
          * longer is late, and they are not. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;

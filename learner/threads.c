@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A counter holds how many tasks have not begun. A thread takes a task by lowering the counter by one; the
- * new value is the number of its task. The caller takes tasks too, so it waits for a thread only if that
- * one is in the middle of a task, and never for a thread that has no core.
+ * new value is the number of its task. The caller takes tasks too, so it waits for a thread only if that one
+ * is in the middle of a task, and never for a thread that has no core.
  *
- * Even that wait may be long: where other programs want the cores, a thread may lose its own in the
- * middle of a task, for some milliseconds. And a thread that looks for tasks takes time from others, the
- * caller among them. So the caller keeps a balance. Each task that another thread did adds the time that
- * the caller would have needed for it; taken off are waiting, waking, and what others had of the core of a
- * thread that looked for tasks. When the balance is below 0, help was no help: the caller works alone for
- * FORBEARANCE times the loss, and then tries again. So help that does not pay costs at most about 1/50 of
- * the caller's time. A loss counts up to LOSS_MAX_NSEC: a program that was stopped for minutes has learned
- * nothing of its threads.
+ * Even that wait may be long: where other programs want the cores, a thread may lose its own in the middle
+ * of a task, for some milliseconds. And a thread that looks for tasks takes time from other programs and
+ * from the caller. So the caller keeps a balance. Each task that another thread did adds the time that the
+ * caller would have needed for it. Waiting and waking are subtracted, and so is the time for which others
+ * wanted the core of a thread that looked for tasks. When the balance is below 0, the threads did not help:
+ * the caller works alone for FORBEARANCE times the loss, and then tries again. So threads that do not help
+ * cost at most about 1/50 of the caller's time. A loss counts up to LOSS_MAX_NSEC, since a program that was
+ * stopped for minutes has learned nothing about its threads.
  *
- * Between two phases a thread looks for some microseconds whether there is a task, and lets others have
- * its core if they want it; then it sleeps on a word that goes up with each phase. The writer of a word
- * wakes a sleeper only if there is one. Both pairs are sequentially consistent, so no wake-up is lost. */
+ * Between two phases a thread looks for tasks for some microseconds, and yields its core to others that want
+ * it. Then it sleeps on a word that goes up with each phase. The writer of a word wakes a sleeper only if
+ * there is one. Both pairs are sequentially consistent, so no wake-up is lost. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -33,10 +33,10 @@
 #include "lib/futex.h"
 
 enum {
-        SPIN_NSEC = 100000,        /* longer than what the caller does alone between two phases */
-        FREE_NSEC = 50000,         /* yielding takes less, on a core that no other program wants */
-        CREDIT_NSEC = 300000,      /* what a new try may lose: threads have to wake up first */
-        CREDIT_MAX_NSEC = 5000000, /* the most credit that successful spins can save up */
+        SPIN_NSEC = 100000,        /* longer than the caller works alone between two phases */
+        FREE_NSEC = 50000,         /* yielding takes less time if no other program wants the core */
+        CREDIT_NSEC = 300000,      /* how much a new try may lose, since threads must wake up first */
+        CREDIT_MAX_NSEC = 5000000, /* the most credit that successful tries can collect */
         LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,
 };
@@ -45,26 +45,27 @@ typedef struct Thread {
         Threads *threads;
         uint32_t index;
         pthread_t id;
-        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* its own tasks of a phase wait for it */
-        /* CPU time of the tasks index, index + n, ... of the phase, whatever thread did them */
+        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* it waits for its own tasks of a phase */
+        /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
         _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;
 
 struct Threads {
         _Atomic uint32_t phase __attribute__((aligned(64)));
         _Atomic uint32_t n_sleeping;
-        _Atomic uint32_t n_open __attribute__((aligned(64))); /* tasks that any thread may begin */
+        _Atomic uint32_t n_open __attribute__((aligned(64))); /* tasks that have not begun */
         _Atomic uint32_t n_undone;                            /* tasks that are not done */
         _Atomic uint32_t caller_sleeps;
         _Atomic bool ends;
-        _Atomic uint64_t displaced_nsec; /* others had the core of a thread that looked for tasks */
+        /* for how long others had the core of a thread that looked for tasks */
+        _Atomic uint64_t displaced_nsec;
 
         ThreadWork work __attribute__((aligned(64)));
         void *arg;
         uint32_t n_tasks;
 
         uint32_t n, n_started;
-        bool has_cores; /* more than one */
+        bool has_cores; /* there are several cores */
         int64_t balance_nsec;
         uint64_t alone_until_nsec;
         uint64_t start_nsec, phases_nsec, within_nsec;
@@ -80,7 +81,7 @@ static void word_sleep(_Atomic uint32_t *word, uint32_t while_value, _Atomic uin
         atomic_fetch_sub(sleepers, 1);
 }
 
-/* Whether there was a sleeper. */
+/* Returns whether there was a sleeper. */
 static bool word_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers) {
         if (atomic_load(sleepers) == 0)
                 return false;
@@ -114,7 +115,7 @@ static void phase_wait(Threads *threads, uint32_t seen) {
         word_sleep(&threads->phase, seen, &threads->n_sleeping);
 }
 
-/* The caller; returns how long it waited. */
+/* For the caller; returns how long it waited. */
 static uint64_t undone_wait(Threads *threads) {
         uint64_t begun_nsec;
         uint32_t n = atomic_load(&threads->n_undone);
@@ -133,7 +134,7 @@ static void undone_less(Threads *threads, uint32_t n) {
                 (void) word_wake(&threads->n_undone, &threads->caller_sleeps);
 }
 
-/* Returns the time at the task's end, which began at start_nsec. */
+/* Does a task that begins at start_nsec. Returns the time at its end. */
 static uint64_t task_do(Threads *threads, uint32_t task, uint32_t thread, uint64_t start_nsec) {
         uint64_t end_nsec;
 
@@ -155,8 +156,8 @@ static bool task_take(Threads *threads, uint32_t *ret) {
         return false;
 }
 
-/* Returns how many tasks it did. What the phase is about may be read once a task was taken, and not
- * before: until all are done it stays as it is. */
+/* Returns how many tasks it did. The description of the phase may be read only after a task was taken: from
+ * then on it does not change until all tasks are done. */
 static uint32_t tasks_take(Threads *threads, uint32_t thread) {
         uint32_t task, n = 0;
         uint64_t at_nsec = 0;
@@ -206,7 +207,7 @@ Threads *threads_free(Threads *threads) {
         return NULL;
 }
 
-/* Where cpu_set_t has no room for all CPUs of the host, the call fails: then there are several CPUs. */
+/* If cpu_set_t has no room for all CPUs of the host, the call fails; then there are several CPUs. */
 static bool has_cores(void) {
         cpu_set_t set;
 
@@ -251,7 +252,7 @@ static bool is_alone(const Threads *threads) {
                (threads->alone_until_nsec > 0 && now_nsec() < threads->alone_until_nsec);
 }
 
-/* Others did n_helped tasks, each of which would have taken the caller task_nsec. */
+/* Others did n_helped tasks, each of which would have cost the caller task_nsec. */
 static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec, uint64_t lost_nsec) {
         int64_t balance_nsec = threads->balance_nsec + (int64_t) (n_helped * task_nsec);
 
@@ -264,7 +265,7 @@ static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec
         threads->balance_nsec = CREDIT_NSEC;
 }
 
-/* Returns how long it took to wake sleepers. */
+/* Opens a phase. Returns how long it took to wake sleepers. */
 static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         uint64_t begun_nsec;
 
@@ -278,7 +279,7 @@ static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         return now_nsec() - begun_nsec;
 }
 
-/* If each thread does its own tasks, the phase takes as long as the slowest one. */
+/* Adds the time of a phase as if each thread did its own tasks: that of the slowest one. */
 static void phase_meter(Threads *threads, uint64_t start_nsec) {
         uint64_t slowest_nsec = 0;
 
@@ -296,7 +297,7 @@ static void work_together(Threads *threads) {
                  end_nsec;
         uint32_t n = threads->n_tasks, n_own = 1;
 
-        /* The last task is the caller's, before another thread can take all. */
+        /* The caller takes the last task before another thread can take all of them. */
         end_nsec = task_do(threads, n - 1, 0, start_nsec);
         for (uint32_t task; task_take(threads, &task); n_own++)
                 end_nsec = task_do(threads, task, 0, end_nsec);
@@ -308,8 +309,7 @@ static void work_together(Threads *threads) {
         phase_meter(threads, start_nsec);
 }
 
-/* Tasks of a phase are alike, and the clock is a system call: each is taken to last as long as the
- * mean. */
+/* Tasks of a phase are alike, and reading the clock is a system call. So each counts as the mean. */
 static void work_alone(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         uint32_t n = threads->n_tasks;
@@ -326,7 +326,7 @@ static void work_alone(Threads *threads) {
 static void work_dealt(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec();
 
-        /* A thread without a task might come when the next phase has begun. */
+        /* A thread without a task could otherwise arrive when the next phase has begun. */
         for (uint32_t i = 1; i < threads->n && i < threads->n_tasks; i++)
                 atomic_store(&threads->members[i].is_dealt, 1);
         (void) phase_open(threads, 0);
@@ -335,7 +335,7 @@ static void work_dealt(Threads *threads) {
         phase_meter(threads, start_nsec);
 }
 
-/* Whether that was all: a phase of one thread. */
+/* Returns whether the phase is done already, as it is with one thread. */
 static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
         assert(threads);
         assert(work);
@@ -349,8 +349,8 @@ static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n
         threads->work = work;
         threads->arg = arg;
         threads->n_tasks = n_tasks;
-        /* Before any task can be taken: a thread that comes late from the last phase takes those that were
-         * dealt to it at once, and takes off what it did. */
+        /* This comes before any task can be taken: a thread that comes late from the last phase takes the
+         * tasks that were dealt to it at once, and counts them down. */
         atomic_store(&threads->n_undone, n_tasks);
         for (uint32_t i = 0; i < threads->n; i++)
                 atomic_store_explicit(&threads->members[i].cpu_nsec, 0, memory_order_relaxed);

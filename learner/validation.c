@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copies, then checks. What can be known is checked exactly: choices, ends, and lengths of episodes, by
- * the learner's own count. What cannot be known, the numbers that an environment makes up, must be finite
- * and within the bounds that its spec promises. */
+/* Copies, then checks. Whatever can be known is checked exactly: choices, ends, and lengths of episodes, by
+ * the learner's own count. Other numbers, which an environment makes up, must be finite and within the
+ * bounds of its spec. */
 #include "learner/validation.h"
 
 #include <assert.h>
@@ -62,8 +62,8 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
         return 0;
 }
 
-/* Bytes are copied as they are: each is a finite number, and only a space narrower than 0 to 255 can be
- * left. */
+/* Bytes are copied as they are. Each is a finite number, and can only leave a space that is narrower than 0
+ * to 255. */
 static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
         size_t n_bad = 0;
 
@@ -75,7 +75,7 @@ static bool pixels_take(const ActordSpace *space, const void *from, size_t n, ui
         return n_bad == 0;
 }
 
-/* Copies the scratch into a row of the batch; false: it is not an observation of the space. */
+/* Copies the scratch into a row of the batch. false: it is not an observation of the space. */
 static bool scratch_take(Validation *validation, size_t row) {
         float *ret = batch_observation(validation->batch, row);
         const ActordSpace *space = &validation->page->spec.observation;
@@ -95,7 +95,7 @@ static size_t first_row(const Batch *b, uint32_t actor) {
         return batch_block(b, batch_block_of(b, actor));
 }
 
-/* A row's observation. Images stay as they are, each frame where it was; of others each row gets the
+/* Takes a row's observation. Images stay as they are, each frame in its row; for others each row gets the
  * whole stack. */
 static bool observation_take(Validation *validation, uint32_t actor, void *segment, uint32_t row) {
         const SegmentLayout *l = &validation->page->segment;
@@ -108,7 +108,7 @@ static bool observation_take(Validation *validation, uint32_t actor, void *segme
         return scratch_take(validation, block + row);
 }
 
-/* Final i, of the truncated step in this row. */
+/* Takes final i, which belongs to the truncated step in this row. */
 static bool final_take(Validation *validation, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor), at = block + validation->batch->next_rows + i;
@@ -120,7 +120,7 @@ static bool final_take(Validation *validation, uint32_t actor, void *segment, ui
         return scratch_take(validation, at);
 }
 
-/* The frames that lie before row 0. */
+/* Takes the frames before row 0. */
 static bool frames_before_take(Validation *validation, uint32_t actor, void *segment) {
         const SegmentLayout *l = &validation->page->segment;
         const Batch *b = validation->batch;
@@ -136,7 +136,7 @@ static bool frames_before_take(Validation *validation, uint32_t actor, void *seg
                         segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
 }
 
-/* Whether both slots of pair k show the same observation wherever a pair of rollouts begins. If not,
+/* Whether both slots of pair k show the same observation wherever a pair of rollouts begins. Otherwise
  * *ret_row is the row of the second slot. */
 static bool pair_agrees(const Validation *validation, uint32_t actor, uint32_t k, int32_t *ret_row) {
         const Batch *b = validation->batch;
@@ -178,8 +178,7 @@ static Fault actions_take(Validation *validation, uint32_t actor, void *segment,
         const Network *network = &validation->page->network;
         Batch *b = validation->batch;
         size_t block = first_row(b, actor);
-        /* Gaussian actions are stored as sampled: what is out of bounds was clipped for the environment
-         * only. */
+        /* Gaussian actions are stored as sampled: they were clipped only for the environment. */
         double low = network->act == ACT_GAUSSIAN ? -INFINITY : network->action_low;
         double high = network->act == ACT_GAUSSIAN ? INFINITY : network->action_high;
 
@@ -222,7 +221,7 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
                         rewards[row] = 0;
                         continue;
                 }
-                /* It becomes a float. */
+                /* it becomes a float */
                 if (!isfinite((float) rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
                         *ret_row = (int32_t) row;
                         return FAULT_REWARD;
@@ -231,7 +230,7 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
         return FAULT_NONE;
 }
 
-/* Whether one end may stand after `elapsed` steps of an episode. Recorded ones may be truncated anywhere. */
+/* Whether this end may follow `elapsed` steps of an episode. Recorded episodes may be truncated anywhere. */
 static bool end_possible(const Validation *validation, uint8_t end, uint64_t elapsed) {
         const ActordEnvSpec *spec = &validation->page->spec;
         bool last = spec->horizon_steps > 0 && elapsed == spec->horizon_steps;
@@ -249,9 +248,9 @@ static bool is_second(const Validation *validation, uint32_t e) {
         return validation->pair_steps > 0 && e % 2 == 1;
 }
 
-/* Follows the episodes of slot e from `elapsed` steps on; so does the first slot of its pair, whose episode
- * the second joins where a pair begins. Returns the first impossible row; or -1, with the steps of the
- * episode that the slot ends in. */
+/* Follows the episodes of slot e, which begins `elapsed` steps into one. It also follows those of the first
+ * slot of its pair, since the second slot joins the first one's episode where a pair begins. Returns the
+ * first impossible row; or -1, with the steps of the episode in which the slot ends. */
 static int64_t slot_follow(const Validation *validation, const uint8_t *ends, uint32_t e, uint64_t elapsed,
                 uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
         const Batch *b = validation->batch;
@@ -283,7 +282,7 @@ static int64_t slot_follow(const Validation *validation, const uint8_t *ends, ui
         return -1;
 }
 
-/* Whether the slot that was written agrees with the ends: the next invocation goes on from it. `begun`: a
+/* Whether the slot's new state agrees with the ends, since the next invocation continues from it. `begun`: a
  * new episode was begun in row 0. */
 static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
                 bool begun) {
@@ -302,8 +301,8 @@ static Fault slot_check(
 
         validation->batch->lost[s] = 0;
 
-        /* A sticky environment whose actor was restarted has lost its episode: the slot was begun once
-         * more than it ended. */
+        /* A sticky environment whose actor was restarted has lost its episode: the slot has begun one more
+         * episode than it ended. */
         if (!afresh && (validation->page->spec.flags & ACTORD_ENV_STICKY) &&
                         slot_follow(validation, ends, e, 0, &elapsed, &n_ended) < 0 &&
                         slot_agrees(before, after, elapsed, n_ended, true)) {
@@ -342,8 +341,8 @@ static Fault ends_take(
         return FAULT_NONE;
 }
 
-/* Which agents are there: in each step, one of each environment's at least, so that there is something to
- * learn from. */
+/* Takes which agents are present: in each step at least one of each environment, so that there is something
+ * to learn from. */
 static Fault active_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         const SegmentLayout *l = &validation->page->segment;
         const Batch *b = validation->batch;
@@ -368,7 +367,7 @@ static Fault active_take(Validation *validation, uint32_t actor, void *segment, 
         return FAULT_NONE;
 }
 
-/* The last observations of truncated episodes, which are as many as the ends say. */
+/* Takes the last observations of truncated episodes; the ends say how many there are. */
 static Fault finals_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         Batch *b = validation->batch;
         size_t block = first_row(b, actor);
@@ -390,7 +389,7 @@ static Fault finals_take(Validation *validation, uint32_t actor, void *segment, 
         return FAULT_NONE;
 }
 
-/* The metrics of the episodes that ended. NaN: an episode has no such figure. */
+/* Takes the metrics of the episodes that ended. NaN: an episode has no such figure. */
 static Fault metrics_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_number) {
         Batch *b = validation->batch;
         size_t block = first_row(b, actor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Gradients that meet in one node are added in the order in which the nodes were recorded: that order is
- * part of an algorithm's arithmetic. */
+/* The order in which nodes are recorded is part of an algorithm's arithmetic: gradients that meet in one
+ * node are added in that order. */
 #include "learner/algorithm/actor-critic.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ Node actor_critic_advantage(Tape *t, AdvantageScale scale) {
 
 Node actor_critic_surrogate(Tape *t, Node advantage, Node ratio, double clip) {
         Node held = tape_clip(t, ratio, clip);
-        /* The clipped ratio gives the lesser objective only where it is constant. */
+        /* The clipped ratio gives the smaller objective only where it is constant. */
         Node least = tape_min(t, tape_multiply(t, advantage, held), tape_multiply(t, advantage, ratio));
 
         tape_sum(t, ACTOR_CRITIC_CLIPPED, tape_differs(t, held, ratio), 1.0);
@@ -61,7 +61,7 @@ int actor_critic_apply(Runtime *runtime, double rate, const double sums[_ACTOR_C
         return 0;
 }
 
-/* NaN: there was no step. */
+/* NaN: no step was taken. */
 static double mean_of(double sum, const ActorCriticTotal *total) {
         return total->n > 0 ? sum / (double) total->n : NAN;
 }

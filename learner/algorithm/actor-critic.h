@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the losses of actor-critic methods have in common: advantages that may be normalised, half the
- * squared error of the value, the entropy, and what a round reports of them. The algorithms differ in the
- * policy's term, and in how they compute advantages and targets. */
+/* The common parts of actor-critic losses: advantages that may be normalised, half the squared error of the
+ * value, the entropy, and the statistics of a round. The algorithms differ in the policy's term, and in
+ * their advantages and targets. */
 #pragma once
 
 #include "learner/runtime.h"
 
-/* The sums that such a loss records. Those from ACTOR_CRITIC_KL on belong to losses with a surrogate. */
+/* The sums that such a loss records. The sums from ACTOR_CRITIC_KL on belong to losses with a surrogate. */
 enum {
         ACTOR_CRITIC_POLICY,
         ACTOR_CRITIC_VALUE,
@@ -26,23 +26,25 @@ typedef struct ActorCriticTotal { /* over the gradient steps of a round */
         uint64_t n;
 } ActorCriticTotal;
 
-/* ValueWeight= and EntropyWeight=; advantages are left as they are. */
+/* ValueWeight= and EntropyWeight=, without normalised advantages. */
 ActorCriticWeights actor_critic_weights(Runtime *runtime);
 
 /* Recording */
 Node actor_critic_advantage(Tape *tape, AdvantageScale scale);
-/* min(ratio * advantage, clip(ratio) * advantage), with the share of rows whose ratio the clip changed as a
- * sum ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
+/* min(ratio * advantage, clip(ratio) * advantage). It also records a sum: the share of rows whose ratio was
+ * clipped ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
 Node actor_critic_surrogate(Tape *tape, Node advantage, Node ratio, double clip);
 Node actor_critic_value_loss(Tape *tape); /* half the squared error of the value */
-/* The loss: -policy, and the value's loss and the entropy by their weights; and the three as sums. */
+/* The loss: -policy, plus the value's loss and the entropy by their weights. It also records the three as
+ * sums. */
 void actor_critic_loss(Tape *tape, const ActorCriticWeights *weights, Node policy, Node value_loss);
 
-/* One step of the optimiser on the gradient that these sums came with, which are added to `total`. 0, or
+/* Takes one step of the optimiser on the last gradient. `sums` came with it, and are added to `total`. 0, or
  * -ERANGE. */
 int actor_critic_apply(Runtime *runtime, double rate, const double sums[_ACTOR_CRITIC_SUM_MAX],
                 ActorCriticTotal *total);
 
-/* Writes the means over the steps into the round's statistics. The second is for losses with a surrogate. */
+/* Writes the means over the steps into the round's statistics. The second function is for losses with a
+ * surrogate. */
 void actor_critic_report(Runtime *runtime, const ActorCriticTotal *total, double rate);
 void actor_critic_report_surrogate(Runtime *runtime, const ActorCriticTotal *total, double rate);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both estimates go backwards in time, row by row: the next step's result is already in the next row. */
+/* Both estimates go backwards in time, row by row: the result of the next step is in the next row
+ * already. */
 #include "learner/algorithm/advantage.h"
 
 #include <assert.h>
@@ -14,8 +15,8 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* The step after a row: its value, and the number in `later` of the next row of the same episode. `final`
- * counts down the values of truncated episodes. */
+/* The step after a row: its value, and the result in `later` for the next row of the same episode. `final`
+ * counts the values of truncated episodes down. */
 typedef struct Next {
         double value, later;
 } Next;
@@ -55,8 +56,8 @@ void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, 
         assert(final == 0);
 }
 
-/* While the loop runs, a target holds v - V, not v, since the row before it reads that difference. It is
- * small even where v is large, so little is lost to rounding. V is added at the end. */
+/* While the loop runs, a target is v - V and not v, since the row before it needs that difference. It is
+ * small even where v is large, so rounding loses little. V is added at the end. */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target) {
         uint32_t final, n_rows;
 

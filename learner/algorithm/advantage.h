@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From rewards and values to advantages and to the targets of values. A truncated episode counts as if it
- * went on: the value of its last observation stands for the rewards to come. After a termination there are
+/* From rewards and values to advantages and targets of values. A truncated episode is treated as if it went
+ * on: the value of its last observation stands for the rewards to come. After a termination there are
  * none. */
 #pragma once
 
@@ -14,8 +14,8 @@ typedef struct StepsIn {
         const float *final_values; /* of truncated episodes, in (step, env) order */
         uint32_t n_finals;
         double gamma;
-        /* [steps + 1][envs]: 0 where an agent is not there. An agent that goes gets no more rewards; rows
-         * without one have an advantage of 0. NULL: all are there */
+        /* [steps][envs]: 0 where an agent is not present. An agent that leaves gets no more rewards, and
+         * rows without an agent have an advantage of 0. NULL: all are present */
         const uint8_t *active;
 } StepsIn;
 
@@ -24,14 +24,14 @@ typedef struct StepsIn {
 void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, float *ret_target);
 
 typedef struct VtraceIn {
-        const float *log_probability;           /* [steps][envs]: of the policy that is learned about */
-        const float *behaviour_log_probability; /* of the one that acted; any finite number */
+        const float *log_probability;           /* [steps][envs]: of the policy to be learned about */
+        const float *behaviour_log_probability; /* of the policy that acted; any finite number */
         double rho_bar, c_bar;
 } VtraceIn;
 
 /* V-trace, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
  * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1: targets for the values of one
- * policy from the steps of another. Where the two are the same and neither weight is cut, the targets are
- * n-step returns. Results are [steps][envs] each;
- * advantage = cut weight * (reward + gamma * next target - value). */
+ * policy from the steps of another one. If both are the same and neither weight is cut, the targets are
+ * n-step returns. The results are [steps][envs] each; advantage = cut weight * (reward + gamma * next target
+ * - value). */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target);

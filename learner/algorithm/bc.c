@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Behaviour cloning: "ALVINN: An Autonomous Land Vehicle in a Neural Network" (Pomerleau 1988). The policy
- * descends the mean of -log pi(a | s) over recorded steps, which is the cross-entropy of choices, and for a
- * density of actions the squared error of its mean, weighed by its own variance. Rewards are not read. */
+ * minimises the mean of -log pi(a | s) over recorded steps. For choices this is the cross-entropy; for a
+ * density of actions, it is the squared error of its mean, weighed by its own variance. Rewards are not
+ * read. */
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
 
-enum { STATE_OWED }; /* gradient steps that are due, and not yet taken */
+enum { STATE_OWED }; /* gradient steps that are due but not taken yet */
 
 enum { SUM_LOSS, SUM_ENTROPY, SUMS };
 
@@ -51,7 +52,7 @@ static int bc_learn(Runtime *runtime) {
         return 0;
 }
 
-/* After a round less than one step is due. */
+/* After a round, less than one step is due. */
 static bool bc_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0;
 }

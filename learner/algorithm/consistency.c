@@ -9,10 +9,11 @@
  * critics alone. Critics learn as in TD3, from actions that the target samples. */
 #include "learner/algorithm/generative.h"
 
-/* Of half a squared distance. */
+/* The weight of half a squared distance. */
 #define DISTANCE_WEIGHT 200.0
 
-/* f of a recorded action with the row's noise, at the row's later moment (0) or the one before it (1). */
+/* f of a recorded action with the row's noise, at the later moment of the row (0) or at the earlier one
+ * (1). */
 static Node denoised(Tape *t, Net net, const Network *policy, Node recorded, uint32_t moment) {
         const uint32_t n = policy->n_action;
         Node x = generative_noised(t, policy, recorded, moment);

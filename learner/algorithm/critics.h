@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What DDPG, TD3 and SAC have in common: gradient steps that are due for the environment steps so far, a
- * step of each critic, and now and then one of the policy. */
+/* The common parts of DDPG, TD3 and SAC: gradient steps that are due for the environment steps so far, a
+ * step of each critic, and from time to time a step of the policy. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"
 
 enum {
-        CRITICS_OWED,  /* state: gradient steps that are due, and not yet taken */
-        CRITICS_STEPS, /* of critics, since the policy's last one */
-        CRITICS_STATE, /* where an algorithm's own begins */
+        CRITICS_OWED,  /* state: gradient steps that are due but not taken yet */
+        CRITICS_STEPS, /* steps of the critics since the policy's last one */
+        CRITICS_STATE, /* the first place for an algorithm's own state */
 };
 
-/* The networks beside the policy, as the rows of these algorithms have them. */
+/* The networks beside the policy, in the order of the algorithms' rows. */
 enum {
         NET_CRITIC = NET_OF(1),
         NET_CRITIC_TARGET,
@@ -26,23 +26,23 @@ typedef struct CriticSteps {
         uint32_t n, n_policy;
 } CriticSteps;
 
-/* One step of all critics on minibatch number `draw`, and what the algorithm does besides. 0, or as
+/* Takes one step of all critics on minibatch number `draw`, and the algorithm's other steps. 0, or as
  * runtime_gradient(). */
 typedef int (*CriticStep)(Runtime *runtime, uint32_t draw, CriticSteps *steps);
 
-/* A round: enters its data, takes the steps that are due, and reports on them. */
+/* Learns from a round: stores its data, takes the steps that are due, and reports on them. */
 int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret);
 
 /* Recording */
 
 /* The policy, or its target, applied to the observation. */
 Node critics_policy(Tape *tape, Net policy);
-/* The action that an output between -1 and 1 stands for, within the policy's bounds. */
+/* The action, within the policy's bounds, for an output between -1 and 1. */
 Node critics_action(Tape *tape, const Network *policy, Node share);
 /* A critic's value of the observation and this action, joined; see critics_joined(). */
 Node critics_value(Tape *tape, Net critic, Node joined);
 Node critics_joined(Tape *tape, Node action);
-/* What followed and the target policy's action there with noise (14), joined: "Addressing Function
+/* The next observation and the target policy's action there with noise (14), joined: "Addressing Function
  * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 typedef struct Smoothed {
         const Network *policy;
@@ -51,7 +51,7 @@ typedef struct Smoothed {
 
 Smoothed critics_smoothed(const Runtime *runtime);
 Node critics_smoothed_action(Tape *tape, const Smoothed *smoothed);
-/* Makes the target: the window's rewards, plus what comes after them, which has this value. */
+/* Makes the target: the window's rewards, plus `value`, which is that of the state after it. */
 void critics_target(Tape *tape, Node value);
 /* The mean of (Q(s, a) - target)^2. arg: a Net, the critic. */
 void critics_loss(Tape *tape, const void *arg);
@@ -61,22 +61,22 @@ enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 
 /* Moving */
 
-/* Targets of the lesser of two critics (10), with noise on the action (14): "Addressing Function
+/* Targets by the smaller of two critics (10), with noise on the action (14): "Addressing Function
  * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 void critics_smoothed_targets(Runtime *runtime, Rows rows);
 /* Moves each of n critics to the targets that runtime_targets() made. */
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
-/* Counts this step of the critics; whether PolicyDelay= of them have been taken. */
+/* Counts this step of the critics. Returns whether PolicyDelay= of them have been taken. */
 bool critics_policy_due(Runtime *runtime);
 /* Moves the policy along the gradient of its loss. */
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* A whole step for a policy that gives one action: moves the n critics and, after every PolicyDelay= of
- * their steps, the policy; then the targets of all follow. */
+/* A whole step for a policy that outputs one action: moves the n critics and, after every PolicyDelay= of
+ * their steps, the policy. Then the targets of all follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
-/* Any action, until the round with which learning begins: with NSteps= above 1, windows are fewer than
- * steps. */
+/* 1, for random actions, until the round with which learning begins. With NSteps= above 1 there are fewer
+ * windows than steps. */
 double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]);

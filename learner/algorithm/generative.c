@@ -44,7 +44,7 @@ Node generative_network(Tape *t, Net net, const Network *policy, Node noised, ui
         return network_of(t, net, noised, embedding);
 }
 
-/* What pass k leaves of the noise, as lib/forward.c computes it. */
+/* The noise that pass k leaves, computed as in lib/forward.c. */
 static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         Node a = tape_add(t, tape_scale(t, x, (double) pass->moment.skip),
                         tape_scale(t, f, (double) pass->moment.out));
@@ -55,7 +55,7 @@ static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         return tape_add(t, tape_scale(t, x, (double) pass->keep), tape_scale(t, a, (double) pass->take));
 }
 
-/* Noise of the row lies behind that for recorded actions. */
+/* The row's noise for sampling follows the noise for recorded actions. */
 static Sample sample(Tape *t, const Generator *g, Net net, bool diverges) {
         const uint32_t n = g->policy->n_action, passes = g->policy->passes;
         Sample ret = {};
@@ -156,7 +156,7 @@ bool generative_possible(const double state[ALGORITHM_STATE_MAX]) {
         return critics_possible(state) && state[GENERATIVE_TAKEN] >= 0.0 && state[GENERATIVE_TAKEN] < 0x1p53;
 }
 
-/* Any action, until the job learns; then EpsilonStart= to EpsilonEnd=. */
+/* 1, for random actions, until the job learns; then from EpsilonStart= to EpsilonEnd=. */
 double generative_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
         return n_windows < s->replay_min ? 1.0 : algorithm_epsilon(s, n_env_steps);
 }

@@ -17,37 +17,37 @@ enum {
 
 /* An action that a policy samples. */
 typedef struct Sample {
-        Node share;      /* -1 to 1 */
-        Node divergence; /* from NET_TARGET's, along the passes; if it was asked for */
+        Node share;      /* from -1 to 1 */
+        Node divergence; /* from the passes of NET_TARGET, added up; if it was asked for */
 } Sample;
 
 typedef struct Generator Generator;
 
-/* Records the distance of a row: one number. `sampled` is what the policy makes. */
+/* Records the distance of a row, one number. `sampled` is the policy's action. */
 typedef Node (*Distance)(Tape *tape, const Generator *generator, const Sample *sampled);
 
 struct Generator {
         const Network *policy;
         Distance distance; /* NULL: there is none */
-        bool diverges;     /* samples say how far they are from the target's */
-        Net teacher;       /* whose actions the critics' targets are made of */
+        bool diverges;     /* samples include their divergence from the target's passes */
+        Net teacher;       /* the network whose actions the critics' targets use */
         SamplerPass passes[PASSES_MAX];
         Net judge, scale; /* Q_j, Q_i */
         double q_weight;
 };
 
-/* One step of the critics and of the policy. Sets all but the first four members. */
+/* Takes one step of the critics and of the policy. Sets all members but the first four. */
 int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, CriticSteps *steps);
 
 /* For recorded actions */
 
 /* A recorded action as a share of half the space. */
 Node generative_recorded(Tape *tape, const Network *policy);
-/* A number of the row's first or second Moment, in each of `width` columns. */
+/* One number of the row's first or second Moment, in each of `width` columns. */
 Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t width);
-/* That action with the row's noise, as much as its moment has. */
+/* The recorded action with as much of the row's noise as its moment has. */
 Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_t moment);
-/* F of it. */
+/* F of that action. */
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);
 
 bool generative_possible(const double state[ALGORITHM_STATE_MAX]);

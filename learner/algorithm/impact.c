@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "IMPACT: Importance Weighted Asynchronous Architectures with Clipped Target Networks" (Luo et al. 2020),
- * which RLlib has as APPO. Batches go through a circular buffer and are learned from Epochs= times on
- * average: a round's own first, then batches drawn from the buffer. With pi the policy, t the target
+ * which RLlib has as APPO. Batches go through a circular buffer, and each is learned from Epochs= times on
+ * average: first a round's own batch, then batches drawn from the buffer. With pi the policy, t the target
  * network and mu the policy that acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which is pi / t
  * wherever the bound does not bind. Advantages come from V-trace for the target network, which does not
  * change while a batch is learned from. */
@@ -25,7 +25,7 @@ static void impact_loss(Tape *t, const void *arg) {
         Node now = tape_term(t, TERM_LOG_PROBABILITY), target = tape_column(t, COLUMN_OLD_LOG_PROBABILITY);
         Node behaviour = tape_column(t, COLUMN_BEHAVIOUR_LOG_PROBABILITY);
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
-        /* Logarithms are added before exp(): actors may have stored any finite number. */
+        /* Logarithms are added before exp(), since actors may have stored any finite numbers. */
         Node bounded = tape_clamp(t, tape_subtract(t, behaviour, target), -INFINITY, LOG_TRUNCATION);
         Node ratio = tape_exp(t, tape_add(t, bounded, tape_subtract(t, now, behaviour)));
         Node policy = actor_critic_surrogate(t, advantage, ratio, p->clip);
@@ -49,14 +49,14 @@ static void impact_plain(Runtime *runtime, Tape *tape) {
         impact_loss(tape, &loss);
 }
 
-/* The noise scale of the round's own data; the buffer's batches come after them. */
+/* Measures the noise scale on the round's own data, before batches from the buffer. */
 static void impact_noise(Runtime *runtime, ImpactLoss *loss) {
         loss->weights.advantage = runtime_advantage_scale(runtime, runtime_rows(runtime));
         runtime_statistics(runtime)->noise_scale =
                         runtime_noise_scale(runtime, NET_POLICY, impact_loss, loss);
 }
 
-/* One pass over the batch that was drawn. */
+/* One pass over the drawn batch. */
 static int impact_pass(
                 Runtime *runtime, uint32_t pass, ImpactLoss *loss, double rate, ActorCriticTotal *total) {
         Rows rows;
@@ -78,7 +78,7 @@ static int impact_pass(
         return 0;
 }
 
-/* Only between passes: each batch is learned from with one target. */
+/* This happens only between passes: one batch has one target. */
 static void impact_target(Runtime *runtime, bool round_over) {
         const JobSettings *s = runtime_settings(runtime);
         double *n = &runtime_state(runtime)[STATE_STEPS];

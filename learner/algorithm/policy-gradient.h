@@ -5,8 +5,8 @@
 
 #include "learner/algorithm/actor-critic.h"
 
-/* One gradient step on these rows of the batch, whose advantages and targets have been computed; adds its
- * statistics to `total`. 0, or -ERANGE. */
+/* Takes one gradient step on these rows of the batch. Their advantages and targets must have been computed.
+ * Adds the statistics to `total`. 0, or -ERANGE. */
 int policy_gradient_step(Runtime *runtime, Rows rows, double rate, ActorCriticTotal *total);
 
 /* Records the same loss for advantages that are normalised already. */

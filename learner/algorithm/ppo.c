@@ -19,8 +19,8 @@ typedef struct PpoLoss {
         double clip, value_clip, kl_weight;
 } PpoLoss;
 
-/* Half the squared error of the value; or, if greater, that of the value clipped to within value_clip of
- * the old one. Within the clip both errors are equal; rounding must not make one of them greater. */
+/* Half the squared error of the value or, if larger, that of the value clipped to within value_clip of the
+ * old one. Inside the clip both errors are equal; rounding must not make either larger. */
 static Node value_loss(Tape *t, const PpoLoss *p) {
         Node loss = actor_critic_value_loss(t), old, moved, kept, kept_loss;
 
@@ -34,7 +34,8 @@ static Node value_loss(Tape *t, const PpoLoss *p) {
                         tape_max(t, kept_loss, loss), loss);
 }
 
-/* Weights come last in the gradient of the probability: policies of earlier releases were made so. */
+/* The order of factors in the gradient of the probability is kept from earlier releases, with the weights
+ * last: otherwise policies would change. */
 static void ppo_loss(Tape *t, const void *arg) {
         const PpoLoss *p = arg;
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
@@ -67,9 +68,9 @@ void ppo_plain(Runtime *runtime, Tape *tape) {
         ppo_loss(tape, &loss);
 }
 
-/* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight=
- * adapts to *ret_kl: the mean over the epoch; or, in an epoch that was stopped, the estimate that stopped
- * it. That one is of the policy that the round ends with; a mean would include the 0 of the first step. */
+/* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight= adapts
+ * to *ret_kl, the mean over the epoch. In an epoch that was stopped, *ret_kl is the estimate that stopped
+ * it: it is of the policy that the round ends with, while a mean would include the 0 of the first step. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, ActorCriticTotal *total,
                 double *ret_kl) {
         const JobSettings *s = runtime_settings(runtime);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts of PPO, for algorithms that learn by it from other observations. As in Algorithm. */
+/* The parts of PPO, for algorithms that apply it to other observations. They are those of Algorithm. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"

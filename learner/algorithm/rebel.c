@@ -27,8 +27,8 @@ static void rebel_loss(Tape *t, const void *arg) {
         tape_sum(t, SUM_ENTROPY, tape_term(t, TERM_ENTROPY), 1.0);
 }
 
-/* The loss at the policy that was recomputed; weighs each row with its derivative. Rows count alike in a
- * gradient, as do pairs in the loss. */
+/* Computes the loss at the recomputed policy, and weighs each row with its derivative. In the gradient all
+ * rows count alike, and in the loss all pairs. */
 static double rebel_regress(Runtime *runtime, const Pairs *pairs, double eta) {
         double scale = 2.0 / eta * (double) pairs->rows.n / (double) pairs->n, sum = 0.0;
 

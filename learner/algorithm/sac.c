@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), algorithm 1: a random policy that
- * is paid for its entropy too. Two critics make targets with the value of the entropy in them (5, 6), the
- * policy descends (7) by the noise that its actions were drawn with (9), and the weight of the entropy, the
- * temperature, is learned so that the entropy comes to TargetEntropy= (18). */
+/* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), algorithm 1: a random policy whose
+ * entropy is rewarded, too. Two critics make targets that include the value of the entropy (5, 6). The
+ * policy minimises (7) through the noise with which its actions were drawn (9). The temperature, which is
+ * the weight of the entropy, is learned so that the entropy reaches TargetEntropy= (18). */
 #include <errno.h>
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 enum {
         STATE_LOG_TEMPERATURE = CRITICS_STATE,
-        STATE_M, /* what Adam remembers of it */
+        STATE_M, /* Adam's state for it */
         STATE_V,
         STATE_MOVES,
 };
@@ -24,7 +24,7 @@ typedef struct SacLoss {
         double temperature;
 } SacLoss;
 
-/* An action that is drawn by normal numbers; joined with the observation. */
+/* An action drawn by normal numbers, joined with the observation. */
 static Node sac_draw(Tape *t, const Network *network, Node *ret_log_probability) {
         const double reach = 0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW),
                      half_log_2pi = 0.918938533204672742;
@@ -70,7 +70,7 @@ static double temperature_of(Runtime *runtime) {
                                : double_exp(runtime_state(runtime)[STATE_LOG_TEMPERATURE]);
 }
 
-/* One step of Adam along the gradient of log(alpha) -> alpha (entropy - target). */
+/* One step of Adam along the gradient of log(alpha) in alpha (entropy - target). */
 static void temperature_move(Runtime *runtime, double rate, double entropy) {
         const JobSettings *s = runtime_settings(runtime);
         double *state = runtime_state(runtime), b1 = s->adam_beta1, b2 = s->adam_beta2, d, m, v;

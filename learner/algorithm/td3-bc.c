@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "A Minimalist Approach to Offline Reinforcement Learning" (Fujimoto & Gu 2021): TD3 on recorded steps,
- * whose policy also stays near the actions that were recorded. It descends the mean of
- * (mu(s) - a)^2 - lambda Q(s, mu(s)) (5), and lambda = QWeight= / mean of |Q(s, mu(s))| over the minibatch,
- * without a gradient, makes both terms comparable whatever rewards are. Actions are compared as shares of
- * half the space, -1 to 1. */
+ * with a policy that stays near the recorded actions. It minimises the mean of (mu(s) - a)^2 - lambda Q(s,
+ * mu(s)) (5). lambda = QWeight= / mean of |Q(s, mu(s))| over the minibatch, without a gradient, makes both
+ * terms comparable for any size of rewards. Actions are compared as shares of half the space, -1 to 1. */
 #include "learner/algorithm/critics.h"
 
 enum { N_CRITICS = 2 };
@@ -13,7 +12,7 @@ typedef struct CloneLoss {
         double lambda;
 } CloneLoss;
 
-/* The policy's action, as a share of half the space, and its value by the first critic. */
+/* The policy's action as a share of half the space, and the first critic's value of it. */
 static Node share_of(Tape *t) {
         return tape_output(t, tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION)), OUTPUT_ACTION);
 }
@@ -22,7 +21,7 @@ static Node value_of(Tape *t, const Network *policy, Node share) {
         return critics_value(t, NET_CRITIC, critics_joined(t, critics_action(t, policy, share)));
 }
 
-/* Computes a sum, and adds nothing to the loss. */
+/* Only computes a sum; the loss is 0. */
 static void size_loss(Tape *t, const void *arg) {
         Node value = value_of(t, arg, share_of(t));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plain loops: there are few choices. */
+/* The loops are plain, since there are few choices. */
 #include "learner/algorithm/values.h"
 
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One file holds all that a job keeps outside of its daemon. It is written aside, synced, read back and
- * renamed, so that under its own name the file is always whole. The daemon decides which checkpoint
- * counts, and removes old ones.
+/* One file holds everything that a job keeps outside of its daemon. It is written under another name,
+ * synced, read back and renamed, so that the file under its own name is always whole. The daemon decides
+ * which checkpoint counts, and removes old ones.
  *
- * A new tensor needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list
- * the tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is
- * refused: listed without that condition, the new tensor would make all older checkpoints useless. */
+ * A new tensor needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list the
+ * tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is refused.
+ * So without that condition the new tensor would make all older checkpoints useless. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "lib/settings/print.h"
 
 #define PARTIAL_NAME  ".checkpoint.partial"
-#define RESERVE_SPARE 4096u /* for numbers that get more digits until the end */
+#define RESERVE_SPARE 4096u /* numbers in the metadata get more digits until the job's end */
 
 enum {
 #define X(name, unit) _STATISTIC_##name,
@@ -83,8 +83,8 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
 }
 
-/* Where rounds overlap: which actors act, and with which versions. Their unfinished rollouts are not kept:
- * their orders are sent again, with the same results. */
+/* For rounds that overlap: which actors act, and with which versions. Their unfinished rollouts are not
+ * kept: their orders are sent again, with the same results. */
 static void list_flights(TensorList *list, Learner *l) {
         Arrival *arrival = &l->context.worker->arrival;
         TensorRow *row;
@@ -129,7 +129,7 @@ static void list_moments(TensorList *list, Learner *l) {
         policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
 
-/* A network beside the policy. All learners have the same copy of it. Targets have no optimiser. */
+/* A network beside the policy, of which all learners have the same copy. Targets have no optimiser. */
 static void net_tensor_add(TensorList *list, const Learner *l, Net net, const char *name, const char *dtype,
                 void *data, uint64_t n) {
         char of[NET_NAME_MAX], whole[TENSOR_NAME_MAX];
@@ -159,7 +159,7 @@ static void list_beside(TensorList *list, Learner *l) {
         }
 }
 
-/* What the algorithm keeps from round to round, by the width of elements. */
+/* The data that the algorithm keeps from round to round, sorted by the width of elements. */
 static void list_store_numbers(TensorList *list, Learner *l) {
         Buffer *buffer = l->runtime->buffer;
 
@@ -244,7 +244,7 @@ static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) 
         }
 }
 
-/* Wide elements first, so that each tensor lies aligned in the file. */
+/* Wide elements come first, so that each tensor is aligned in the file. */
 size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, TensorRow *ret) {
         bool overlap = distribution_overlaps(distribution_of(l->context.settings));
         TensorList list = { .rows = ret, .format = format };
@@ -254,7 +254,7 @@ size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, Tenso
                 list_flights(&list, l);
         list_store_numbers(&list, l);
         list_beside_numbers(&list, l);
-        if (l->context.learner == 0) { /* the others see what it reads */
+        if (l->context.learner == 0) { /* this learner reads it, and the others see it */
                 list_parameters(&list, l, NET_POLICY);
                 list_moments(&list, l);
         }
@@ -329,8 +329,8 @@ static void describe(Description *d, const Learner *l, const uint8_t state_sha25
         describe_settings(d, l->context.settings);
 }
 
-/* Compares what is on the disk, as far as the kernel drops its cached copy, with the bytes that were
- * written. */
+/* Compares the content on the disk with the bytes that were written, as far as the kernel drops its cached
+ * copy. */
 static int read_back(int fd, const uint8_t expected[32]) {
         char reason[SAFETENSORS_REASON_MAX];
         _cleanup_(checkpoint_close) Checkpoint c = {};
@@ -357,7 +357,7 @@ static void content_done(Content *content) {
         free(content->description);
 }
 
-/* banks NULL: only its size matters, and no digest is computed. */
+/* banks NULL: only the size matters, and no digest is computed. */
 static int content_make(Learner *l, const uint32_t *banks, Content *ret) {
         uint8_t sha256[32] = {};
 
@@ -395,8 +395,8 @@ static int write_and_rename(Learner *l, int fd, const char *aside, const Content
         return renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0 ? -errno : 0;
 }
 
-/* The partial file of a life that was killed may belong to another user id, since under another daemon a
- * job has other ids: it is never written over, but replaced. */
+/* The partial file of a killed life may belong to another user id, since a job has other ids under another
+ * daemon. So it is replaced, and never overwritten. */
 static int write_new(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -412,7 +412,7 @@ static int write_new(Learner *l, const Content *content, const char *name, uint8
         return r;
 }
 
-/* Where this fails, the reserved blocks stay for the next attempt. */
+/* If this fails, the reserved blocks stay for the next attempt. */
 static int write_over_reserve(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd =
                         openat(l->context.state_fd, CHECKPOINT_RESERVE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -434,10 +434,10 @@ static int open_reserve(Learner *l) {
 }
 
 /* The last checkpoint of a job must not fail for lack of space, since the job may run unattended. So its
- * blocks are allocated while the job begins, and again when checkpoints grow. Only the last checkpoint
- * is written over them, in place, and only if there is no other space; until then the file's size is 0. A
- * file system that copies on each write, or cannot allocate ahead, reserves nothing. There the job waits
- * for space, as it does if there was none when it began. */
+ * blocks are allocated when the job begins, and again when checkpoints grow. Only the last checkpoint is
+ * written over them, in place, and only if there is no other space. Until then the file's size is 0. On a
+ * file system that copies on each write, or cannot allocate ahead, nothing is reserved. There the job waits
+ * for space at its end, as it also does if there was none when it began. */
 static void place_reserve(Learner *l, const Content *content) {
         _cleanup_close_ int fd = -EBADF;
         uint64_t bytes;

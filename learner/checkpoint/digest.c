@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A digest of what a learner has learned and keeps: all networks with their targets and optimisers, stores,
- * running statistics, what an algorithm adapts. The policy's digest says that two jobs act alike; this one,
- * that they would also go on alike.
+/* A digest of everything that a learner has learned and keeps: all networks with their targets and
+ * optimisers, stores, running statistics, adapted numbers of an algorithm. Equal digests of policies mean
+ * that two jobs act alike; equal digests of this kind mean that they would also go on alike.
  *
- * Left out is what actors own (the slots' snapshots, in which a plugin may leave bytes as they were), and
- * what belongs to rounds that overlap: times, and which versions of the policy still act. */
+ * It leaves out what belongs to actors: the slots' snapshots, in which a plugin may leave unused bytes
+ * unset. It also leaves out what belongs to overlapping rounds: times, and which policy versions are still
+ * in use. */
 #include <assert.h>
 #include <nettle/sha2.h>
 #include <string.h>

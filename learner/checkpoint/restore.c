@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job begins from a checkpoint, from the parameters of another job, or from nothing. A file may be cut
- * short, come from another job, or be made up, so its numbers are checked before they are used. If one is
+ * short, belong to another job, or be forged, so its numbers are checked before they are used. If one is
  * wrong, the learner says which, and stops. */
 #include <assert.h>
 #include <errno.h>
@@ -21,9 +21,9 @@
 #include "lib/settings/print.h"
 #include "lib/slot.h"
 
-/* r: -EBADMSG: the checkpoint is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another
- * job. The sentence goes to the journal. The daemon is told only the number, and lib/string-tables.c has a
- * sentence for each. */
+/* r: -EBADMSG: the checkpoint is damaged; -EPROTONOSUPPORT: it has a newer format; -EMEDIUMTYPE: it belongs
+ * to another job. The sentence goes to the journal. The daemon gets only the number, for which
+ * lib/string-tables.c has a sentence. */
 __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
         va_list values;
 
@@ -35,9 +35,9 @@ __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *forma
         return r;
 }
 
-/* Another version of the arithmetic computed the rounds so far, and ours computes those that follow. So
- * the job comes to a policy that neither version alone comes to. The learner says so, and notes it in each
- * checkpoint from here on. */
+/* Another version of the arithmetic computed the rounds so far, and ours computes the rest. So the job gets
+ * a policy that neither version alone would give. The learner says so, and notes it in all its checkpoints
+ * from now on. */
 static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
         const char *before = safetensors_metadata(checkpoint->file, METADATA_ARITHMETIC_BEFORE);
         size_t n = sizeof(l->arithmetic_before), at;
@@ -65,7 +65,7 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         return 0;
 }
 
-/* These settings, with the environment, decide which tensors there are and their shapes. */
+/* These settings and the environment decide which tensors there are, and their shapes. */
 static const Setting shaping[] = {
         SETTING_Job_Algorithm,
         SETTING_Distribution_Policy,
@@ -92,8 +92,8 @@ static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
                (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
 }
 
-/* ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …", or "" where the file gives no
- * other value of any of them. */
+/* ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if the file has no other
+ * value for any of them. */
 static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
         size_t at = 0;
 
@@ -125,8 +125,7 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; set it back", tensor, what, differences);
 }
 
-/* An older program measured fewer statistics: those that its file lacks, at the end, count as not
- * measured. */
+/* An older program measured fewer statistics: those at the end that its file lacks count as not measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
         uint64_t n = row->shape[0];
@@ -140,7 +139,7 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-/* What slots carry from round to round: none of it decides what a policy does in an episode of its own. */
+/* Whether the tensor is state of the slots. None of it decides what a policy does in a new episode. */
 static bool is_of_slots(const char *tensor) {
         return strncmp(tensor, "slots.", strlen("slots.")) == 0;
 }
@@ -174,8 +173,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* These counters number random streams. A job that goes on in the lower half of their range can never use
- * the range up. */
+/* These counters number random streams. A job that begins in the lower half of their range can never use up
+ * the range. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
@@ -191,7 +190,7 @@ static bool streams_possible(const Learner *l) {
         return l->round <= NUMBER_MOST && l->policy_version <= NUMBER_MOST;
 }
 
-/* Checks what later sums and indices rely on. */
+/* Checks the numbers on which later sums and indices rely. */
 static bool numbers_possible(const Learner *l) {
         const Adam *net = l->runtime->nets[NET_POLICY];
         const EpisodeStatistics *episodes = l->episodes;
@@ -226,7 +225,7 @@ static bool stores_possible(const Runtime *rt) {
                 return false;
         if (!rt->replay)
                 return true;
-        /* A density has no bounds, and the network none of its actions. */
+        /* a density has no bounds, and its network no bounds of actions */
         if (rt->network->act == ACT_GAUSSIAN)
                 return replay_possible(rt->replay, -INFINITY, INFINITY);
         return replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
@@ -246,7 +245,7 @@ static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_versi
                                -INFINITY);
 }
 
-/* The actors that were acting go on, with the versions that they had. */
+/* Whether the actors that were acting can go on, with their versions. */
 static bool flights_possible(const Learner *l) {
         const Arrival *arrival = &l->context.worker->arrival;
         uint32_t n_actors = l->batch->n_actors_max;
@@ -260,7 +259,7 @@ static bool flights_possible(const Learner *l) {
 
                 if (!arrival_acts(arrival, a))
                         continue;
-                /* The newest version is published once more, from what was checked already. */
+                /* The newest version is published once more, from parameters that were checked already. */
                 if (flight->policy_bank == arrival->policy_bank ? flight->policy_version != l->policy_version
                                                                 : !bank_possible(l, flight->policy_bank,
                                                                                   flight->policy_version))
@@ -283,8 +282,8 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
-/* Where the checkpoint's job read episodes and this one's actors act, or the other way around, there is no
- * state of an environment to go on from: slots begin afresh, and what their last episodes came to is
+/* If the checkpoint's job read episodes and this job's actors act, or the other way round, there is no
+ * environment state to go on from. So slots begin new episodes, and figures of their last episodes are
  * dropped. */
 static void begin_slots(Learner *l, const Safetensors *file) {
         const char *dataset = safetensors_metadata(file, "Learner.Dataset");
@@ -304,7 +303,7 @@ static void begin_slots(Learner *l, const Safetensors *file) {
                 replay_cut(l->runtime->replay);
 }
 
-/* The optimiser, statistics and counters are as in any job that begins. */
+/* The optimiser, statistics and counters begin as in any new job. */
 static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
         int r;
@@ -360,8 +359,8 @@ int learner_restore(Learner *l, bool plays) {
         assert(l);
 
         /* Each of several learners has initialised some layers. Then the first one reads a checkpoint for
-         * all of them, and the others read their part after it has. It meets the others even if it has
-         * failed, so that they do not wait for it. */
+         * all of them, and the others read their part afterwards. The first one meets the others even if it
+         * has failed, so that they do not wait for it. */
         first = l->context.learner == 0;
         r = runtime_meet(l->runtime);
         if (r == 0 && first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sub-sample is treated as one minibatch of the round: if advantages are normalised, they are within
- * it. The objective is that of Nitro's paper, the mean of log-probability times advantage, as a function
- * of what the policy is computed from; the loss is the algorithm's, as a function of all parameters. */
+/* The sub-sample is treated as one minibatch of the round: if advantages are normalised, then within it. The
+ * objective is that of Nitro's paper: the mean of log-probability times advantage, as a function of the
+ * parameters that decide the policy. The loss is the algorithm's own, as a function of all parameters. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/rng.h"
 
-#define GRID_MARGIN 0.01  /* of the published code's spectrum */
-#define FLAT        1e-10 /* relative to the other end: an end closer to 0 than this is rounding */
+#define GRID_MARGIN 0.01  /* the margin around the spectrum in the published code */
+#define FLAT        1e-10 /* an end that is closer to 0 than this share of the other end is rounding */
 
 enum { STREAM_ROWS, STREAM_START };
 
@@ -71,7 +71,7 @@ static void stream_begin(const Runtime *rt, uint32_t what, ActordRandom *ret) {
         random_begin(ret, rt->settings->seed, RANDOM_CURVATURE, 0, rt->update, what);
 }
 
-/* So many rows of the round, without replacement: the first draws of a shuffle. */
+/* This many rows of the round, without replacement: the first draws of a shuffle. */
 static Rows rows_draw(Runtime *rt) {
         Rows all = runtime_rows(rt);
         uint32_t *order = rt->batch->order, n = rt->settings->curvature_rows;
@@ -90,7 +90,7 @@ static Rows rows_draw(Runtime *rt) {
         return (Rows){ .order = order, .n = n };
 }
 
-/* Random signs (Rademacher) for the parameters that the function depends on. */
+/* Draws random signs (Rademacher) for the parameters on which the function depends. */
 static void start_draw(const Curvature *c) {
         const Network *network = c->runtime->network;
         ActordRandom random;
@@ -162,7 +162,7 @@ void curvature_measure(Curvature *c, void (*loss)(Runtime *runtime, Tape *tape))
         if (whole)
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
-        /* Products that led to no result took time, too. */
+        /* products that gave no result took time, too */
         if (bent || whole)
                 statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The curvature of a round's objective and loss at the parameters that the round ended with: the ends of
- * their Hessians' spectra, on a sub-sample of its rows. Measured after all that a round computes is
- * computed; nothing else depends on it. */
+/* The curvature of a round's objective and loss, at the parameters with which the round ended: the ends of
+ * their Hessians' spectra, on a sub-sample of its rows. It is measured when all else of the round is
+ * computed, and nothing else depends on it. */
 #pragma once
 
 #include "learner/curvature/hessian.h"
@@ -13,27 +13,28 @@ typedef struct Curvature {
         Hessian *hessian;
         Lanczos *lanczos;
         Tape tape;
-        uint64_t n_products; /* with Hessians, in the newest round */
+        uint64_t n_products; /* products with Hessians in the newest round */
 } Curvature;
 
 /* For a job that asks for it. 0 or -ENOMEM. */
 int curvature_new(Runtime *runtime, Curvature **ret);
 Curvature *curvature_free(Curvature *curvature);
 
-/* After a round was learned from. loss: the algorithm's (learner/algorithm/algorithm.h), or NULL.
- * Fills the round's statistics; what could not be measured stays NaN. */
+/* Call this when a round was learned from. loss: the algorithm's (learner/algorithm/algorithm.h), or NULL.
+ * Fills the round's statistics; values that could not be measured stay NaN. */
 void curvature_measure(Curvature *curvature, void (*loss)(Runtime *runtime, Tape *tape));
 
-/* The ratio of "Nitro: Boosting Distributed Reinforcement Learning with Serverless Computing" (Yu et al.
- * 2024), equation 2, of the objective's Hessian: -max / min. NaN unless it is bent both ways. */
+/* The ratio in "Nitro: Boosting Distributed Reinforcement Learning with Serverless Computing" (Yu et al.
+ * 2024), equation 2, of the objective's Hessian: -max / min. NaN unless it has curvature of both signs. */
 double curvature_ratio(double min, double max);
-/* The ratio of the same authors' published code, of the loss's Hessian: -(max + 0.01) / (min - 0.01), the
- * ends of the grid on which they smooth the spectrum. The loss is the objective turned round, so that it
- * is high where the other is low. Negative if min > 0.01, as theirs is; NaN if it is not finite. */
+/* The ratio in the same authors' published code, of the loss's Hessian: -(max + 0.01) / (min - 0.01). The
+ * ends of the fraction are those of the grid on which they smooth the spectrum. The loss is the negative
+ * objective, so this ratio is high where the other is low. It is negative if min > 0.01, as is theirs; NaN
+ * if it is not finite. */
 double curvature_ratio_loss(double min, double max);
 
 /* noise.c: "An Empirical Model of Large-Batch Training" (McCandlish et al. 2018), appendix A.1: the simple
  * noise scale tr(covariance) / |gradient|² of a row, from squared norms of gradients over few rows and over
- * many. square_small is a mean over several batches of rows_small rows. In rows; NaN: the noise hides the
- * gradient. */
+ * many rows. square_small is a mean over several batches of rows_small rows. The result is in rows; NaN: the
+ * noise hides the gradient. */
 double noise_scale_estimate(double rows_small, double square_small, double rows_big, double square_big);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Distributions to second order. With x the outputs, t the terms and L the loss, the gradient is L_t t_x;
- * its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the derivative along the
- * vector. */
+/* Derivatives of distributions up to second order. With x the outputs, t the terms and L the loss, the
+ * gradient is L_t t_x. Its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the
+ * derivative along the vector. */
 #include <math.h>
 
 #include "learner/curvature/hessian.h"
 #include "lib/doubles.h"
 
-/* Adds those of one number of an action: its logits become log-probabilities. */
+/* Adds the terms of one number of an action. Its logits become log-probabilities. */
 static void choice_terms(
                 double *y, uint32_t n, const int32_t *choices, double ret[_TERM_MAX][HESSIAN_ROWS]) {
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
@@ -176,7 +176,7 @@ static Along choice_along(const double *y, const double *along, uint32_t n, uint
         return ret;
 }
 
-/* The terms of a row are sums over all numbers of its action, and so are what the loss makes of them. */
+/* A row's terms are sums over all numbers of its action, and so are the loss's derivatives. */
 static void categorical_along(const Hessian *h, uint32_t shard, const double *y, double *const *along_y,
                 double *const *ret) {
         const Network *network = h->network;

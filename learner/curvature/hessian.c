@@ -21,8 +21,8 @@
 
 enum {
         ROWS = HESSIAN_ROWS,
-        BLOCK = 16384, /* parameters that one task adds up */
-        SUMS = 8,      /* side by side, added in a fixed order */
+        BLOCK = 16384, /* parameters that one task sums up */
+        SUMS = 8,      /* sums side by side, which are added in a fixed order */
 };
 
 DEFINE_CLEANUP(Hessian *, hessian_free)
@@ -38,7 +38,7 @@ Hessian *hessian_free(Hessian *hessian) {
         return NULL;
 }
 
-/* Hands out parts of one array; counts only while there is none. */
+/* Hands out parts of one array. If there is no array yet, it only counts. */
 static double *memory_part(double *memory, size_t *at, size_t n) {
         double *part = memory ? memory + *at : NULL;
 
@@ -107,7 +107,7 @@ int hessian_new(const Network *network, Threads *threads, uint32_t rows_max, Hes
 static const double *layer_input(const Hessian *h, uint32_t i, uint32_t shard) {
         const Layer *l = &h->network->layers[i];
 
-        /* A layer may read the first columns of an observation alone. */
+        /* A layer may read only the first columns of an observation. */
         return l->input == i ? shard_columns(h->input, h->network->n_observation, shard)
                              : shard_columns(h->layers[l->input].y, l->n_in, shard);
 }
@@ -272,7 +272,7 @@ static void load_task(void *arg, uint32_t shard, uint32_t thread) {
         shard_backward(h, shard);
 }
 
-/* A layer has a part in the loss if the loss reads it, or a layer that has one does. */
+/* A layer has a part in the loss if the loss reads it, or if a layer that has a part reads it. */
 static void layers_want(Hessian *h, bool value) {
         memset(h->wanted, 0, sizeof(h->wanted));
         h->n_wanted = 0;
@@ -336,7 +336,7 @@ static void shard_along_forward(const Hessian *h, uint32_t shard, double *const 
         }
 }
 
-/* A layer's part of the product; and what goes on to its input. */
+/* A layer's part of the product, and the part that goes on to its input. */
 static void layer_along_backward(const Hessian *h, uint32_t i, uint32_t shard, double *const *along_y,
                 double *const *along_d, bool accumulate, bool collected, double *ret) {
         const Layer *l = &h->network->layers[i];
@@ -402,7 +402,7 @@ static void product_task(void *arg, uint32_t lane, uint32_t thread) {
         }
 }
 
-/* Adds the lanes of one block as a tree. */
+/* Adds the lanes of one block in a tree. */
 static void reduce_task(void *arg, uint32_t block, uint32_t thread) {
         const Hessian *h = arg;
         size_t first = (size_t) block * BLOCK,

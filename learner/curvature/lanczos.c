@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Products build an orthonormal basis in which the matrix is tridiagonal; the ends of its spectrum are
- * found first. Orthogonality is lost to rounding as soon as they are, so each vector is cleared of all
- * others, twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
+/* The products build an orthonormal basis in which the matrix is tridiagonal. The ends of the spectrum are
+ * found first. As soon as they are found, rounding destroys orthogonality. So the parts along all earlier
+ * vectors are subtracted from each vector, twice, which is enough ("The Symmetric Eigenvalue Problem",
+ * Parlett). */
 #include "learner/curvature/lanczos.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 #include "learner/kernel/kernels.h"
 #include "lib/cleanup.h"
 
-/* A new direction this much shorter than the products is their rounding. */
+/* A new direction that is this much shorter than the products is only their rounding. */
 #define BREAKDOWN 1e-10
 
 DEFINE_CLEANUP(Lanczos *, lanczos_free)
@@ -66,7 +67,7 @@ static void vector_scale(double *x, double factor, size_t n) {
 }
 
 /* Subtracts from the product of step k its parts along the basis. Its part along vector k is entry k of the
- * diagonal. Returns the length that remains. */
+ * diagonal. Returns the remaining length. */
 static double step_clear(Lanczos *l, uint32_t k) {
         double *product = l->basis + (k + 1) * l->n;
 
@@ -79,8 +80,8 @@ static double step_clear(Lanczos *l, uint32_t k) {
         return vector_length(product, l->n);
 }
 
-/* How many eigenvalues of the tridiagonal matrix are less than x: as many as its pivots, less x, have
- * minus signs (Sylvester's law of inertia). A pivot of 0 is taken for a little more. */
+/* The number of eigenvalues of the tridiagonal matrix below x: the number of negative pivots after x is
+ * subtracted (Sylvester's law of inertia). A pivot of 0 counts as slightly positive. */
 static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, double x) {
         double pivot = 1.0;
         uint32_t below = 0;
@@ -95,11 +96,11 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
         return below;
 }
 
-/* The least number, but for rounding, that at least `wanted` eigenvalues are less than. */
+/* The smallest number, apart from rounding, that exceeds at least `wanted` eigenvalues. */
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
-        /* No row of the matrix adds up to more (Gershgorin's circles). */
+        /* the sum of no row is larger (Gershgorin's circles) */
         double low = -3.0 * scale, high = 3.0 * scale;
-        /* Not 0 even for a tiny scale: numbers side by side have none between them, and low and high would
+        /* Never 0, even for a tiny scale: between two adjacent numbers there is none, so low and high would
          * never meet. */
         double precision = fmax(4.0 * DBL_EPSILON * scale, DBL_TRUE_MIN);
 

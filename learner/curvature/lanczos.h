@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ends of the spectrum of a symmetric matrix that is known by its products alone: "An Iteration
- * Method for the Solution of the Eigenvalue Problem" (Lanczos 1950), with each vector made orthogonal to
- * all before it. */
+/* The ends of the spectrum of a symmetric matrix that is known only by its products: "An Iteration Method
+ * for the Solution of the Eigenvalue Problem" (Lanczos 1950), with each vector made orthogonal to all
+ * earlier ones. */
 #pragma once
 
 #include <stddef.h>
@@ -10,9 +10,9 @@
 typedef void (*LanczosProduct)(void *arg, const double *vector, double *ret);
 
 typedef struct Lanczos {
-        size_t n; /* of a vector: what it was made for, until the caller lowers it */
+        size_t n; /* the length of vectors: n_max, until the caller lowers it */
         uint32_t steps_max;
-        double *basis; /* [steps_max + 1][n]; the caller writes the first, of any length */
+        double *basis; /* [steps_max + 1][n]; the caller writes the first vector, with any norm */
         double *diagonal, *beside, *along; /* [steps_max] */
 } Lanczos;
 
@@ -20,6 +20,6 @@ typedef struct Lanczos {
 int lanczos_new(size_t n_max, uint32_t steps_max, Lanczos **ret);
 Lanczos *lanczos_free(Lanczos *lanczos);
 
-/* Ends early where the products lead no further: what was found is exact then. The number of steps; or
+/* Ends early if further products add nothing; then the result is exact. Returns the number of steps;
  * -ERANGE: a number is not finite, or the first vector is 0. */
 int lanczos_extremes(Lanczos *lanczos, LanczosProduct product, void *arg, double *ret_min, double *ret_max);

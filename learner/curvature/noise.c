@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures how the gradients of different actors' rows differ. Each actor's share of the round gives a
- * gradient; their mean is the gradient of the whole round, since shares are equal. If there is only one
- * actor, its rows are divided instead, by environment or into successive steps: rows that are neighbours in
- * time have gradients that differ by less, but nothing better is there.
+/* Measures how much the gradients of different actors' rows differ. Each actor's share of the round gives a
+ * gradient. Their mean is the gradient of the whole round, since shares are equal. If there is only one
+ * actor, its rows are divided instead, by environment or into successive steps. Rows that follow each other
+ * have similar gradients, but there is no better division.
  *
- * No update computes these gradients. Minibatches mix the actors' rows, so that their gradients differ by
- * less, and all but the first are taken at other parameters. So each share costs what it costs in one epoch,
- * and more than NoiseActors= of them would not be worth it. */
+ * The updates themselves do not compute these gradients. A minibatch mixes the actors' rows, so that such
+ * gradients differ less, and all but the first are taken at other parameters. So each share costs as much as
+ * it costs in one epoch, and NoiseActors= limits their number. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ double noise_scale_estimate(double rows_small, double square_small, double rows_
 
 enum { PARTS_ALONE = 8 };
 
-/* The only actor's rows, environment by environment. */
+/* The rows of the only actor, environment by environment. */
 static Rows rows_by_environment(Runtime *rt) {
         const Batch *b = rt->batch;
         uint32_t k = 0;
@@ -52,7 +52,7 @@ double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
         for (uint32_t a = 0; a < n; a++) {
                 Rows rows = { .order = all.order + (size_t) a * share, .n = share };
 
-                /* A number that is not finite here is not finite in the round's first update either, which
+                /* If a number is not finite here, it is not finite in the round's first update either, which
                  * reports it. */
                 if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
                         return NAN;

@@ -29,11 +29,11 @@ typedef struct InnerOptions {
         double beta, target, rounds, episodes;
 } InnerOptions;
 
-typedef struct InnerRun { /* the instance */
+typedef struct InnerRun { /* an instance of the environment */
         InnerOptions options;
         Fused *fused; /* NULL before the first episode */
         MinionsFacts facts;
-        double best; /* return; NaN: none yet */
+        double best; /* a return; NaN: none yet */
 } InnerRun;
 
 static JobSettings inner;
@@ -135,7 +135,8 @@ static int run_round(InnerRun *run, uint32_t n_actors, Statistics *ret) {
         r = fused_round(run->fused, n_actors, ret, &times);
         if (r < 0)
                 return run_failed(run);
-        /* The same episodes after each round: what differs between two means is the policy. */
+        /* Evaluates by the same episodes after each round, so that two means differ only because of the
+         * policy. */
         if (run->options.episodes >= 1) {
                 r = fused_evaluate(run->fused, 0, (uint32_t) run->options.episodes, &mean);
                 if (r < 0)
@@ -172,7 +173,7 @@ static int job_step(void *instance, const void *action, ActordRandom *random, vo
         r = run_round(run, (uint32_t) choice + 1, &statistics);
         if (r < 0)
                 return r;
-        if (!(run->best >= run->facts.return_mean)) /* also when there was none */
+        if (!(run->best >= run->facts.return_mean)) /* also true if there was none */
                 run->best = run->facts.return_mean;
 
         reached = run->facts.return_mean >= run->options.target;
@@ -216,20 +217,20 @@ static const ActordEnv job_env = {
 __attribute__((visibility("default"))) const ActordEnv *actord_job_env(
                 const JobSettings *settings, const char *directory);
 
-/* The module's only entry point. NULL: the inner job's environment does not load, or not with these
+/* The module's only entry point. NULL: the inner job's environment does not load, or rejects these
  * options. */
 const ActordEnv *actord_job_env(const JobSettings *settings, const char *directory) {
         ActordEnvSpec spec;
 
         if (environment_load_for(settings, directory, &inner_env) < 0)
                 return NULL;
-        /* Before the fork, since a physics engine reads its model here. */
+        /* This comes before the fork, since a physics engine reads its model here. */
         if (inner_env->spec(settings->options, settings->n_options, &spec) < 0)
                 return NULL;
 
         inner = *settings;
         inner.clock = CLOCK_MODEL;
-        /* An actor is one thread; the policy does not depend on it. */
+        /* An actor has one thread; the policy does not depend on it. */
         inner.n_threads = 1;
         return &job_env;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Conducts a job's rounds as the invoker does, with calls instead of processes: the same orders in the
- * same sequence. Each actor has ordinals and banks of its own, as its seat in the invoker has, so that the
- * number of actors may change from round to round. */
+/* Conducts a job's rounds like the invoker, with calls instead of processes: the same orders in the same
+ * sequence. Each actor has its own ordinals and banks, like its seat in the invoker, so the number of actors
+ * may change from round to round. */
 #include "learner/job/loop.h"
 
 #include <assert.h>
@@ -20,11 +20,11 @@
 #include "lib/slot.h"
 #include "lib/warm.h"
 
-typedef struct FusedSeat { /* of one actor */
+typedef struct FusedSeat { /* the state of one actor */
         uint64_t ordinal;  /* invocations that were learned from */
-        uint32_t bank;     /* holds its snapshots */
+        uint32_t bank;     /* which bank holds its snapshots */
         Imagined container;
-        bool fresh; /* its container's next invocation is a cold one */
+        bool fresh; /* its container's next invocation will be a cold one */
 } FusedSeat;
 
 struct Fused {
@@ -34,7 +34,7 @@ struct Fused {
         const ActordEnv *env;
         uint32_t n_actors, n_containers;
         uint64_t round, policy_version, emulated_nsec;
-        Arrival arrival; /* where no actor is marked as acting, all act with the newest version */
+        Arrival arrival; /* if no actor is marked as acting, all act with the newest version */
         FusedFault fault;
         FusedSeat *seats; /* [n_actors] */
 
@@ -74,7 +74,7 @@ static int fused_take_memory(Fused *fused) {
         if (!fused->seats || !fused->segments || !fused->policy)
                 return -ENOMEM;
 
-        /* Pages become real when they are touched, so that actors that are never asked for cost nothing. */
+        /* Pages are allocated when they are first written, so actors that never act cost nothing. */
         for (uint32_t a = 0; a < fused->n_actors; a++) {
                 fused->segments[a] = instance_memory_take(fused->page.segment.segment_bytes);
                 if (!fused->segments[a])
@@ -153,7 +153,7 @@ int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret) {
         return 0;
 }
 
-/* Which containers a round would find started. */
+/* Decides which containers a round would find started. */
 static void containers_arrange(Fused *fused, uint32_t n_needed) {
         WarmRest rest = warm_rest(&fused->settings);
 
@@ -236,8 +236,8 @@ static void seat_close(FusedSeat *seat) {
         seat->ordinal++;
 }
 
-/* Plays rounds that overlap one after the other: a rollout depends on the version that its actor began
- * with, and not on when it is played. */
+/* Plays overlapping rounds one after the other: a rollout depends on the version with which its actor began,
+ * and not on when it is played. */
 static int overlapping_round(
                 Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
         const SegmentLayout *l = &fused->page.segment;

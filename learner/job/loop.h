@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The fused loop: acting and learning as one fragment, a round at a time, in one process and on plain
- * memory. No meter, no socket, no sandbox; the policy is the one that the same job learns under any other
- * distribution with the same counts of actors. */
+/* The fused loop: acting and learning as one fragment, one round at a time, in one process and on plain
+ * memory. It has no meter, no socket and no sandbox. The policy is the one that the same job learns under
+ * any other distribution with the same numbers of actors. */
 #pragma once
 
 #include "include/actord/env.h"
@@ -14,32 +14,32 @@ typedef struct Fused Fused;
 typedef struct FusedTimes {
         uint64_t learner_nsec, slowest_actor_nsec;
         uint64_t actors_nsec; /* the sum over the round's actors */
-        /* learner + slowest actor; where rounds overlap, from the end of the one before */
+        /* learner + slowest actor; if rounds overlap, the time since the end of the last round */
         uint64_t round_nsec;
 } FusedTimes;
 
 typedef struct FusedFault {
-        uint32_t fault, actor; /* Fault; UINT32_MAX: the learner */
+        uint32_t fault, actor; /* Fault; actor UINT32_MAX: the learner */
         int32_t detail;
 } FusedFault;
 
 /* env is not trusted: its spec is checked. The settings are copied. 0; -EINVAL: the spec is impossible, or
- * none of our policies can act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of
- * spec(). */
+ * our policies cannot act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of spec(). */
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
-/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=. Where rounds overlap, so many act, and
- * one of them is learned from. 0; -EIO: the loop has failed for good, and fused_fault() says why. */
+/* Plays one round of actors 0 .. n_actors - 1, between 1 and MaxActors=. If rounds overlap, this many act,
+ * and the round learns from one of them. 0; -EIO: the loop has failed for good, and fused_fault() says
+ * why. */
 int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *ret_times);
 
 /* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy; n is at least
  * 1. The slots stay as they are. 0, -EIO. */
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
-/* From now on `fused` evaluates the newest policy of `from`, which may be of another environment; it does
- * not learn from then on. 0; -EINVAL: that policy has another shape. */
+/* From now on `fused` evaluates the newest policy of `from`, which may have another environment, and does
+ * not learn any more. 0; -EINVAL: that policy has another shape. */
 int fused_take_policy(Fused *fused, const Fused *from);
 
 const FusedFault *fused_fault(const Fused *fused);
-void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]); /* the newest one */
+void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]); /* of the newest policy */

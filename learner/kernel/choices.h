@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Actions of one choice or several, each drawn by a categorical distribution of its own: the probability of
- * an action is a product, so logarithms and entropies are sums over its numbers, in order. Columns as in
- * learner/kernel/kernels.h. */
+/* Actions of one choice or several, each drawn from a categorical distribution of its own. The probability
+ * of an action is a product, so logarithms and entropies are sums over its numbers, in order. Columns are as
+ * in learner/kernel/kernels.h. */
 #pragma once
 
 #include "include/policy.h"
 #include "learner/kernel/kernels.h"
 
 /* logits [n_action][stride] become log-probabilities in place. choices: [n_choices][stride]. entropies,
- * [n_choices][stride]: of each number, if there are several. */
+ * [n_choices][stride]: the entropy of each number, if there are several. */
 void choices_forward(const Network *network, float *logits, const int32_t *choices, uint32_t stride,
                 float *entropies, float *ret_log_probability, float *ret_entropy);
-/* entropies: of each number, what choices_forward() wrote; of a single one ret_entropy. */
+/* entropies: of each number, from choices_forward(). For a single number it is ret_entropy. */
 void choices_backward(const Network *network, const float *log_probabilities, const int32_t *choices,
                 uint32_t stride, const float *entropies, const float *d_log_probability,
                 const float *d_entropy, float *ret_d_logits);

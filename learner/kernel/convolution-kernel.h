@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The two loops in which convolutions spend their time, as a template for lib/each-width.h.
  *
- * Both keep a block of sums in registers and read what they multiply where it lies. The widths differ in
- * how many sums there are at once, never in what is added to one, nor in which order: the bits are the
- * same. No include guard, on purpose. */
+ * Both keep a block of sums in registers and read the factors without moving them. The width decides how
+ * many sums are computed at once, but neither the terms of a sum nor their order: the bits are the same. The
+ * file has no include guard, on purpose. */
 
-/* Of 32 registers, or 16. */
+/* For 32 registers, or for 16. */
 enum {
-        KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* of places */
-        KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2, /* of weights, times SIDE units */
+        KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units of a block of places */
+        /* numbers of a block of weights, for each of SIDE units */
+        KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 
-/* Units side by side, of one place and n vectors of its rows; n is a constant where this is inlined. */
+/* Computes adjacent units of one place, for n vectors of its rows. n is a constant where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(place_vectors)(const Sum *s,
                 const float *from, const float *weight, uint32_t n, bool accumulate, float *to) {
         KERNEL(Vector) sums[KERNEL(UNITS)][2] = {}, none = {};
@@ -55,8 +56,8 @@ KERNEL_TARGET static void KERNEL(place)(const Sum *s, const float *from, const f
                 KERNEL(place_vectors)(s, from + r, weight, 1, accumulate, to + r);
 }
 
-/* A block of weights: sums over some squares, and the rows of each. The lanes go one part after the other
- * where vectors are narrow. rows is a constant where that pays. */
+/* Computes a block of weights: sums over some squares, and over the rows of each. Where vectors are narrow,
+ * the lanes are done in several parts. rows is a constant where that pays. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(weights_rows)(
                 const float *const dy[SIDE], const float *const (*reads)[SIDE], uint32_t n_squares,
                 uint32_t rows, float ret[SIDE][SIDE]) {

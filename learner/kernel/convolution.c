@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Convolutions, read in place. Numbers of one place lie side by side, one a row of the shard, so that
- * vectors run over rows, whatever the kernel, stride and padding. Few units make a product of matrices
- * poor: copying the squares into one, and its blocks into the order that a library likes, costs half as
- * much as multiplying.
+/* Convolutions, with factors read where they are. The numbers of one place are adjacent, one for each row of
+ * the shard. So vectors run over rows, for any kernel, stride and padding. With few units a product of
+ * matrices does not pay: copying squares into a matrix, and its blocks into the order that a library wants,
+ * costs half as much as multiplying.
  *
- * Forward, and for the gradient of what is read, each number is one sum. Those of several units (or
- * channels) that read the same are computed side by side: what they read is loaded once, and their
- * weights, which are copied first so that they lie together, are each spread over a vector. For the
- * gradient of weights there is a sum for each of 4 units and 4 reads: 8 loads for 16 products.
+ * Forward, and for the gradient of the input, each number is one sum. Sums of several units (or channels)
+ * with the same input are computed together: the input is loaded once, and each weight is spread over a
+ * vector. The weights are copied first, so that they are adjacent. For the gradient of weights there is a
+ * sum for each of 4 units and 4 inputs: 8 loads for 16 products.
  *
- * The order of a sum is fixed by the layer's shape: forward over channels, rows and columns of the
- * kernel; for a number read, over the squares that it lies in, bottom to top, right to left, and the
- * units of each; for a weight, over the shard's rows of 16 squares, in 16 lanes which are added as a
- * tree, and then over groups of squares. Every product is fused with its addition. Neither the width of
- * vectors nor the number of threads shows. */
+ * The layer's shape alone fixes the order of a sum. Forward: over channels, then rows and columns of the
+ * kernel. For an input: over the squares that contain it, bottom to top, right to left, and the units of
+ * each. For a weight: over the shard's rows of 16 squares, in 16 lanes that are added in a tree, and then
+ * over groups of squares. Every product is fused with its addition. Neither the width of vectors nor the
+ * number of threads changes a result. */
 #include "learner/kernel/convolution.h"
 
 #include <assert.h>
@@ -27,13 +27,15 @@
 
 enum {
         LANES = KERNEL_LANES,
-        SIDE = 4,        /* of a block of weights */
-        SQUARES = 16,    /* that its sums run over at a time: what they read stays in a core's cache */
-        UNITS_ALIGN = 8, /* greatest number of units in a block of places */
+        SIDE = 4, /* units, and inputs, in a block of weights */
+        /* how many squares its sums cover at a time, so that the inputs stay in a core's cache */
+        SQUARES = 16,
+        UNITS_ALIGN = 8, /* the largest number of units in a block of places */
 };
 
-/* Sums of products of numbers, each of a vector of rows, with weights, over three indices; for n_units
- * that differ in their weights, which lie side by side, and in where the sum goes. Steps are in numbers. */
+/* Sums, over three indices, of numbers times weights. Each number is a vector of rows. There are n_units
+ * such sums, which differ in their weights, which are adjacent, and in the place of the result. Steps are in
+ * numbers. */
 typedef struct Sum {
         uint32_t n[3], n_units;
         ptrdiff_t from_step[3], weight_step[3];
@@ -50,7 +52,7 @@ typedef struct Kernels {
 
 static const float zeros[SHARD_ROWS_MAX];
 
-/* Lane k to lane k + 8, then k + 4, k + 2, k + 1; four such trees side by side. */
+/* Adds lane k to lane k + 8, then k + 4, k + 2, k + 1; for four such trees together. */
 static inline void lanes_sum(const float lanes[SIDE][LANES], float *ret) {
         Quad q[SIDE], low, high;
 
@@ -86,8 +88,8 @@ size_t convolution_scratch(const Layer *layer) {
         return forward > input ? forward : input;
 }
 
-/* Along one axis, for output `at`: how many elements of the kernel fall inside the image, which has `size`
- * elements. *ret_first is the first of them. */
+/* For output `at` along one axis: how many elements of the kernel are inside the image, which has `size`
+ * elements. *ret_first: the first of them. */
 static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, uint32_t *ret_first) {
         uint32_t start = at * c->stride;
 
@@ -95,8 +97,8 @@ static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, u
         return least(c->kernel, size + c->padding - start) - *ret_first;
 }
 
-/* And those that hit number `at` of the image, each from another output, `stride` apart: *ret_first is
- * the first, of *ret_output. */
+/* For number `at` of the image along one axis: how many elements of the kernel meet it, each from another
+ * output, `stride` apart. *ret_first: the first of them, from output *ret_output. */
 static uint32_t hits_backward(const Convolution *c, uint32_t at, uint32_t out_size, uint32_t *ret_first,
                 uint32_t *ret_output) {
         uint32_t end = at + c->padding, last = least(end / c->stride, out_size - 1);
@@ -149,7 +151,7 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
         const Kernels *kernels = kernels_chosen();
         uint32_t step = padded(c->channels), area = c->kernel * c->kernel, ky, kx, oy, ox;
         size_t squares = (size_t) c->out_height * c->out_width, tap = (size_t) layer->n_units * step;
-        /* A square further up and to the left has the number further down and to the right in it. */
+        /* A square that is further up and to the left contains this number further down and to the right. */
         Sum s = {
                 .n = { 0, 0, layer->n_units },
                 .from_step = { -(ptrdiff_t) c->out_width * rows, -(ptrdiff_t) rows, squares * rows },
@@ -180,8 +182,8 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
                         }
 }
 
-/* What SIDE weights of a unit, from number k on, are multiplied with in n squares from one on: zeros
- * outside of the image. Beyond the last weight it is read once more. */
+/* The inputs with which SIDE weights of a unit, from number k on, are multiplied, in n squares from one on:
+ * zeros outside of the image. Beyond the last weight its input is repeated. */
 static void reads_find(const Layer *layer, const float *x, uint32_t square, uint32_t n, uint32_t k,
                 uint32_t rows, const float *ret[static SQUARES][SIDE]) {
         const Convolution *c = &layer->convolution;
@@ -209,7 +211,7 @@ static void reads_find(const Layer *layer, const float *x, uint32_t square, uint
         }
 }
 
-/* A block of weights' sums. */
+/* Adds the sums of a block of weights. */
 static void weights_add(const Layer *layer, const float sums[SIDE][SIDE], uint32_t u, uint32_t k,
                 bool accumulate, float *dweight) {
         for (uint32_t j = 0; j < least(SIDE, layer->n_units - u); j++)

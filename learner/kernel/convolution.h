@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A convolution of a shard, forwards and back: see convolution.c for how, and in which order sums run.
+/* The convolution of a shard, forward and backward; convolution.c explains how, and in which order sums run.
  * rows is a multiple of 16. */
 #pragma once
 
@@ -9,13 +9,13 @@
 
 #include "include/policy.h"
 
-/* Numbers of scratch, for weights in another order. */
+/* The count of numbers for a copy of the weights in another order. */
 size_t convolution_scratch(const Layer *layer);
 
 /* x [n_in][rows] -> y [n_out][rows], without bias */
 void convolution_forward(const Layer *layer, const float *weight, const float *x, uint32_t rows,
                 float *scratch, float *y);
-/* dweight (+)= of dy [n_out][rows] */
+/* dweight (+)= the gradient by dy [n_out][rows] */
 void convolution_backward_weight(const Layer *layer, const float *dy, const float *x, uint32_t rows,
                 bool accumulate, float *dweight);
 /* dx [n_in][rows] (+)= */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The same as kernels.c in the plainest words: what the tests compare with, and what a reader
- * may read instead. */
+/* The kernels of kernels.c as plain loops. Tests compare with them, and readers may read them instead. */
 #include <math.h>
 
 #include "include/policy.h"

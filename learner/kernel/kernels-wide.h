@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches that a compiler
- * makes vectors of, or 16 sums side by side, added as a tree. No include guard, on purpose. */
+/* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches, of which a compiler
+ * makes vectors, or 16 sums at once that are added in a tree. The file has no include guard, on purpose. */
 
 enum { KERNEL(PARTS) = KERNEL_LANES / KERNEL_WIDTH };
 
@@ -57,7 +57,7 @@ KERNEL_TARGET static void KERNEL(slopes)(
                         ret[i] = elementary_mish_slope(x[i]);
 }
 
-/* One unit's; activation is a constant where this is inlined. */
+/* The sum of one unit; activation is a constant where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_backward)(
                 float *dy, const float *y, uint32_t stride, uint32_t activation) {
         KERNEL(Vector) sums[KERNEL(PARTS)] = {};
@@ -81,7 +81,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_bac
         return lanes_sum((const float *) sums);
 }
 
-/* Apart, so that the loops of the others stay as they are. */
+/* A function of its own, so that the loops of other activations stay as they are. */
 KERNEL_TARGET static __attribute__((noinline)) float KERNEL(slopes_backward)(
                 float *d, const float *slopes, uint32_t stride) {
         return KERNEL(unit_backward)(d, slopes, stride, LAYER_MISH);
@@ -207,8 +207,8 @@ KERNEL_TARGET static double KERNEL(square_sum)(const float *x, size_t n) {
 
 KERNEL_TARGET static void KERNEL(adam)(float *restrict parameters, float *restrict m, float *restrict v,
                 const float *restrict gradient, size_t n, const AdamScalars *scalars) {
-        /* Corrections are computed in double precision and rounded once; the sums are single, as the
-         * frameworks' are. */
+        /* Corrections are computed in double precision and rounded once. Sums are single, as in the
+         * frameworks. */
         const float beta1 = (float) scalars->beta1, rest1 = (float) (1.0 - scalars->beta1);
         const float beta2 = (float) scalars->beta2, rest2 = (float) (1.0 - scalars->beta2);
         const float scale = (float) scalars->gradient_scale, step = (float) scalars->step_size;
@@ -229,8 +229,8 @@ KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
                 x[i] = elementary_exp(x[i]);
 }
 
-/* m rows from i on, a constant where this is inlined, of a block's columns from j on: over n_k numbers from
- * k on. */
+/* Computes m rows from i on (a constant where this is inlined) of a block's columns from j on, over n_k
+ * numbers from k on. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
                 uint32_t m, uint32_t i, uint32_t j, uint32_t k, uint32_t n_k, const BlockRow *block) {
         size_t bytes = (p->n - j < BLOCK_WIDTH ? p->n - j : BLOCK_WIDTH) * sizeof(double);
@@ -251,7 +251,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_ti
                 memcpy(c + (size_t) r * p->n, &sums[r], bytes);
 }
 
-/* A block of b, from row k and column j on; zeros beyond its last column. */
+/* Copies a block of b, from row k and column j on, with zeros beyond its last column. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_block)(
                 const DoubleProduct *p, uint32_t j, uint32_t k, uint32_t n_k, double ret[][BLOCK_WIDTH]) {
         const double *b = p->b + k * p->b_k + j * p->b_n;

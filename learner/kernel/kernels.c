@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels-wide.h for each width of vectors, and the choice among them. Forced inlining puts
- * the elementary functions into loops for the CPU that the loop is for. */
+/* The kernels of kernels-wide.h for each width of vectors, and the choice of one. Forced inlining puts the
+ * elementary functions into loops that are compiled for that CPU. */
 #include "learner/kernel/kernels.h"
 
 #include <assert.h>
@@ -18,13 +18,13 @@ typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), 
 typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
 
 /* Products in double precision are computed in blocks: BLOCK_ROWS rows of sums, each one vector of
- * BLOCK_WIDTH, over BLOCK_DEPTH numbers, which are copied beside each other first. TAKE_BLOCK: how many
- * numbers are taken at once, so that they stay in the cache. */
+ * BLOCK_WIDTH, over BLOCK_DEPTH numbers, which are first copied next to each other. TAKE_BLOCK: how many
+ * numbers are handled at once, so that they stay in the cache. */
 enum { BLOCK_WIDTH = 8, BLOCK_ROWS = 4, BLOCK_DEPTH = 128, TAKE_BLOCK = 1024 };
 typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8), may_alias));
 
-/* X(type, name, parameters, arguments): all that there is once for each width. kernel_NAME() takes the
- * one of the process's width. */
+/* X(type, name, parameters, arguments): all kernels that exist for each width. kernel_NAME() calls the one
+ * for the process's width. */
 #define KERNELS(X)                                                                                          \
         X(void, pixels,                                                                                     \
                         (const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale,           \
@@ -80,7 +80,7 @@ typedef struct Kernels {
 #undef X
 } Kernels;
 
-/* Lane k to lane k + 8, then k + 4, k + 2, k + 1. */
+/* Adds lane k to lane k + 8, then k + 4, k + 2, k + 1. */
 static inline __attribute__((always_inline)) float lanes_sum(const float lanes[KERNEL_LANES]) {
         const LooseQuad *l = (const LooseQuad *) lanes;
         Quad q = (l[0] + l[2]) + (l[1] + l[3]);

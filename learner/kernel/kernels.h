@@ -3,8 +3,8 @@
  * of `stride` rows each, so that every loop runs over rows with full vectors, however narrow a layer is.
  * stride is a multiple of 16; rows beyond the shard's last are zeros and get zero gradients.
  *
- * Each kernel exists for several widths of vectors (lib/width.h). The results are equal, bit for bit: each
- * sum has one order, whatever the width, and every fused multiply-add is written out. */
+ * Each kernel exists for several widths of vectors (lib/width.h). Their results are equal bit for bit: each
+ * sum has the same order at any width, and every fused multiply-add is written out. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ enum {
 typedef struct AdamScalars {
         double step_size, beta1, beta2, epsilon; /* step_size: rate / (1 - beta1^t) */
         double root_correction;                  /* sqrt(1 - beta2^t) */
-        double gradient_scale;                   /* that cuts the gradient to its greatest norm */
+        double gradient_scale;                   /* scales the gradient down to its largest allowed norm */
 } AdamScalars;
 
 /* Layers: weight [n_out][n_in] */
@@ -38,18 +38,18 @@ void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, ui
 
 /* y = activation(y + bias), y [n][stride] */
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
-/* The slopes of SILU and MISH, which do not follow from what they write: ret = activation'(x), n numbers */
+/* The slopes of SILU and MISH, which do not follow from their outputs: ret = activation'(x), n numbers */
 void kernel_slopes(const float *x, size_t n, uint32_t activation, float *ret);
-/* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: what the activation wrote; of
+/* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: the output of the activation; for
  * SILU and MISH the slopes. */
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 
-/* n bytes of each of KERNEL_LANES rows become columns: ret [n][stride] = scale * rows */
+/* Turns n bytes of each of KERNEL_LANES rows into columns: ret [n][stride] = scale * rows */
 void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
                 float *ret);
 
-/* Outputs as distributions: columns in, one number a row out; and back */
+/* Outputs as distributions: columns go in, one number for each row comes out; and back */
 
 /* logits [n][stride] become log-probabilities in place */
 void kernel_categorical(float *logits, const int32_t *choice, uint32_t n, uint32_t stride,
@@ -72,10 +72,10 @@ void kernel_adam(float *parameters, float *m, float *v, const float *gradient, s
 /* x[i] = exp(x[i]) */
 void kernel_exp(float *x, size_t n);
 
-/* In double precision, of what is measured for schedulers. Products are not fused with additions: a CPU that
- * cannot is not slower then. */
+/* Kernels in double precision, for the figures of schedulers. Products are not fused with additions, so a
+ * CPU without fused multiply-add is no slower. */
 
-/* c [m][n] (+)= a [m][k] b [k][n]; both may lie in any order of rows, as their steps have it. */
+/* c [m][n] (+)= a [m][k] b [k][n]. a and b may have any order of rows and columns, as their strides say. */
 typedef struct DoubleProduct {
         uint32_t m, n, k;
         const double *a, *b;
@@ -90,14 +90,14 @@ void kernel_double_dots(const double *a, uint32_t n_rows, size_t n, const double
 /* y [n] -= a' x, with a [n_rows][n] */
 void kernel_double_take(const double *a, uint32_t n_rows, size_t n, const double *x, double *y);
 
-/* Takes from row a, or from each column of g [n][KERNEL_GROUP], what it has of the rows of x [rows][n],
- * unit vectors, one after the other. A sum is a chain of additions that wait for each other; side by side
- * they wait together, and each is added up from first to last. */
+/* Subtracts from row a, or from each column of g [n][KERNEL_GROUP], its parts along the rows of x [rows][n],
+ * which are unit vectors, one after the other. A sum is a chain of additions that wait for each other.
+ * Chains of several columns wait together, and each sum still runs from first to last. */
 void kernel_clear_row(double *a, const double *x, size_t rows, size_t n);
 void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
 
-/* References: the plain loops that the kernels above are tested against. naive_product() gives the same
- * bits, the others nearly the same numbers, as they are from the C library and in double precision. */
+/* References: the plain loops with which tests compare the kernels above. naive_product() gives the same
+ * bits. The others give nearly the same numbers, since they use the C library and double precision. */
 void naive_product(const Product *p);
 void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
 void naive_slopes(const float *x, size_t n, uint32_t activation, float *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything is allocated once, for as many rollouts as a round may have; pages that no round reaches are
+/* Everything is allocated once, for the most rollouts that a round may have. Pages that no round reaches are
  * never touched. */
 #include "learner/store/batch.h"
 
@@ -92,7 +92,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         assert(shape->frames >= 1 && shape->frames <= ACTORD_STACK_MAX);
         assert(ret);
 
-        /* A row's number has 32 bits, and steps alone are less than 2^32. */
+        /* A row's number has 32 bits, and the number of steps alone is below 2^32. */
         if (__builtin_add_overflow(step_rows + shape->envs, shape->finals_max, &block_rows) ||
                         __builtin_mul_overflow(block_rows, shape->n_blocks, &n_rows) ||
                         n_rows > UINT32_MAX - (uint64_t) shape->frames * shape->envs)
@@ -163,8 +163,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         return batch_new_shape(&shape, ret);
 }
 
-/* The row of the step that last observation `final` followed: the k-th last observation belongs to the
- * k-th truncated step. */
+/* The row of the step that last observation `final` followed: the k-th last observation belongs to the k-th
+ * truncated step. */
 static size_t final_step(const Batch *b, size_t block, size_t final) {
         size_t row = block;
 
@@ -183,7 +183,7 @@ void batch_stack(const Batch *b, size_t row, const uint8_t *ret[static ACTORD_ST
         if (most == 0)
                 return;
 
-        /* In front of what followed a truncated step are the frames that this step saw. */
+        /* The observation after a truncated step is preceded by the frames that this step saw. */
         if (row - block >= b->next_rows) {
                 of = final_step(b, block, row);
                 late = 1;

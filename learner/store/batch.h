@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A round's data, one flat array per quantity. Each rollout has a block of rows: its steps [t][e], then
- * the observations that follow the last step, then the last observations of truncated episodes. A row's
- * number is the same in every array.
+/* A round's data, one flat array for each quantity. Each rollout has a block of rows: its steps [t][e], then
+ * the observations that followed the last step, then the last observations of truncated episodes. A row has
+ * the same number in every array.
  *
- * Numbers are the learner's own copies: nothing in here can change under our hands. */
+ * All numbers are the learner's own copies, so nothing here can change while it is used. */
 #pragma once
 
 #include <assert.h>
@@ -15,53 +15,55 @@
 #include "include/slot.h"
 
 typedef struct Batch {
-        uint32_t n_actors_max, envs, steps; /* n_actors_max: of the job */
-        uint32_t n_blocks;                  /* rollouts that a round has at most */
+        uint32_t n_actors_max, envs, steps; /* n_actors_max: the most actors of the job */
+        uint32_t n_blocks;                  /* the most rollouts of a round */
         uint32_t n_observation, n_action;
-        uint32_t act; /* ActKind: `choices` or `actions` is there */
-        /* choices in an action, and how many there are of each; n_choices 0, of a shape: one, of n_action */
+        uint32_t act; /* ActKind: it decides whether `choices` or `actions` exists */
+        /* how many choices an action has, and how many values each has; n_choices 0: one choice of n_action
+         * values */
         uint32_t n_choices, limits[ACTORD_CHOICES_MAX];
         uint32_t step_rows;  /* steps * envs */
         uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
         uint32_t block_rows; /* of one rollout */
         uint32_t finals_max;
-        uint32_t images; /* `pixels` are there, not `observations` */
-        /* K: of an image a row has the newest of K frames, and the others lie in the rows before; 1: all
-         * of it */
+        uint32_t images; /* `pixels` exists, and not `observations` */
+        /* K: a row has the newest of the K frames of an image, and the earlier rows have the others; 1: it
+         * has everything */
         uint32_t frames;
-        uint32_t n_metrics;    /* of an episode */
-        uint32_t come_and_go;  /* `active` is there */
-        uint32_t block_frames; /* of one rollout: K - 1 rows of what was seen before, then its block */
+        uint32_t n_metrics;    /* metrics of an episode */
+        uint32_t come_and_go;  /* `active` exists */
+        uint32_t block_frames; /* of one rollout: K - 1 rows of earlier frames, then its block */
         size_t n_rows;
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
-        uint8_t *pixels;     /* [n_blocks][block_frames][n_observation / K]: raw, a quarter of the memory */
-        int32_t *choices;    /* [n_rows][n_choices] */
-        float *actions;      /* [n_rows][n_action] */
-        double *rewards;     /* raw */
-        float *scaled;       /* rewards as learned from */
-        uint8_t *ends;       /* EndKind */
-        uint8_t *active; /* 0: of an agent that is not there, from which nothing is learned; NULL: all are */
-        double *metrics; /* [n_rows][n_metrics]: of the episode that ended there */
-        float *behaviour_log_probability; /* what the actor said */
+        /* [n_blocks][block_frames][n_observation / K]: raw bytes, a quarter of the memory */
+        uint8_t *pixels;
+        int32_t *choices; /* [n_rows][n_choices] */
+        float *actions;   /* [n_rows][n_action] */
+        double *rewards;  /* raw */
+        float *scaled;    /* the rewards that are learned from */
+        uint8_t *ends;    /* EndKind */
+        /* 0: the agent is absent, and nothing is learned from the row; NULL: all are present */
+        uint8_t *active;
+        double *metrics;                  /* [n_rows][n_metrics]: of the episode that ended in the row */
+        float *behaviour_log_probability; /* as the actor reported it */
         float *log_probability, *value;   /* recomputed by the learner */
         float *advantage, *target;
         uint32_t *order; /* scratch of one epoch: row numbers */
 
         uint32_t *n_finals; /* [n_blocks] */
         uint8_t *taken;     /* [n_blocks] */
-        uint32_t *actors;   /* [n_blocks]: whose rollout it is */
-        uint8_t *lost; /* [n_actors_max * envs]: the episode that was carried in never came back (sticky) */
+        uint32_t *actors;   /* [n_blocks]: the actor of each rollout */
+        uint8_t *lost; /* [n_actors_max * envs]: the episode from the last invocation was lost (sticky) */
 } Batch;
 
-/* 0, -ENOMEM, or -EFBIG: more rows than can be numbered. */
+/* 0, -ENOMEM, or -EFBIG: there are more rows than numbers for them. */
 int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
-/* With the actors, environments, steps, finals and numbers of another. */
+/* Makes a batch with the actors, environments, steps, finals and sizes of another one. */
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* The part of an observation that a row holds itself: how many numbers and bytes it has, and where they
- * are. */
+/* The part of an observation that a row has itself: its count of numbers, its bytes, and where they are. */
 static inline size_t batch_frame_numbers(const Batch *batch) {
         assert(batch->frames > 0);
 
@@ -84,12 +86,12 @@ static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_blocks) 
         return (size_t) n_blocks * batch->block_frames * batch_frame_numbers(batch);
 }
 
-/* Whether something is learned from this row. */
+/* Whether this row is learned from. */
 static inline bool batch_active(const Batch *batch, size_t row) {
         return !batch->active || batch->active[row];
 }
 
-/* Whether a row's choices are some that there are. */
+/* Whether the choices in a row exist. */
 static inline bool batch_choices_possible(const Batch *batch, size_t row) {
         const int32_t *choices = batch->choices + row * batch->n_choices;
 
@@ -106,17 +108,17 @@ static inline size_t batch_block(const Batch *batch, uint32_t block) {
         return (size_t) block * batch->block_rows;
 }
 
-/* The block that an actor's rollout goes into: its own, or the only one there is. */
+/* The block for an actor's rollout: the actor's own, or the only one. */
 static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
 }
 
-/* Step t of row s of each step, the rows of all blocks counted on. */
+/* The row of step t for row s of a step, where the rows of all blocks are counted through. */
 static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
-/* The slot whose steps are row s of each step, the rows of all blocks counted on. */
+/* The slot for row s of a step, where the rows of all blocks are counted through. */
 static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
         return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
 }

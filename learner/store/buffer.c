@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* IMPACT's store of earlier rounds (buffer.h). One allocation a column, so that a checkpoint has one tensor
- * for each. */
+/* IMPACT's store of earlier rounds (buffer.h). Each column is one allocation, so that a checkpoint has one
+ * tensor for each. */
 #include "learner/store/buffer.h"
 
 #include <assert.h>
@@ -129,7 +129,7 @@ Batch *buffer_at(Buffer *buffer, uint32_t age, uint32_t *ret_n_actors) {
         return &buffer->views[at];
 }
 
-/* One actor's steps: ends that exist, as many truncated as there are last observations, choices that
+/* Checks one actor's steps: ends that exist, as many truncated steps as last observations, choices that
  * exist, finite numbers. */
 static bool block_possible(const Batch *b, uint32_t actor) {
         size_t block = batch_block(b, actor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One ring a slot, one allocation a column, so that a checkpoint has one tensor for each. */
+/* Each slot has a ring, and each column is one allocation, so that a checkpoint has one tensor for each. */
 #include "learner/store/replay.h"
 
 #include <assert.h>
@@ -120,7 +120,7 @@ static void step_enter(
         replay->ends[at] = end;
 }
 
-/* What the slot brings next is of another episode. */
+/* The slot's next steps belong to another episode. */
 static void slot_cut(Replay *replay, uint32_t slot) {
         size_t last;
 
@@ -158,7 +158,7 @@ void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool res
         }
 }
 
-/* Windows that begin in one slot: its newest n_steps - 1 steps have none yet. */
+/* The number of windows that begin in one slot: its newest n_steps - 1 steps begin none yet. */
 static uint64_t slot_windows(const Replay *replay, uint32_t slot) {
         uint64_t n = replay->n_stored[slot] < replay->capacity ? replay->n_stored[slot] : replay->capacity;
 
@@ -171,7 +171,7 @@ uint64_t replay_count(Replay *replay) {
         return replay->first[replay->n_slots];
 }
 
-/* The slot that a window begins in, by halving. */
+/* Finds the slot in which a window begins, by halving. */
 static uint32_t window_slot(const Replay *replay, uint64_t window) {
         uint32_t low = 0, high = replay->n_slots;
 
@@ -186,7 +186,7 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
         return low;
 }
 
-/* The K frames that a step saw; or, of what followed it, the K - 1 before the last. */
+/* Gathers the K frames that a step saw or, for the observation after it, the K - 1 before the last. */
 static void frames_gather(
                 const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
         uint32_t reach = 0;

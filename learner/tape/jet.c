@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forwards in double precision: each node carries its value with first and second derivatives with respect
- * to the terms. There are few terms, so that this is simpler than second derivatives by going backwards,
- * and it is done for a sub-sample of rows alone. */
+/* Goes forwards in double precision: each node has its value with first and second derivatives by the terms.
+ * There are few terms, so this is simpler than second derivatives by going backwards; and it is done only
+ * for a sub-sample of rows. */
 #include <assert.h>
 #include <math.h>
 
@@ -25,7 +25,7 @@ static void chain(const Slopes *f, const LossJet *a, const LossJet *b, LossJet *
         }
 }
 
-/* The side that is taken of min, max and where. */
+/* The side that min, max and where have chosen. */
 static Slopes side(bool first, double a, double b) {
         return first ? (Slopes){ .value = a, .a = 1.0 } : (Slopes){ .value = b, .b = 1.0 };
 }

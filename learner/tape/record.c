@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Appends nodes, and knows of each whether a gradient has to go through it. */
+/* Appends nodes, and knows for each whether a gradient must pass through it. */
 #include <assert.h>
 
 #include "learner/tape/tape.h"
@@ -13,8 +13,8 @@ void tape_begin_with(Tape *tape, const TapeShape *shape) {
         tape->n_nodes = tape->n_losses = tape->n_sums = tape->n_columns = 0;
 }
 
-/* Whether the values exist already, in the batch or in a network's output: the tape needs no columns for
- * them. */
+/* Whether the values exist already, in the batch or in a network's output. Then the tape needs no columns
+ * for them. */
 static bool is_given(TapeOp op) {
         return op == TAPE_COLUMN || op == TAPE_TERM || op == TAPE_INPUT || op == TAPE_NETWORK ||
                op == TAPE_OUTPUT;
@@ -42,7 +42,7 @@ Node tape_column(Tape *tape, Column column) {
         return append(tape, (TapeNode){ .op = TAPE_COLUMN, .of = column, .width = 1 });
 }
 
-/* One node for each term: what reads it adds up there. */
+/* One node for each term, in which the gradients from all its readers add up. */
 static Node term_append(Tape *tape, Term term, bool late) {
         for (Node k = 0; k < tape->n_nodes; k++)
                 if (tape->nodes[k].op == TAPE_TERM && tape->nodes[k].of == term) {
@@ -124,7 +124,7 @@ Node tape_spread(Tape *tape, Node x, uint32_t width) {
                             });
 }
 
-/* The next place of the network that no node before has. */
+/* The next pass of the network that no node uses yet. */
 static uint32_t pass_take(Tape *tape, uint32_t net) {
         const TapeShape *shape = tape->shape;
         uint32_t n = 0;
@@ -240,7 +240,7 @@ Node tape_clamp(Tape *tape, Node x, double lowest, double most) {
         return unary(tape, TAPE_CLAMP, x, lowest, most);
 }
 
-/* The bounds are rounded as the executed sums would be. */
+/* The bounds are rounded like executed sums. */
 Node tape_clip(Tape *tape, Node ratio, double clip) {
         float by = (float) clip;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both ways along a tape, as a template for lib/each-width.h. Each number is one operation of its own row:
- * no sum runs across rows, so that a width changes nothing. No include guard, on purpose. */
+/* Both directions along a tape, as a template for lib/each-width.h. Each number is computed from its own
+ * row: no sum runs across rows, so the width changes nothing. The file has no include guard, on purpose. */
 
 /* A line for each operation. */
 /* clang-format off */
@@ -19,7 +19,7 @@ KERNEL_TARGET static void KERNEL(monomial)(Monomial m, const float *x, uint32_t 
         EACH_ROW y[i] = first[i] * second[i];
 }
 
-/* Adds to ret, which is as x; what no monomial reads gets nothing, exactly. */
+/* Adds to ret, which has the shape of x. Numbers that no monomial reads get exactly nothing. */
 KERNEL_TARGET static void KERNEL(monomial_backward)(
                 Monomial m, const float *x, const float *d, uint32_t n, float *ret) {
         float *d_first = ret + (size_t) m.first * n, *d_second = ret;
@@ -100,7 +100,8 @@ KERNEL_TARGET static void KERNEL(forward)(const Tape *tape, const TapePlace *pla
         }
 }
 
-/* The gradient of what node k reads first. Each loop adds: other nodes may read the same. */
+/* The gradient for the first operand of node k. Each loop adds, since other nodes may read the same
+ * operand. */
 KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);
@@ -159,7 +160,7 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         }
 }
 
-/* And of what it reads second. */
+/* The same for the second operand. */
 KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);

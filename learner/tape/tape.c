@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loops of tape-wide.h for each width of vectors; and what goes once through a shard, row by row. */
+/* The loops of tape-wide.h for each width of vectors, and the walks through a shard row by row. */
 #include "learner/tape/tape.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "lib/elementary.h"
 #include "lib/width.h"
 
-/* Exact where the exponential is near 1, and never beyond what a float holds. */
+/* Exact where the exponential is near 1, and never beyond the range of a float. */
 static void divergence(const float *x, uint32_t n, float *ret) {
         for (uint32_t i = 0; i < n; i++)
                 ret[i] = (float) fmin(double_expm1((double) x[i]) - (double) x[i], (double) FLT_MAX);
@@ -50,7 +50,7 @@ typedef struct Kernels {
         void (*backward)(const Tape *tape, const TapePlace *place);
 } Kernels;
 
-/* The numbers of a node, [width][stride]; of an application, its input. */
+/* The numbers of a node, [width][stride]; for the application of a network, its input. */
 static const float *value_of(const Tape *tape, const TapePlace *place, Node node) {
         const TapeNode *n = &tape->nodes[node];
 
@@ -88,7 +88,7 @@ static void network_forward(const Tape *tape, const TapePlace *place, Node k) {
         pass_forward(pass, place->parameters[node->of]);
 }
 
-/* Nothing has arrived at what a network tells: it may be that no node reads it. */
+/* Clears the gradients of a network's outputs, since perhaps no node reads them. */
 static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
         const Pass *pass = place->passes[tape->nodes[k].pass];
 
@@ -99,8 +99,8 @@ static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
                                                         sizeof(float));
 }
 
-/* To the parameters of the trained network; and through each, to what it reads. A later pass of the trained
- * one was here before and left its gradient. */
+/* Passes gradients to the parameters of the trained network, and through each network to its input. A later
+ * pass of the trained network was here before, and left its gradient. */
 static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         float *d_input = tape->nodes[node->a].moves ? place->d_input : NULL;
@@ -117,7 +117,7 @@ static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
 #define KERNEL_TEMPLATE "learner/tape/tape-wide.h"
 #include "lib/each-width.h"
 
-/* In the order of the rows, so that a width changes nothing. */
+/* Adds in the order of the rows, so that the width changes nothing. */
 static void sums_add(const Tape *tape, const TapePlace *place) {
         for (uint32_t k = 0; k < tape->n_sums; k++) {
                 const TapeSum *s = &tape->sums[k];

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A loss is written once, as a function that records operations on columns: one number, or several, for
- * each row of a shard. What was recorded is then executed forwards, and backwards for the gradient (reverse
- * mode), shard by shard; and row by row in double precision for first and second derivatives
- * (learner/curvature/). An operation runs over a whole column, so that reading the tape costs next to
- * nothing. A network is an operation too: a gradient goes through one whose parameters stay as they are, to
- * what it reads.
+/* A loss is written once, as a function that records operations on columns: one number, or several, for each
+ * row of a shard. The recording is then executed shard by shard, forwards, and backwards for the gradient
+ * (reverse mode). For first and second derivatives (learner/curvature/) it is executed row by row in double
+ * precision. An operation runs over a whole column, so reading the tape costs next to nothing. A network is
+ * an operation, too: if its parameters are fixed, a gradient passes through it to its input.
  *
- * Recording is cheap beside any minibatch. So a loss is recorded anew for each gradient, with the numbers
- * of the moment (a clip that has a schedule, the mean of the advantages) as constants, and leaves out what
- * they make useless.
+ * Recording is cheap compared with any minibatch. So a loss is recorded again for each gradient. The present
+ * numbers (a scheduled clip, the mean of the advantages) enter as constants, and operations that they make
+ * useless are left out.
  *
- * Where an operation has a corner, its gradient is that of the side that was taken; a bound that holds a
- * number has gradient 0. A gradient of 0 goes no further: it stays 0 even if exp() has overflowed. */
+ * Where an operation has a corner, its gradient is that of the chosen side. A number that is cut to a bound
+ * has gradient 0. A gradient of 0 goes no further: it stays 0 even if exp() has overflowed. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,31 +27,31 @@ enum {
         TAPE_WIDE_MAX = 24,   /* nodes that are as wide as an action, for each pass of a network */
 };
 
-/* Columns of a row of the batch. */
+/* The columns of the batch, one number for each row. */
 typedef enum Column {
         COLUMN_ADVANTAGE,
         COLUMN_TARGET,
-        COLUMN_OLD_LOG_PROBABILITY, /* before this round's updates */
+        COLUMN_OLD_LOG_PROBABILITY, /* before the updates of this round */
         COLUMN_OLD_VALUE,
-        COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor acted */
+        COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor reported it */
         COLUMN_REWARD,
-        COLUMN_DISCOUNT, /* of what followed a window of replayed steps; 0 after the end of an episode */
+        COLUMN_DISCOUNT, /* of the value after a replayed window; 0: the episode has ended */
         _COLUMN_MAX,
 } Column;
 
-/* And what it has several numbers of. */
+/* Inputs with several numbers for each row. */
 typedef enum Input {
         INPUT_OBSERVATION,
         INPUT_ACTION,
-        INPUT_NORMAL,  /* standard normal numbers, as many as an action has; of a policy that acts by passes,
-                       * so many for each, and once more */
-        INPUT_MOMENTS, /* of such a policy: two Moments of lib/sampler.h, a boundary and the one before, then
-                        * 1 / (t' - t); of ACT_DIFFUSION the first alone, of any step */
+        INPUT_NORMAL,  /* standard normal numbers, as many as an action has; if the policy acts by passes, as
+                        * many for each pass, and once more */
+        INPUT_MOMENTS, /* for such a policy: two Moments of lib/sampler.h, at a boundary and at the one
+                        * before, then 1 / (t' - t); for ACT_DIFFUSION only the first, at any step */
         _INPUT_MAX,
 } Input;
 
-/* The network's present output for a row. Where it estimates the value of each action, TERM_VALUE is that
- * of the action that was taken, and there is no probability. */
+/* The network's present output for a row. If the network estimates the value of each action, TERM_VALUE is
+ * the value of the taken one, and there is no probability. */
 typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } Term;
 
 typedef enum TapeOp {
@@ -88,19 +87,19 @@ typedef enum TapeOp {
         _TAPE_OP_MAX,
 } TapeOp;
 
-typedef uint32_t Node; /* a column's place on the tape */
+typedef uint32_t Node; /* the index of a node on the tape */
 
 typedef struct TapeNode {
         uint32_t op;
-        uint32_t of;          /* Column, Term, Input, number of a network or of a layer */
-        uint32_t width, at;   /* columns: how many, and the first one's place */
-        Node a, b, c;         /* what it reads: nodes before it */
-        float number, other;  /* constants, rounded for jets too: it is the same loss */
-        bool moves;           /* it depends on a term or on parameters that are trained: it has a gradient */
-        bool late;            /* and gets the row's weight there: tape_term_late() */
-        uint32_t pass;        /* NETWORK: its place */
+        uint32_t of;          /* a Column, Term or Input, or the number of a network or layer */
+        uint32_t width, at;   /* how many columns it has, and the place of the first */
+        Node a, b, c;         /* its operands, which are earlier nodes */
+        float number, other;  /* constants, rounded for jets too, so that the loss is the same */
+        bool moves;           /* it depends on a term or on trained parameters, and so has a gradient */
+        bool late;            /* it gets the row's weight there: tape_term_late() */
+        uint32_t pass;        /* NETWORK: its number among the passes */
         const float *numbers; /* CONSTANTS */
-        bool again;           /* NETWORK: the trained one, which a later node applies too */
+        bool again;           /* NETWORK: the trained network, which a later node applies, too */
 } TapeNode;
 
 typedef struct TapeLoss {
@@ -118,14 +117,13 @@ typedef struct TapeSum {
 typedef struct TapeShape {
         uint32_t n_inputs[_INPUT_MAX];
         const Network *networks[TAPE_NETS_MAX];
-        /* Where a network is applied: n_passes places from first_pass on. Networks of one shape may share
-         * them. */
+        /* The passes of each network: n_passes from first_pass on. Networks of one shape may share them. */
         uint32_t first_pass[TAPE_NETS_MAX], n_passes[TAPE_NETS_MAX];
-        uint32_t trained; /* the network that the gradient is for; the others' parameters stay as they are */
+        uint32_t trained; /* the network for which the gradient is; the parameters of others are fixed */
 } TapeShape;
 
 typedef struct Tape {
-        const TapeShape *shape; /* NULL: there are terms and columns alone */
+        const TapeShape *shape; /* NULL: the tape has only terms and columns */
         uint32_t n_nodes, n_losses, n_sums, n_columns;
         TapeNode nodes[TAPE_NODES_MAX];
         Node result;
@@ -133,37 +131,38 @@ typedef struct Tape {
         TapeSum sums[TAPE_OUTPUTS_MAX];
 } Tape;
 
-/* Recording: learner/tape/record.c. The tape has room for any loss in sight; one that is longer is a
- * mistake of its author, who is told by an assertion. */
+/* Recording: learner/tape/record.c. The tape has room for any present loss. If one is longer, an assertion
+ * tells its author. */
 typedef void (*Loss)(Tape *tape, const void *arg);
 
 void tape_begin(Tape *tape);
 void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
-/* The same; but the row's weight multiplies the gradient where it arrives here, and not where it leaves the
- * loss. Both are the same number but for rounding. A loss reads terms of one kind alone. */
+/* The same, but the row's weight multiplies the gradient where it arrives here, and not where it leaves the
+ * loss. Both give the same number except for rounding. A loss reads only one of these two kinds of terms. */
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
-/* A network whose input these columns are; then its outputs. It is applied as often as there are passes for
- * it; what the trained one is due to each of them is added up, the last one first. */
+/* Applies a network to these columns as its input; then its outputs can be read. There must be a pass for
+ * each application. The gradients of the trained network are added up over its passes, the last one
+ * first. */
 Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
 /* `width` columns of an input, from `first` on. */
 Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width);
-/* Columns of one number each, the same in all rows; `numbers` stay where they are. */
+/* Columns with one number each for all rows; `numbers` must stay in place. */
 Node tape_constants(Tape *tape, const float *numbers, uint32_t width);
-Node tape_spread(Tape *tape, Node x, uint32_t width); /* one column, so many times */
+Node tape_spread(Tape *tape, Node x, uint32_t width); /* repeats one column so many times */
 Node tape_join(Tape *tape, Node a, Node b);           /* the columns of a, then those of b */
-/* What an edited network reads (Network.monomials), made of what it is given; without editing: x itself. */
+/* The input of an edited network (Network.monomials), made from x; without editing, x itself. */
 Node tape_edit(Tape *tape, uint32_t net, Node x);
-Node tape_total(Tape *tape, Node x); /* one column: the sum of all */
+Node tape_total(Tape *tape, Node x); /* one column: the sum over all columns */
 
-/* Of each column; where there are two operands, they are of one width. */
+/* Operations on each column. Two operands must have the same width. */
 Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */
 Node tape_scale(Tape *tape, Node x, double by);                  /* x * by */
-Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= most; may be infinite */
+Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= most; both may be infinite */
 /* Within [1 - clip, 1 + clip], for ratios of probabilities. */
 Node tape_clip(Tape *tape, Node ratio, double clip);
 Node tape_abs(Tape *tape, Node x);
@@ -173,28 +172,28 @@ Node tape_log_tanh_slope(Tape *tape, Node x); /* log(1 - tanh(x)^2), exact where
 Node tape_half_square(Tape *tape, Node x);    /* x * x / 2 */
 /* Half the square up to the bound, and linear beyond it. */
 Node tape_huber(Tape *tape, Node x, double bound);
-/* exp(x) - 1 - x, which is never negative: exactly, however small x is; */
+/* exp(x) - 1 - x. The result is never negative, and is exact however small x is. */
 Node tape_divergence(Tape *tape, Node x);
-/* or from exp(x) = tape_exp(x), which is less exact and takes no other exp(). Its gradient arrives at x,
- * not at the exponential. */
+/* The same from exp(x) = tape_exp(x), which is less exact but needs no second exp(). Its gradient arrives at
+ * x, not at the exponential. */
 Node tape_divergence_by_exp(Tape *tape, Node exponential);
 Node tape_add(Tape *tape, Node a, Node b);
 Node tape_subtract(Tape *tape, Node a, Node b); /* a - b */
 Node tape_multiply(Tape *tape, Node a, Node b);
-Node tape_min(Tape *tape, Node a, Node b);           /* b, with its gradient, where they are equal */
-Node tape_max(Tape *tape, Node a, Node b);           /* the same */
-Node tape_exceeds(Tape *tape, Node x, double bound); /* x > bound: 1 or 0, without gradient */
-Node tape_differs(Tape *tape, Node a, Node b);       /* a != b: 1 or 0, without gradient */
+Node tape_min(Tape *tape, Node a, Node b);                      /* if they are equal: b, with its gradient */
+Node tape_max(Tape *tape, Node a, Node b);                      /* the same */
+Node tape_exceeds(Tape *tape, Node x, double bound);            /* x > bound: 1 or 0, without gradient */
+Node tape_differs(Tape *tape, Node a, Node b);                  /* a != b: 1 or 0, without gradient */
 Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 or 0 */
 
 /* Adds coefficient * the mean of x over the minibatch's rows to the loss. */
 void tape_loss(Tape *tape, Node x, double coefficient);
-/* And to the sum with this number, which is a statistic: it has no gradient. */
+/* Adds the same to the sum of this number, a statistic without gradient. */
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
-/* What tape_evaluate() computes of each row. */
+/* The number that tape_evaluate() computes for each row. */
 void tape_result(Tape *tape, Node x);
 
-/* Executing: learner/tape/tape.c. Columns of `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.
+/* Executing: learner/tape/tape.c. Columns have `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.
  * `weight` is 1 / rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums
  * are means. */
 typedef struct TapePlace {
@@ -202,26 +201,26 @@ typedef struct TapePlace {
         const float *weight;
         const float *columns[_COLUMN_MAX];
         const float *terms[_TERM_MAX];
-        float *d_terms[_TERM_MAX]; /* out; NULL: there is no such term */
+        float *d_terms[_TERM_MAX]; /* out; NULL: this term is not used */
         float *values, *d;         /* [columns][stride], aligned to 64 */
-        double *sums;              /* added to */
+        double *sums;              /* results are added to these */
 
-        /* Of tapes with networks: */
+        /* For tapes with networks: */
         const float *inputs[_INPUT_MAX]; /* [width][stride] */
-        Pass *passes[TAPE_PASSES_MAX];   /* as TapeShape numbers them */
+        Pass *passes[TAPE_PASSES_MAX];   /* numbered as in TapeShape */
         const float *parameters[TAPE_NETS_MAX];
         float *d_input;  /* [the widest input of a network][stride] */
         float *gradient; /* of the trained network */
-        bool accumulate; /* adds to it */
+        bool accumulate; /* results are added to it */
 } TapePlace;
 
-/* Gradients of the loss with respect to the terms, or to the trained network's parameters; and the sums.
- * A tape without a loss has sums alone. */
+/* Computes the gradients of the loss by the terms, or by the trained network's parameters, and the sums. A
+ * tape without a loss has only sums. */
 void tape_execute(const Tape *tape, const TapePlace *place);
-/* Forwards alone: the result of each row. */
+/* Executes forwards only: the result of each row. */
 const float *tape_evaluate(const Tape *tape, const TapePlace *place);
 
-/* One row in double precision, of a tape without networks: learner/tape/jet.c */
+/* One row in double precision, for a tape without networks: learner/tape/jet.c */
 typedef struct LossRow {
         double columns[_COLUMN_MAX], terms[_TERM_MAX];
 } LossRow;
@@ -231,5 +230,5 @@ typedef struct LossJet {
         double d[_TERM_MAX], dd[_TERM_MAX][_TERM_MAX]; /* dd is symmetric */
 } LossJet;
 
-/* The loss of the row, and its derivatives with respect to the terms. */
+/* The loss of the row, and its derivatives by the terms. */
 void tape_jet(const Tape *tape, const LossRow *row, LossJet *ret);
