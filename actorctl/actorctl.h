@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all verbs share: the options, the exit statuses that scripts rely on, and one way to report a
+/* What all verbs share: the options, the exit statuses that scripts rely on, and functions that report a
  * problem. */
 #pragma once
 
@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EPISODES_DEFAULT = 100 }; /* of an evaluation, of a scheduler's training */
+enum { EPISODES_DEFAULT = 100 }; /* for an evaluation, and for a scheduler's training */
 
 typedef enum ExitStatus {
         STATUS_OK = 0,
         STATUS_FAILED = 1,
-        STATUS_USAGE = 2,         /* the command line, or the job file */
+        STATUS_USAGE = 2,         /* an error in the command line or the job file */
         STATUS_BUDGET = 3,        /* the budget was exhausted before the target was reached */
-        STATUS_ENDING = 4,        /* left before its records were in the ledger: `actorctl recover` */
-        STATUS_INTERRUPTED = 130, /* as a shell says of SIGINT */
+        STATUS_ENDING = 4,        /* the user left before the ledger had all records: `actorctl recover` */
+        STATUS_INTERRUPTED = 130, /* as shells report SIGINT */
 } ExitStatus;
 
 typedef enum JsonMode { JSON_OFF, JSON_SHORT, JSON_PRETTY } JsonMode;
@@ -25,26 +25,26 @@ typedef struct Options {
         bool help, version;
         JsonMode json;
         bool no_pager, no_legend, quiet, verbose;
-        bool system, user; /* neither: the first daemon that can be reached */
+        bool system, user; /* neither: use the first daemon that can be reached */
         bool wait, follow, csv;
         bool dot, svg, html, md, check, profile, http;
-        GPtrArray *sets;    /* of "Section.Key=VALUE" */
-        GPtrArray *metrics; /* of "FORMAT:PATH" */
+        GPtrArray *sets;    /* texts "Section.Key=VALUE" */
+        GPtrArray *metrics; /* texts "FORMAT:PATH" */
         bool dry_run, weights_only, rollouts, once;
-        uint64_t n_jobs;     /* 0: as many as there are CPUs */
+        uint64_t n_jobs;     /* 0: as many as the host has CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file, *grid;
         char *video, *gif, *frames, *fleet, *prices;
         bool states, all, beside;
-        char *owner; /* a name or a number */
+        char *owner; /* a user's name or number */
         char *tag, *job_state, *sort, *by;
-        char *host;          /* of the daemon, for ssh */
+        char *host;          /* the daemon's host, for ssh */
         uint64_t since_usec; /* since 1970; 0: not given */
-        uint64_t given;      /* bit i: row i of the option table */
+        uint64_t given;      /* bit i: row i of the option table was given */
 } Options;
 
-/* Bits of OptionRow.verbs. */
+/* Bits of OptionRow.verbs */
 typedef enum VerbId {
         VERB_RUN = 1ull << 0,
         VERB_SUBMIT = 1ull << 1,
@@ -86,32 +86,32 @@ typedef enum VerbId {
 typedef struct Verb {
         VerbId id;
         const char *name, *arguments, *help;
-        size_t least, most; /* arguments after the verb */
+        size_t least, most; /* the number of arguments after the verb */
         ExitStatus (*run)(const Options *options, char **arguments, size_t n);
-        const char *details; /* for --help of the verb; lines of at most 80 columns */
+        const char *details; /* for the verb's --help; lines of at most 80 columns */
 } Verb;
 
-/* The table in main.c, ended by a row without a name. */
+/* The table in main.c; its last row has no name. */
 extern const Verb verbs[];
 
-/* "actorctl: …" on stderr, with a newline. */
+/* Prints "actorctl: …" and a newline to stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for sentences that begin with a file's name, and so without the program's. */
+/* The same for sentences that begin with a file's name, without the program's name. */
 void complain_bare(const char *sentences);
-/* The last message of the two functions above; "": there was none. */
+/* The last message of these two functions; "": there was none. */
 const char *complaint_last(void);
 
-/* Whether a file that we write may take this name: it is free, or belongs to an ordinary file, not to a
- * device, a pipe or a link. false: a message has been printed. */
+/* Whether a file that we write may take this name: it is free, or names an ordinary file and not a device, a
+ * pipe or a link. false: a message has been printed. */
 bool may_replace(const char *path);
 
-/* Parses argv; options may stand before and after the verb. STATUS_OK; or STATUS_USAGE, with a message.
+/* Parses argv; options may come before or after the verb. STATUS_OK; or STATUS_USAGE, with a message.
  * *ret_arguments: the verb and its arguments, g_strfreev(). */
 ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);
-/* Whether the verb takes every option that was given. */
+/* Whether the verb accepts every option that was given. */
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
-/* Prints the options that a verb takes; 0: those that every verb takes. */
+/* Prints the options that a verb accepts; 0: those that every verb accepts. */
 void options_print_help(uint64_t verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);

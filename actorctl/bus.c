@@ -17,7 +17,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* SubmitJob may take long: it waits for its turn, for a person to type a password, and until files are
+/* SubmitJob may take long: it may wait for its turn, for a person who types a password, and for files to be
  * copied. */
 #define SEND_TIMEOUT_USEC (240ull * 1000 * 1000)
 
@@ -33,7 +33,7 @@ static const sd_bus_error_map error_map[] = { BUS_ERRORS(ERROR_ROW) SD_BUS_ERROR
 static bool name_is_reachable(sd_bus *bus) {
         g_auto(GStrv) acquired = NULL, activatable = NULL;
 
-        /* sd-bus allocates with malloc, as GLib's own g_malloc does. */
+        /* sd-bus allocates with malloc(), which g_free() accepts. */
         if (sd_bus_list_names(bus, &acquired, &activatable) < 0)
                 return false;
         return (acquired && g_strv_contains((const char *const *) acquired, BUS_NAME)) ||
@@ -75,7 +75,7 @@ static int open_named(bool system, Connection **ret) {
         return r;
 }
 
-/* The system's daemon where its bus knows one, else the user's own. */
+/* Connects to the system's daemon if the system's bus knows one, otherwise to the user's own. */
 static int open_first(bool *ret_system, Connection **ret) {
         *ret_system = try_bus(sd_bus_open_system, false, ret) >= 0;
         if (*ret_system || try_bus(sd_bus_open_user, false, ret) >= 0)
@@ -85,7 +85,7 @@ static int open_first(bool *ret_system, Connection **ret) {
         return -ENOENT;
 }
 
-/* ssh has complained before, if it was ssh that failed. */
+/* If ssh has failed, it has printed the reason. */
 static int open_remote(const char *host, Connection **ret) {
         g_autoptr(Connection) connection = connection_new(NULL);
         const char *name;
@@ -94,7 +94,7 @@ static int open_remote(const char *host, Connection **ret) {
         connection->destination = BUS_NAME;
         connection->remote = true;
         r = sd_bus_open_system_remote(&connection->bus, host);
-        /* Waits until the bus has said Hello: the bridge may lose a call that is sent before. */
+        /* Waits for the bus's Hello, since the bridge may lose an earlier call. */
         if (r >= 0)
                 r = sd_bus_get_unique_name(connection->bus, &name);
         if (r < 0) {
@@ -231,8 +231,8 @@ int connection_open_any(const Options *options, Connection **ret) {
 Connection *connection_close(Connection *connection) {
         if (!connection)
                 return NULL;
-        /* Messages that are still queued are sent on a bus. A private daemon takes the closed socket as
-         * its end. */
+        /* On a bus, queued messages are sent first. A private daemon takes the closed socket as a request to
+         * end. */
         if (connection->pid > 0)
                 sd_bus_close_unref(connection->bus);
         else
@@ -261,12 +261,12 @@ bool connection_lost(int r) {
 static void complain_error(
                 const Connection *connection, const char *path, const sd_bus_error *error, int r) {
         relay_flush(connection->relay);
-        /* The bus only says that it has no such object; the user asked for a job. */
+        /* The bus only says that there is no such object, but the user asked for a job. */
         if (sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
                         g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))
                 complain("There is no job %s.", path + strlen(BUS_PATH_JOB_PREFIX "/"));
         else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile)))
-                /* These messages begin with the file's name. */
+                /* these messages begin with the file's name */
                 complain_bare(error->message);
         else if (connection_lost(r) && connection->pid > 0) {
                 g_autofree char *fate = private_daemon_fate(connection->pid);
@@ -285,8 +285,8 @@ static void say_busy(bool *said, uint64_t since) {
         fprintf(stderr, "actord is busy with other callers; waiting for a turn (Ctrl-C gives up)\n");
 }
 
-/* A daemon that has too much to do answers with an error of its own and has not begun with the call, so
- * the call is repeated. */
+/* A busy daemon answers with an error of its own and has done nothing for the call, so the call is
+ * repeated. */
 static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout_usec, sd_bus_error *error,
                 sd_bus_message **ret_reply) {
         uint64_t since = now_usec(), wait = BUSY_WAIT_FIRST_USEC;
@@ -299,7 +299,7 @@ static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout
                                 now_usec() - since > BUSY_LONGEST_USEC)
                         return r;
                 say_busy(&said, since);
-                /* Callers that were refused together must not come back together. */
+                /* Callers that were refused at the same time must not all come back at the same time. */
                 g_usleep(wait / 2 + (gulong) g_random_int_range(0, (gint32) wait));
                 wait = MIN(2 * wait, BUSY_WAIT_LONGEST_USEC);
                 sd_bus_error_free(error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A daemon to talk to: the system's, the user's own, or a private one that lives as long as this
+/* A connection to a daemon: the system's, the user's own, or a private one that lives as long as the
  * connection. */
 #pragma once
 
@@ -11,47 +11,47 @@
 typedef struct Connection {
         sd_bus *bus;
         const char *destination; /* NULL on a private connection */
-        bool remote;             /* over ssh, which passes no descriptors */
-        /* private: */
+        bool remote;             /* over ssh, which cannot pass descriptors */
+        /* for a private daemon: */
         pid_t pid;
         int lock_fd;
-        Relay *relay; /* passes on what the daemon and its children write to standard error */
+        Relay *relay; /* passes on the standard error of the daemon and its children */
         char *state_directory;
         bool temporary; /* the state directory is removed with the connection */
-        bool numbered;  /* it is a new one among the user's runs, which are pruned with the connection */
+        bool numbered;  /* it is a new run; old runs are removed with the connection */
 } Connection;
 
-/* Connects to a daemon that runs, or that the bus can start. 0; or a negative errno, with a message. */
+/* Connects to a running daemon, or one that the bus can start. 0; or a negative errno, with a message. */
 int connection_open(const Options *options, Connection **ret);
-/* Starts a daemon for this connection alone. keep: its state stays, among the newest runs; else it is
- * removed. */
+/* Starts a daemon only for this connection. keep: its state is kept as one of the newest runs; otherwise it
+ * is removed. */
 int connection_open_private(bool keep, Connection **ret);
-/* The same with its state in `directory`, which is made anew (an old one is removed) and removed with the
+/* The same with its state in `directory`, which is created (an old one is removed) and removed with the
  * connection. */
 int connection_open_private_at(const char *directory, Connection **ret);
-/* Starts a daemon that shows the records of a run of `actorctl run` and changes nothing. */
+/* Starts a daemon that shows the records of an `actorctl run`, and changes nothing. */
 int connection_open_run(const char *directory, Connection **ret);
-/* The daemon that the options name, else a private one without lasting state. */
+/* Connects to the daemon that the options name, or else to a private one without lasting state. */
 int connection_open_any(const Options *options, Connection **ret);
-/* When this returns, a private daemon and all of its children have ended. */
+/* On return a private daemon and all its children have ended. */
 Connection *connection_close(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
 
-/* Calls a method, and repeats the call while the daemon says that it is busy. 0; or a negative errno
- * (include/bus.h maps names of errors to them), with a message. ret_reply may be NULL. */
+/* Calls a method, and repeats the call while the daemon is busy. 0; or a negative errno (include/bus.h maps
+ * names of errors to them), with a message. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
-/* The same for a message that is already filled, whose call may take minutes; takes no reference. */
+/* The same for a complete message, whose call may take minutes. It takes no reference. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
-/* Whether a call failed since the other end is gone. */
+/* Whether a call failed because the other end is gone. */
 bool connection_lost(int r);
 
-/* "7" -> path of job 7. -EINVAL, with a message. */
+/* From "7" to the path of job 7. -EINVAL, with a message. */
 int job_path(const char *number, uint64_t *ret_id, char **ret_path);
-/* The work of a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a
+/* Carries out a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a
  * message. */
 ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const char *method);
 /* STATUS_USAGE for errors that the user can correct in the job file or on the command line, such as the
- * number of no job, else STATUS_FAILED. */
+ * number of a job that does not exist; otherwise STATUS_FAILED. */
 ExitStatus status_of_error(int r);

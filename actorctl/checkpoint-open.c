@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint is a file, which is opened here since the daemon opens no path of a user; or the newest
- * one of a job, which the daemon passes as a descriptor. */
+/* A checkpoint is a file, which this program opens, since the daemon opens no path of a user. Or it is the
+ * newest one of a job, which the daemon passes as a descriptor. */
 #include "actorctl/checkpoint-open.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *option
                 return status;
         checkpoint->name = g_strdup_printf("checkpoint of %s", called);
         status = job_checkpoint_receive(checkpoint->connection, path, checkpoint->name, &checkpoint->fd);
-        /* The daemon of a run takes no job. */
+        /* The daemon of a run accepts no jobs. */
         if (word_names_run(word))
                 g_clear_pointer(&checkpoint->connection, connection_close);
         return status;

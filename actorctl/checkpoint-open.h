@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The checkpoint that the user names: that of a job of the daemon, of a run, or a file. */
+/* Opens the checkpoint that the user names: that of a daemon's job, that of a run, or a file. */
 #pragma once
 
 #include "actorctl/bus.h"
 #include "lib/checkpoint/checkpoint.h"
 
-/* The newest checkpoint of the job at `path`, to be closed. name: for messages, as "checkpoint of job 7".
- * STATUS_OK; else after having said why. */
+/* The newest checkpoint of the job at `path`, to be closed. name: "checkpoint of job 7" or the like, for
+ * messages. STATUS_OK; or another status, with a message. */
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
 
 typedef struct NamedCheckpoint {
-        char *name, *text; /* name: for messages; text: the settings that it was made with, as a job file */
+        char *name, *text; /* name: for messages; text: the settings with which it was made, as a job file */
         int fd;
-        Checkpoint checkpoint;  /* the content of fd, whole and of a format that we know */
-        Connection *connection; /* to the daemon that has the job; NULL: a run, or a file */
+        Checkpoint checkpoint;  /* the content of fd, which is whole and has a known format */
+        Connection *connection; /* to the daemon that has the job; NULL: it is a run, or a file */
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
 
-/* STATUS_OK; else after having said why. Either way: named_checkpoint_done(). */
+/* STATUS_OK; or another status, with a message. Call named_checkpoint_done() in both cases. */
 ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *options, const char *what);
 void named_checkpoint_done(NamedCheckpoint *checkpoint);

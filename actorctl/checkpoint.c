@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metadata of a checkpoint holds the job's settings, so that a policy can be played without the job
- * file that it came from. */
+/* The metadata of a checkpoint has the job's settings, so its policy can be played without the job file. */
 #include "actorctl/checkpoint.h"
 
 #include <errno.h>

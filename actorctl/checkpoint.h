@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a checkpoint file says about the job that wrote it, as actorctl needs it: on top of
- * lib/checkpoint/checkpoint.h, with sentences that name the file. */
+/* Reads what a checkpoint file says about its job. It builds on lib/checkpoint/checkpoint.h, and its
+ * sentences name the file. */
 #pragma once
 
 #include "lib/checkpoint/checkpoint.h"
 
-/* Checks that the file is whole and one of ours. name: for messages. 0 with *ret to be closed by
+/* Checks that the file is whole and one of ours. name: for messages. 0, with *ret to be closed by
  * checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
 /* Turns its metadata ("Section.Key": "VALUE") into the text of a job file; errors as above. */
 int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **ret_text, char **ret_message);
 
-/* A tensor; errors as above. */
+/* Reads a tensor; errors as above. */
 int checkpoint_tensor(
                 const Checkpoint *checkpoint, const char *name, const TensorRow *row, char **ret_message);
 
-/* All parameters of a network of the checkpoint, in the network's order; errors as above. */
+/* Reads all parameters of a network, in the network's order; errors as above. */
 int checkpoint_network(const Checkpoint *checkpoint, const char *name, const Network *network, float *ret,
                 char **ret_message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Messages on standard error. The newest one is kept, for verbs that also print it in their JSON. */
+/* Prints messages to standard error. The newest one is kept, for verbs that also print it in their JSON. */
 #include <glib.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon records a decision only when the number of actors changes; here decisions become one number
- * for each round. The file is what `actorctl decisions --json` prints: a JSON array of objects with a
- * `round`, its `actors`, and `taken` where the round took only one of them. Other members are ignored. */
+/* The daemon records a decision only when the number of actors changes; here decisions become one number for
+ * each round. The file has the form of `actorctl decisions --json`: a JSON array of objects with a `round`,
+ * its `actors`, and `taken` if the round took only one of them. Other members are ignored. */
 #include "actorctl/decisions.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "include/settings.h"
 #include "lib/cleanup.h"
 
-#define COUNTS_MAX (1u << 18) /* as many as the daemon takes */
+#define COUNTS_MAX (1u << 18) /* as many as the daemon accepts */
 #define PART       10000u
 
-/* taken: NaN where a round took the rollouts of all actors. -EINVAL: rounds are not ascending; -E2BIG:
- * too many. */
+/* taken: NaN if a round took the rollouts of all actors. -EINVAL: the rounds do not ascend; -E2BIG: there
+ * are too many. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
@@ -127,7 +127,7 @@ static int add_element(JsonNode *node, GArray *counts) {
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
         g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-        g_autoptr(JsonNode) root = NULL; /* stays empty if the file is empty */
+        g_autoptr(JsonNode) root = NULL; /* an empty file leaves it empty */
         g_autofree char *reason = NULL;
         JsonArray *array;
         int r;
@@ -154,8 +154,8 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         return 0;
 }
 
-/* The last decision holds for the rounds that follow; a decision for a round that did not take place is
- * left out. */
+/* The last decision also holds for later rounds. A decision for a round that did not take place is left
+ * out. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds) {
         double sum = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Opening a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
- * (follow_prepare()); a device may have no end. So only regular files are opened, and pipes that already
- * have a writer. */
+ * (follow_prepare()). A device may have no end. So only regular files are opened, and pipes that have a
+ * writer already. */
 #include "actorctl/file.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* A pipe without a name, from a shell: the program that started this one made it and writes to it. */
+/* Whether it is a pipe without a name, as from a shell: the program that started this one made it and writes
+ * to it. */
 static bool is_piped(int fd, const struct stat *st) {
         struct statfs fs;
 

@@ -6,32 +6,33 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Opens a regular file, or a pipe from another program (/dev/stdin, a shell's <(…)). The descriptor; or a
- * negative errno: -EISDIR; -ENOTSUP: it is neither. */
+/* Opens a regular file, or a pipe from another program (/dev/stdin, a shell's <(…)). Returns the descriptor
+ * or a negative errno: -EISDIR; -ENOTSUP: it is neither. */
 int file_open(const char *path);
 
-/* Reads a whole file, NUL-terminated; g_free(). 0; or a negative errno, -EFBIG: it has more than `max`
+/* Reads a whole file, NUL-terminated; g_free(). 0; or a negative errno; -EFBIG: it has more than `max`
  * bytes. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n);
 
-/* The reason, for an error of the two above. */
+/* A reason in words for an error of these two functions. */
 const char *file_reason(int r);
 
-/* A new file beside another one, whose place it takes when it is whole: under _cleanup_(aside_done). */
+/* A new file beside another one, whose place it takes when it is complete. Declare it with
+ * _cleanup_(aside_done). */
 typedef struct Aside {
         int fd;
-        char *path; /* NULL: there is none */
+        char *path; /* NULL: there is no file */
 } Aside;
 
 #define ASIDE_EMPTY \
         { .fd = -EBADF }
 
-/* 0, or a negative errno; mode as open() takes it. */
+/* 0, or a negative errno. mode: as for open(). */
 int aside_open(const char *path, int mode, Aside *ret);
-/* Makes the new file durable and gives it the other's name. 0, or a negative errno. */
+/* Makes the new file durable, and gives it the other file's name. 0, or a negative errno. */
 int aside_commit(Aside *aside, const char *path);
 /* Removes the new file unless it was committed. */
 void aside_done(Aside *aside);
 
-/* Writes a whole file through one that lies aside. 0, or a negative errno: then what was at path stays. */
+/* Writes a whole file by an Aside. 0; or a negative errno, and the old file stays. */
 int file_write(const char *path, const void *bytes, size_t n);

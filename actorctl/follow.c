@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Follows a job until it ends. One small event loop hears the daemon's signals, the user's, and a clock
- * for the display. A signal of the daemon only wakes the loop; the job's properties are read anew, at
- * least once a second, so that a lost signal costs a second. */
+/* Follows a job until it ends. A small event loop listens to the daemon's signals, to the user, and to a
+ * clock for the display. A signal of the daemon only wakes the loop: the job's properties are read again, at
+ * least once a second, so a lost signal costs a second. */
 #include "actorctl/follow.h"
 
 #include <errno.h>
@@ -36,17 +36,17 @@ typedef struct Follower {
         JobStatus *status;
         sd_event *event;
         uint64_t asked_usec;
-        const char *note_file; /* the job file that the run's note names; NULL: there is no note */
+        const char *note_file; /* the job file, for the run's note; NULL: there is no note */
         unsigned n_interrupts;
-        const JobSettings *settings; /* of a run, whose daemon has no journal; NULL: of no run */
-        uint32_t n_alerts;           /* amounts of CostAlert= that were told */
+        const JobSettings *settings; /* of a run, whose daemon has no journal; NULL: it is not a run */
+        uint32_t n_alerts;           /* how many amounts of CostAlert= were announced */
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
-        bool froze; /* by a key of this program, whose user sees its state */
+        bool froze; /* the user froze it by a key here, and sees its state */
         ExitStatus result;
 } Follower;
 
-/* Not sd_event_exit(): the bus that is attached would close, and more calls follow. */
+/* Not sd_event_exit(): the attached bus would close, but further calls follow. */
 static void end(Follower *f, ExitStatus result) {
         if (f->ended)
                 return;
@@ -79,8 +79,8 @@ FollowLimits follow_limits(const Options *options) {
         return options->verbose ? LIMITS_ALL : LIMITS_LINE;
 }
 
-/* Reports the limits that are not enforced, once; --quiet leaves that out, but not that there is no
- * sandbox. */
+/* Reports the limits that are not enforced, once. --quiet leaves that out, but not the report that there is
+ * no sandbox. */
 static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
                 return;
@@ -100,13 +100,13 @@ static void say_limits(Follower *f) {
                 say_all_limits(f->status->limits);
 }
 
-/* A queued job waits for a quota, and one that a user freezes for the user; a job in any other state waits
- * until its records can be written. */
+/* What the job waits for: a queued job waits for a quota or, if frozen, for the user. A job in any other
+ * state waits until its records can be written. */
 static bool records_wait(const JobStatus *status) {
         return status->waiting[0] && status->frozen_usec == 0 && g_strcmp0(status->state, "queued") != 0;
 }
 
-/* Reports a wait once, when it begins. */
+/* Reports each wait once, when it begins. */
 static void say_waiting(Follower *f) {
         bool waits = f->status->waiting[0] != '\0';
 
@@ -116,7 +116,7 @@ static void say_waiting(Follower *f) {
         f->waiting_said = waits;
 }
 
-/* Reports each amount of CostAlert= once; the daemon of a run leaves it to us. */
+/* Reports each amount of CostAlert= once, since the daemon of a run leaves that to us. */
 static void say_alerts(Follower *f) {
         const setting_amounts *amounts;
 
@@ -127,7 +127,7 @@ static void say_alerts(Follower *f) {
                 double amount = (double) amounts->nano[f->n_alerts] / 1e9;
                 char reached[48], cost[48];
 
-                /* NaN: nothing is known yet. */
+                /* NaN: the cost is not known yet. */
                 if (!(f->status->cost_full >= amount))
                         break;
                 complain("CostAlert=%s is reached: the run has cost %s",
@@ -176,7 +176,7 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* A run without a lasting state has nothing to recover. */
+/* A run without lasting state has nothing to recover. */
 static void complain_private_end(const Connection *connection) {
         g_autofree char *word = run_directory_word(connection->state_directory);
         g_autofree char *fate = private_daemon_fate(connection->pid);
@@ -247,7 +247,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
         return stop_job(f);
 }
 
-/* q leaves a job that can go on without this program, and stops one that cannot. */
+/* The key q leaves a job that can go on without this program, and stops one that cannot. */
 static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Follower *f = userdata;
         char key;
@@ -269,7 +269,7 @@ static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userd
 static int on_all(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Follower *f = userdata;
 
-        /* An error is ignored: a daemon that is being restarted answers the next question. */
+        /* An error is ignored: a daemon that is being restarted will answer the next time. */
         if (!sd_bus_message_is_method_error(m, NULL) && job_status_read(f->status, m) >= 0)
                 show(f);
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Waits for the end of a job and shows its progress. */
+/* Waits for the end of a job, and shows its progress. */
 #pragma once
 
 #include "actorctl/job-status.h"
@@ -13,22 +13,22 @@ typedef enum FollowInterrupt {
         FOLLOW_LEAVE, /* Ctrl-C leaves the job running */
 } FollowInterrupt;
 
-/* How much is said of limits that are not enforced. */
+/* How much is reported about limits that are not enforced. */
 typedef enum FollowLimits { LIMITS_NONE, LIMITS_LINE, LIMITS_ALL } FollowLimits;
 
 FollowLimits follow_limits(const Options *options);
 
-/* Blocks Ctrl-C and its like until job_follow() handles them; one that comes earlier is kept. */
+/* Blocks Ctrl-C and similar signals until job_follow() handles them; earlier ones are kept. */
 void follow_prepare(void);
 
-/* Returns when the job has ended. STATUS_OK: *status holds its final properties, with the job's own
- * result; or, if the user left by the key q, those of a job that goes on. STATUS_INTERRUPTED: the user left
- * before the end. STATUS_FAILED: the daemon is gone, with a message. display and metrics may be NULL; with a
+/* Returns when the job has ended. STATUS_OK: *status has its final properties, with the job's own result;
+ * or, if the user left by the key q, those of a job that goes on. STATUS_INTERRUPTED: the user left before
+ * the end. STATUS_FAILED, with a message: the daemon is gone. display and metrics may be NULL; with a
  * display, keys of the terminal are read. */
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
                 FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status);
 
-/* Submits a job file and follows the job as job_follow() does, with a display unless --quiet (options
- * NULL: without one); Ctrl-C stops it. *ret_path is set once the daemon has the job. */
+/* Submits a job file and follows the job as job_follow() does. There is a display unless --quiet is given or
+ * options is NULL; Ctrl-C stops the job. *ret_path is set once the daemon has the job. */
 ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
                 Metrics *metrics, char **ret_path, JobStatus *status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Metrics= of a job file, a key that is the client's alone. */
+/* Metrics= of a job file, a key that only the client reads. */
 #include <string.h>
 
 #include "actorctl/job-file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a setting of a job file stands: in the file, in --set, or in an experiment. Messages name that
+/* Where a setting of a job file was given: in the file, by --set, or in an experiment. Messages name that
  * place, and paths are relative to it. */
 #include "actorctl/job-file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job file as a call of SubmitJob: its text, the settings beside it, its descriptors, its options. */
+/* Sends a job file by SubmitJob: its text, the settings beside it, its descriptors, its options. */
 #include "actorctl/job-file.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static int append_files(
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* sd_bus_message_append() takes no array of bytes inside a variant. */
+/* sd_bus_message_append() accepts no array of bytes inside a variant. */
 static int append_scheduler_data(const GArray *array, sd_bus_message *m) {
         int r;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What only a submission asks of a job file: CPUs that are there; and the data set, which is opened here and
+/* Checks that only a submission makes of a job file: CPUs must exist, and the data set is opened here, to be
  * parsed by an actor. */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
 
-/* Only submission asks for this: a job file may be meant for another host. */
+/* Only a submission checks this: a job file may be meant for another host. */
 ExitStatus job_file_check_cpus(const JobFile *job_file) {
         g_autofree char *reason = cpus_reason(&job_file->settings);
         char value[SETTING_TEXT_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts of a job file that need the user's rights: reads the file, opens the paths that it names, and
- * reports mistakes at their lines. The daemon gets text and descriptors and opens no path of a user. */
+/* The steps with a job file that need the user's rights: it reads the file, opens the paths that it names,
+ * and reports mistakes at their lines. The daemon gets text and descriptors, and opens no path of a user. */
 #include "actorctl/job-file.h"
 
 #include <elf.h>
@@ -59,8 +59,8 @@ static void add_overrides(JobFile *job_file, const GPtrArray *sets) {
         }
 }
 
-/* Names the full path that was tried: a relative path fails if the job file was moved or comes from a
- * checkpoint. */
+/* A message with the full path that was tried: a relative path fails if the job file was moved, or comes
+ * from a checkpoint. */
 static char *missing(const JobFile *job_file, const char *what, const char *path, const char *key,
                 const char *example) {
         const char *reason = g_strerror(errno);
@@ -106,8 +106,8 @@ static ExitStatus open_environment(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* Why this directory must not be mounted into actors; NULL: it may. The rule about home directories uses
- * the caller's home, which may lie anywhere. */
+/* Why this directory must not be mounted into actors; NULL: it may. The rule for home directories needs the
+ * caller's home, which may be anywhere. */
 static const char *directory_reason(int fd, DirectoryKind kind) {
         const char *reason = NULL;
         struct stat st, home;
@@ -121,8 +121,8 @@ static const char *directory_reason(int fd, DirectoryKind kind) {
         return NULL;
 }
 
-/* Opens a directory that a key of [Actor] names, as the daemon opens no path of a user. what, example: for
- * the message if it is not there. */
+/* Opens a directory that a key of [Actor] names, since the daemon opens no path of a user. what, example:
+ * for the message if it is missing. */
 static ExitStatus open_directory(
                 JobFile *job_file, DirectoryKind kind, const char *what, const char *example) {
         const char *name = environment_directory(&job_file->settings, kind), *key = directory_row(kind)->key;
@@ -155,7 +155,7 @@ static ExitStatus open_python(JobFile *job_file) {
                                    : status;
 }
 
-/* Opens the directory of a model, since most models have meshes beside them; the model is read in a
+/* Opens the directory of a model, since most models have meshes beside them. The model itself is read in a
  * sandbox. */
 static ExitStatus open_model(JobFile *job_file) {
         const char *name = job_file->settings.environment + strlen(ENVIRONMENT_MJCF_PREFIX);
@@ -187,7 +187,7 @@ static ExitStatus open_model(JobFile *job_file) {
 }
 
 /* Appends the job that Environment=job:FILE names to this job's text, since the daemon opens no path of a
- * user. A text that already holds it (`actorctl cat`) needs no file. */
+ * user. A text that has it already (from `actorctl cat`) needs no file. */
 static ExitStatus include_inner(JobFile *job_file) {
         g_autofree JobSettings *inner = g_new0(JobSettings, 1);
         const char *name = job_file->settings.environment + strlen(ENVIRONMENT_JOB_PREFIX);
@@ -216,7 +216,7 @@ static ExitStatus include_inner(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* A missing model is reported before all other mistakes, most of which are in its terms. */
+/* Reports a missing model before all other mistakes, since most of those are in its terms. */
 static void complain_missing_model(JobFile *job_file) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autofree char *name = NULL;
@@ -231,8 +231,8 @@ static void complain_missing_model(JobFile *job_file) {
         (void) open_model(job_file);
 }
 
-/* Only the daemon decides which price sheets there are. But a text with other mistakes never gets to it: so
- * that a wrong name of a sheet is not hidden by them, it is looked up here, in this installation. */
+/* Only the daemon decides which price sheets exist. But a text with other mistakes never reaches it, and a
+ * wrong name of a sheet would stay hidden. So the name is also looked up here, in this installation. */
 static int parse_settings(JobFile *job_file, char **ret_message) {
         const SettingOverride *overrides = (const SettingOverride *) job_file->overrides->data;
         g_autofree char *message = NULL;
@@ -323,7 +323,7 @@ void job_file_done(JobFile *job_file) {
         *job_file = JOB_FILE_NONE;
 }
 
-/* The same code checks here and in the daemon. */
+/* The same code checks it here and in the daemon. */
 static ExitStatus add_trained(JobFile *job_file) {
         const char *name = job_file->settings.scheduler.argument;
         g_autofree char *path = NULL, *message = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Jobs of a daemon's ledger, as it lists them: all, or those that are chosen. */
+/* Lists jobs of a daemon's ledger: all, or a choice of them. */
 #pragma once
 
 #include "actorctl/bus.h"
 
-/* A row of ListJobsFiltered, which come newest first. progress: of all that the job may do; NaN: not
- * known. */
+/* A row of ListJobsFiltered; the newest come first. progress: the share of everything that the job may do;
+ * NaN: not known. */
 typedef struct ListedJob {
         uint64_t id, submitted_usec, started_usec, ended_usec, n_rounds, n_env_steps;
         uint32_t uid;
@@ -13,14 +13,14 @@ typedef struct ListedJob {
         double return_mean, cost, progress;
 } ListedJob;
 
-/* NULL and 0 choose nothing. owner: a name or a number; states: words with commas between. */
+/* Members that are NULL or 0 exclude nothing. owner: a name or a number; states: words with commas between
+ * them. */
 typedef struct JobChoice {
         const char *owner, *tag, *states;
-        uint64_t since_usec;       /* submitted since then */
-        uint64_t ended_since_usec; /* ended since then, or not yet */
+        uint64_t since_usec;       /* jobs that were submitted since then */
+        uint64_t ended_since_usec; /* jobs that have ended since then, or not yet */
 } JobChoice;
 
 GArray *job_list_new(void);
-/* Appends the newest jobs that are chosen, until `rows` has so many. 0; or a negative errno, with a
- * message. */
+/* Appends the newest chosen jobs, until `rows` has so many. 0; or a negative errno, with a message. */
 int job_list_fetch(Connection *connection, const JobChoice *choice, uint64_t most, GArray *rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A run of `actorctl run` has a ledger of its own and no daemon any more. To show its records this program
- * starts one that begins no job, and ends with the verb. */
+/* A run of `actorctl run` has its own ledger and no daemon any more. To show its records, this program
+ * starts a daemon that begins no job, and that ends with the verb. */
 #include "actorctl/job-open.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* A run's ledger has one job. */
+/* the only job in a run's ledger */
 #define RUN_JOB "1"
 
 char *job_called(const char *word) {
         return g_strdup_printf("%s %s", word_names_run(word) ? "run" : "job", word);
 }
 
-/* The daemon knows the job only if it has ended. */
+/* This daemon knows the job only if it has ended. */
 static ExitStatus check_ended(const Connection *connection, const char *word) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         g_autofree char *called = NULL;
@@ -65,7 +65,7 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
         return status;
 }
 
-/* After `actorctl run` a number is often meant as that of the run. */
+/* After `actorctl run` users often give a number and mean that run. */
 static void say_run(const char *number) {
         g_autofree char *directory = run_directory_of(number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job that the user names: one of the daemon, or that of a run of `actorctl run`. */
+/* Opens the job that the user names: one of the daemon, or that of an `actorctl run`. */
 #pragma once
 
 #include "actorctl/bus.h"
@@ -7,8 +7,8 @@
 /* "7": job 7 of the daemon that the options name. "r7", or a run's directory: the job of that run, whose
  * records a private daemon shows. STATUS_OK; or another status, with a message. */
 ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path);
-/* Whether the daemon has job "7". STATUS_OK; or another status, with a message, and with a hint where a run
- * has that number. */
+/* Whether the daemon has job "7". STATUS_OK; or another status, with a message, which mentions a run of that
+ * number. */
 ExitStatus job_check(Connection *connection, const char *number);
-/* Its name in messages: "job 7", "run r7"; g_free(). */
+/* The job's name in messages: "job 7", "run r7"; g_free(). */
 char *job_called(const char *word);

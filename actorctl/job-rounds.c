@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Columns are found by their names, since later versions of the daemon may have more. */
+/* Columns are found by their names, since later versions of the daemon may have more of them. */
 #include "actorctl/job-rounds.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ static int read_rows(sd_bus_message *message, size_t n_columns, GArray *values) 
         return r < 0 ? r : 0;
 }
 
-/* Names go into files of several formats as they are, and the daemon may be another user's. */
+/* Whether the names have only plain characters: they go into files of several formats unchanged, and the
+ * daemon may belong to another user. */
 static bool are_plain(char *const *names) {
         for (; *names; names++)
                 if (!**names || (*names)[strspn(*names, G_CSET_a_2_z G_CSET_DIGITS "_")])

@@ -10,19 +10,19 @@ typedef struct JobRounds {
         size_t n, n_columns;
 } JobRounds;
 
-/* At most this many rounds come in one answer; of more, the daemon chooses so many evenly. */
+/* The most rounds of one answer. If there are more, the daemon chooses so many evenly. */
 #define JOB_ROUNDS_MOST 10000u
 
-/* Reads an answer of GetSeries(). 0, or a negative errno; then *ret is untouched. */
+/* Reads an answer of GetSeries(). 0, or a negative errno; then *ret is unchanged. */
 int job_rounds_read(sd_bus_message *message, JobRounds *ret);
-/* The rounds after `after`. 0; or a negative errno, without a message. */
+/* Asks for the rounds after `after`. 0; or a negative errno, without a message. */
 int job_rounds_ask(Connection *connection, const char *path, uint64_t after, uint32_t most, JobRounds *ret);
-/* The same with a message, and with patience for a daemon that is busy. */
+/* The same with a message, and it is repeated while the daemon is busy. */
 int job_rounds_fetch(
                 Connection *connection, const char *path, uint64_t after, uint32_t most, JobRounds *ret);
 void job_rounds_done(JobRounds *rounds);
 
-/* The column of a name, -1: there is none. */
+/* The column of this name; -1: there is none. */
 int job_rounds_column(const JobRounds *rounds, const char *name);
 /* A number of a row; NaN: there is no such column, or it was not measured. */
 double job_rounds_at(const JobRounds *rounds, size_t row, const char *name);

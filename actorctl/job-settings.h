@@ -8,11 +8,11 @@
 
 typedef struct JobSetting {
         char *section, *key, *value;
-        bool given; /* not the default */
+        bool given; /* it is not the default */
 } JobSetting;
 
 /* An array of JobSetting, in the order of job files. 0; or a negative errno, with a message. called: the
- * job, in messages. */
+ * job's name for messages. */
 int job_settings_fetch(Connection *connection, const char *path, const char *called, GArray **ret);
-/* The same without a message and at once: the daemon may refuse. */
+/* The same without a message, and only once: the daemon may refuse. */
 int job_settings_ask(Connection *connection, const char *path, GArray **ret);

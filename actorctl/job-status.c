@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reader, the JSON writer and the destructor are made from the list of properties: a new property is
+/* The reader, the JSON writer and the destructor are made from the list of properties, so a new property is
  * a row there. */
 #include "actorctl/job-status.h"
 
@@ -169,7 +169,8 @@ int job_status_fetch_listed(JobStatus *status, Connection *connection, const cha
                         "org.freedesktop.DBus.Properties", "GetAll", &error, &reply, "s", BUS_INTERFACE_JOB);
         if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT))
                 return 0;
-        /* Any other error may be that the daemon is busy, and is said if it stays. */
+        /* After other errors, such as a busy daemon, the call is repeated, and an error that stays is
+         * reported. */
         if (r < 0) {
                 r = job_status_fetch(status, connection, path);
                 return r < 0 ? r : 1;
@@ -229,7 +230,7 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-/* Whether the daemon's sentence has the words of this fault that stand before the first placeholder. */
+/* Whether the daemon's sentence has the words of this fault before the first placeholder. */
 static bool says_fault(const char *sentence, uint32_t fault) {
         const char *pattern = fault_sentence(fault);
         g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));
@@ -244,7 +245,7 @@ bool job_environment_failed(const JobStatus *status) {
 
 #define JSON_NAME_MAX 64u
 
-/* The name in JSON, as run --json has it: snake_case, times in seconds. Into ret, returns ret. */
+/* The name in JSON, as in run --json: snake_case, with times in seconds. Into ret, returns ret. */
 static const char *json_name(const char *property, char ret[JSON_NAME_MAX]) {
         static const char *const others[][2] = { { "id", "job" }, { "user_id", "uid" },
                 { "round", "rounds" }, { "evaluation_deviation", "evaluation_sd" } };

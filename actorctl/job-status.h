@@ -24,15 +24,15 @@ typedef struct JobStatus {
 #undef X
 } JobStatus;
 
-/* The status of a job before the first answer of the daemon. */
+/* The status of a job before the daemon's first answer. */
 JobStatus job_status_empty(void);
 void job_status_done(JobStatus *status);
-/* Reads an a{sv}; properties that it does not hold keep their values. 0 or a negative errno. */
+/* Reads an a{sv}; properties that are not in it keep their values. 0 or a negative errno. */
 int job_status_read(JobStatus *status, sd_bus_message *message);
 /* Reads all properties from the daemon. 0; or a negative errno, with a message. */
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path);
-/* The same of a job that a list named just now: 1; 0, without a message: the job was removed since; or a
- * negative errno, with a message. */
+/* The same for a job that a list has just named. 1: done; 0, without a message: the job was removed
+ * meanwhile; or a negative errno, with a message. */
 int job_status_fetch_listed(JobStatus *status, Connection *connection, const char *path);
 
 typedef struct JobListed {
@@ -43,7 +43,7 @@ typedef struct JobListed {
 /* The jobs that the daemon remembers, as an array of JobListed. 0; or a negative errno, with a message. */
 int jobs_fetch(Connection *connection, GArray **ret);
 
-/* A metric of episodes, of those that metric_names names: status->metrics or evaluation_metrics. NaN: not
+/* A metric of episodes whose name is in metric_names, from status->metrics or evaluation_metrics. NaN: not
  * measured. */
 double job_metric(const JobStatus *status, const property_ad *means, size_t i);
 /* An object with a number for each name. */
@@ -51,10 +51,10 @@ JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means)
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);
-/* Whether the job failed before its first step because its environment does not load: then the job file
- * is wrong. */
+/* Whether the job failed before its first step because its environment does not load: then the job file is
+ * wrong. */
 bool job_environment_failed(const JobStatus *status);
-/* The exit status that scripts get for the job's end. */
+/* The exit status for scripts, by the job's end. */
 ExitStatus job_exit_status(const JobStatus *status);
 
 typedef struct JobBillLine {
@@ -63,8 +63,8 @@ typedef struct JobBillLine {
         bool paper;
 } JobBillLine;
 
-typedef struct SchedulerBill { /* of the training of the job's scheduler */
-        char *job, *currency;  /* job NULL: it was not trained */
+typedef struct SchedulerBill { /* the cost of training the job's scheduler */
+        char *job, *currency;  /* job NULL: the scheduler was not trained */
         uint64_t n_episodes, wall_nsec;
         double paper, full;
 } SchedulerBill;
@@ -73,9 +73,10 @@ typedef struct JobBill {
         char *currency, *price_sheet;
         double paper, full;
         double learner_second,
-                        /* what one second costs by another sheet; NaN: by the job's own sheet */
+                        /* the price of one second by another sheet; NaN: the bill is by the job's own
+                         * sheet */
                         actor_second;
-        GArray *lines; /* of JobBillLine */
+        GArray *lines; /* JobBillLines */
         SchedulerBill scheduler;
 } JobBill;
 
@@ -83,28 +84,29 @@ typedef struct JobBill {
 int job_bill_fetch(Connection *connection, const char *path, const char *prices, JobBill **ret);
 JobBill *job_bill_free(JobBill *bill);
 JsonNode *job_bill_to_json(const JobBill *bill);
-/* The lines as a table, then the two totals. */
+/* Prints the lines as a table, then the two totals. */
 void job_bill_print(const JobBill *bill, const Options *options);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 
 /* The object that `run --json` prints. */
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
-/* The same as a few lines of text, with the bill. actors_mean: actors in a round; NaN: not known. */
+/* Prints the same as a few lines of text, with the bill. actors_mean: the mean number of actors in a round;
+ * NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
-/* "1 invocation was repeated; actor 0 was killed by signal 9": what a job that did not fail went on from;
- * g_free(). NULL: nothing. */
+/* "1 invocation was repeated; actor 0 was killed by signal 9": what a job has recovered from; g_free().
+ * NULL: nothing. */
 char *format_recovered(const JobStatus *status);
 bool job_has_failed(const JobStatus *status);
-/* Prints what could not be metered, if anything. */
+/* Prints which usage could not be metered, if any. */
 void job_unmetered_print(const JobStatus *status);
 /* Prints why a job failed, if it did. */
 void job_result_complain(const JobStatus *status);
 
 /* "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none. g_free(). */
 char *job_nodes_words(const JobStatus *job);
-/* How long they were allocated, idle and waited for, what passed between the hosts, and what all that costs
- * so far; NULL: there was none. g_free(). */
+/* How long the nodes were allocated, idle and waited for, how many bytes passed between the hosts, and the
+ * cost of all this so far; NULL: there was none. g_free(). */
 char *job_nodes_use(const JobStatus *job);
 
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
@@ -115,5 +117,5 @@ char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
 #define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its decimal point */
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);
-/* "0.000123 USD": enough digits to be significant. */
+/* "0.000123 USD": with as many digits as are significant. */
 char *format_money(double amount, const char *currency, char ret[48]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl, the client. It is a table of verbs, each in a file of its own. This file finds the verb, or
- * suggests the one that was meant. */
+/* actorctl, the client: a table of verbs, each with a file of its own. This file finds the verb, or suggests
+ * the one that was meant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -289,7 +289,7 @@ static ExitStatus dispatch(const Options *options, char **arguments) {
         return run_verb(options, verb, arguments[0] ? arguments + 1 : arguments);
 }
 
-/* A standard stream that was closed is opened on /dev/null, so that no file gets its number. */
+/* Opens standard streams that were closed on /dev/null, so that no file gets their numbers. */
 static void keep_standard_descriptors(void) {
         int fd;
 
@@ -305,9 +305,9 @@ int main(int argc, char **argv) {
         ExitStatus status;
 
         keep_standard_descriptors();
-        /* Text is in the user's locale; numbers keep their decimal point. */
+        /* Text follows the user's locale, but numbers keep their decimal point. */
         (void) setlocale(LC_CTYPE, "");
-        /* A reader that has gone away ends the output, not the job. */
+        /* A reader that goes away ends the output, not the job. */
         (void) signal(SIGPIPE, SIG_IGN);
         limits_prepare();
         streams_sanitise();

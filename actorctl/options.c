@@ -15,20 +15,20 @@ typedef enum OptionKind {
         OPTION_TEXT,    /* keeps a copy */
         OPTION_NUMBER,  /* a whole number from 1 to `highest` */
         OPTION_SETTING, /* short for --set */
-        OPTION_OWN,     /* read by `take` alone */
+        OPTION_OWN,     /* only `take` reads it */
 } OptionKind;
 
 typedef struct OptionRow {
         const char *name;
         char letter;
-        const char *argument; /* NULL: a flag */
+        const char *argument; /* the name of its argument; NULL: it is a flag */
         uint64_t verbs;
         const char *help;
         OptionKind kind;
-        size_t at; /* of the member of Options that it sets */
+        size_t at; /* the offset of its member in Options */
         uint64_t highest;
         const char *setting; /* "Section.Key=" */
-        /* OPTION_TEXT: checks the value, NULL: any will do. false: it is wrong, with a message. */
+        /* OPTION_TEXT: checks the value; NULL: any value is accepted. false, with a message: it is wrong. */
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 
@@ -97,10 +97,10 @@ static bool check_target(Options *options, const char *value) {
         return false;
 }
 
-/* "2026-11-23", with an optional time of day, in local time; "2026-11", a month in UTC, as those of bills;
- * or how long ago: "12h", "3d". */
+/* "2026-11-23", with an optional time of day, in local time; "2026-11", a month in UTC, as for bills; or how
+ * long ago: "12h", "3d". */
 static bool take_since(Options *options, const char *value) {
-        /* GLib wants all of a date and a time, with seconds. */
+        /* GLib needs a complete date and time, with seconds. */
         static const struct {
                 size_t length;
                 const char *rest;
@@ -131,8 +131,8 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
-/* --state= names a file for rollouts, numbers for eval and a state for lists of jobs: each verb reads its
- * own. */
+/* --state= names a file for rollouts, numbers for eval and a state for lists of jobs: each verb reads it in
+ * its own way. */
 static bool take_state(Options *options, const char *value) {
         g_free(options->state_file);
         g_free(options->job_state);
@@ -273,7 +273,7 @@ static size_t find_row(const char *name, size_t length) {
         return i;
 }
 
-/* GLib passes "--set" or "-o". A wrong value is reported where it is found, so the GError has no message. */
+/* GLib passes "--set" or "-o". A wrong value is reported at once, so the GError has no message. */
 static gboolean take(const char *option, const char *value, gpointer data, GError **error) {
         const char *name = option + strspn(option, "-");
         size_t i = find_row(name, strlen(name));
@@ -302,7 +302,7 @@ static void complain_option(const char *argument) {
                 complain("unknown option %s; `actorctl --help` lists them", argument);
 }
 
-/* -n5 becomes --lines=5: GLib takes a letter's value only from the next argument. */
+/* -n5 becomes --lines=5: GLib takes the value of a letter only from the next argument. */
 static void expand_letter(char **word) {
         size_t row = (*word)[0] == '-' && (*word)[1] && (*word)[1] != '-' && (*word)[2]
                                      ? find_row(*word + 1, 1)
@@ -316,8 +316,8 @@ static void expand_letter(char **word) {
         *word = whole;
 }
 
-/* Long options with a typing error get a suggestion; --json and -j alone get the value that GLib would
- * otherwise take from the next argument. */
+/* Long options with a typing error get a suggestion. --json and -j without a value get the one that GLib
+ * would otherwise take from the next argument. */
 static bool prepare(char **argv) {
         for (char **p = argv + 1; *p && strcmp(*p, "--") != 0; p++) {
                 size_t row;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A verb's product goes to --output=FILE, whole or not at all; without the option, or with -, to standard
+/* Writes a verb's product to --output=FILE, whole or not at all; without the option, or with -, to standard
  * output. */
 #pragma once
 

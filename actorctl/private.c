@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Starts the private daemon of run mode. The daemon gets a socket and a state directory and nothing else
- * of ours: standard output belongs to the result, and Ctrl-C to this program. */
+ * from us: standard output is for the result, and Ctrl-C for this program. */
 #include "actorctl/private.h"
 
 #include <dirent.h>
@@ -26,9 +26,9 @@
 #include "lib/sibling.h"
 #include "lib/tree.h"
 
-#define RUNS_KEPT         20u /* of each kind, beside the newest run */
+#define RUNS_KEPT         20u /* of each kind, besides the newest run */
 #define CHECKPOINT_SUFFIX ".safetensors"
-#define FAR_FD            3 /* of the program that is started: its end of our socket */
+#define FAR_FD            3 /* in the started program: its end of our socket */
 #define DAEMON_END_MSEC   15000
 #define DAEMON_FATE_MSEC  2000
 
@@ -86,7 +86,7 @@ int run_directory_lock_shared(const char *path) {
         return lock_directory(path, 0, LOCK_SH);
 }
 
-/* Whether a job's directory of state has the checkpoint of a round from `first` on. */
+/* Whether the state directory of a job has a checkpoint of round `first` or a later one. */
 static bool state_has_checkpoint(const char *state, uint64_t first) {
         g_autoptr(GDir) files = g_dir_open(state, 0, NULL);
         const char *file;
@@ -119,12 +119,12 @@ bool run_directory_has_checkpoint(const char *path) {
         return has_checkpoint(path, 0);
 }
 
-/* A job that fails at once leaves the checkpoint of round 0, before any training. */
+/* A job that fails at once leaves a checkpoint of round 0, before any training. */
 static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
-/* Runs without a policy never push out one that has. A run that is going on holds a lock on its
+/* Runs without a policy never displace runs that have one. A run in progress holds a lock on its
  * directory. */
 void run_directories_prune(const char *newest) {
         g_autofree char *runs = g_path_get_dirname(newest);
@@ -195,7 +195,7 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         return 0;
 }
 
-/* Digits alone name a daemon's job in every directory, even where a run's directory has this name. */
+/* Digits alone always name a daemon's job, even if a run's directory has this name. */
 bool word_names_run(const char *word) {
         g_autofree char *ledger = g_build_filename(word, "ledger.sqlite", NULL);
 
@@ -218,7 +218,7 @@ char *run_directory_of(const char *word) {
         return g_build_filename(g_get_user_state_dir(), "actord", "runs", number, NULL);
 }
 
-/* Numbers ascend, so a run below the newest one was there. */
+/* Numbers ascend, so a run below the newest one must have existed. */
 static bool was_removed(const char *runs, const char *directory, uint64_t number) {
         g_autoptr(GArray) numbers = run_numbers(runs);
 
@@ -259,7 +259,7 @@ void run_directory_remove(const char *path) {
         (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
-/* Beside this program in a build tree, else where it is installed. */
+/* Beside this program in a build tree, otherwise in the installed place. */
 char *private_directory(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 

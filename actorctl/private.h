@@ -8,49 +8,49 @@
 
 #include "actorctl/actorctl.h"
 
-/* Makes a new directory; *ret_lock keeps other programs from removing it. keep: it gets a number among
- * the user's runs, of which the newest are kept. Otherwise, or if the home directory cannot be written,
- * it lies under /tmp, and *ret_temporary is true. */
+/* Makes a new directory; *ret_lock keeps other programs from removing it. keep: it gets a number among the
+ * user's runs, of which the newest are kept. Otherwise, or if the home directory cannot be written, it is
+ * made in /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
-/* Keeps, beside the newest run, the 20 before it that have a policy and 20 others, and removes the rest. */
+/* Keeps, besides the newest run, the newest 20 that have a policy and 20 others, and removes the rest. */
 void run_directories_prune(const char *newest);
 /* The numbers of the user's runs, ascending; g_array_unref(). */
 GArray *run_directory_numbers(void);
-/* Whether one of its jobs left a checkpoint, be it of round 0. */
+/* Whether one of its jobs left a checkpoint, even one of round 0. */
 bool run_directory_has_checkpoint(const char *path);
-/* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.
- * Digits alone never do. */
+/* Whether a word names a run, if it might name a job: "r7", or a directory with a ledger. Digits alone never
+ * do. */
 bool word_names_run(const char *word);
-/* Whether a path cannot be looked into, so that word_names_run() cannot tell. */
+/* Whether a path cannot be read, so that word_names_run() cannot tell. */
 bool word_is_closed(const char *word);
 /* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);
-/* Whether there is a run; word: as the user named it. STATUS_OK; STATUS_USAGE: there is none, STATUS_FAILED:
- * it cannot be opened; both with a message. */
+/* Whether there is such a run. word: as the user gave it. STATUS_OK; or, with a message, STATUS_USAGE: there
+ * is none, STATUS_FAILED: it cannot be opened. */
 ExitStatus run_directory_check(const char *directory, const char *word);
 /* Keeps other programs from using or removing the run. A descriptor, or a negative errno. */
 int run_directory_lock(const char *directory);
-/* Keeps other programs from removing the run; they may read it. A descriptor; -EWOULDBLOCK: the run is
- * going on; else a negative errno. */
+/* Keeps other programs from removing the run, but lets them read it. A descriptor; -EWOULDBLOCK: the run is
+ * in progress; or another negative errno. */
 int run_directory_lock_shared(const char *directory);
-/* How `actorctl recover` calls it: by the number among the user's runs, else by the path. g_free() */
+/* The run's name for `actorctl recover`: its number among the user's runs, otherwise its path. g_free() */
 char *run_directory_word(const char *path);
 
-/* The directory of our other programs and the modules, and the path of one program. g_free() */
+/* The directory of our other programs and modules, and the path of one program. g_free() */
 char *private_directory(void);
 char *private_program_path(const char *program);
 
-/* Starts one of them with fd as its descriptor 3, and nothing else of ours but stderr_fd as its standard
- * error, out of reach of the terminal's Ctrl-C. */
+/* Starts one of these programs with fd as its descriptor 3 and stderr_fd as its standard error, and nothing
+ * else of ours. The terminal's Ctrl-C does not reach it. */
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
-/* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is
- * our end of its socket. inspect: it shows what the directory's ledger has, and begins nothing. */
+/* Starts the actord beside this program, with stderr_fd as its standard error. Returns our end of its
+ * socket. inspect: it shows the directory's ledger and begins nothing. */
 int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
-/* How the daemon ended that has closed its socket unasked: a predicate, with advice where a limit may be the
- * reason; g_free(). private_daemon_wait() is still to be called. */
+/* How a daemon ended that has closed its socket by itself: a predicate, with advice if a limit may be the
+ * reason; g_free(). private_daemon_wait() must still be called. */
 char *private_daemon_fate(pid_t pid);
-/* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns
- * the wait status. */
+/* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns its
+ * wait status. */
 int private_daemon_wait(pid_t pid);

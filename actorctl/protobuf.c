@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The wire format has four kinds of values that we need: varints of seven bits a byte, eight bytes, four
- * bytes, and bytes with their length before them. Fixed widths are little-endian. */
+/* We need four of the wire format's kinds of values: varints with seven bits in each byte, eight bytes, four
+ * bytes, and bytes after their length. Values of fixed width are little-endian. */
 #include "actorctl/protobuf.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes messages of Protocol Buffers: each field is a key (number and kind) and its value. A message
- * inside another one is made first and appended as bytes. */
+/* Writes messages of Protocol Buffers: each field is a key (number and kind) and its value. An inner message
+ * is made first, and then appended as bytes. */
 #pragma once
 
 #include <glib.h>
@@ -11,5 +11,5 @@ void proto_float(GByteArray *message, uint32_t field, float value);
 void proto_double(GByteArray *message, uint32_t field, double value);
 void proto_string(GByteArray *message, uint32_t field, const char *value);
 void proto_bytes(GByteArray *message, uint32_t field, const void *value, size_t n);
-/* Takes over the inner message. */
+/* Takes the inner message. */
 void proto_message(GByteArray *message, uint32_t field, GByteArray *inner);

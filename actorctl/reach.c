@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or if
- * it must not let us talk to it. If it has asked systemd to start the unit and the unit fails, the bus never
- * hears of that. So this file asks systemd while it waits for the answer. */
+/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or must
+ * not let us talk to it. But if it has asked systemd to start the unit and the unit fails, the bus is not
+ * told. So this file asks systemd while it waits for the answer. */
 #include "actorctl/reach.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static int unit_path(sd_bus *bus, char **ret) {
         return 0;
 }
 
-/* Whether systemd still has to start the unit, or to stop it first. */
+/* Whether systemd must still start the unit, or stop it first. */
 static bool job_waits(sd_bus *bus, const char *path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint32_t id = 0;
@@ -59,8 +59,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
                sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
 }
 
-/* Why the unit will not start by itself; NULL: it may. The bus asked systemd to start it for our Ping
- * before this question: systemd handles the two in order, as they come over one connection. */
+/* Why the unit will not start by itself; NULL: it may. The bus asked systemd to start it because of our
+ * Ping, before this question. systemd handles both in order, as they use one connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;
@@ -104,7 +104,7 @@ static int complain_error(const Ping *ping, bool system, const char *host) {
         return ping->error;
 }
 
-/* Waits for an answer. 0: it came; -ESHUTDOWN: the unit failed, and *ret_failure says how. */
+/* Waits for an answer. 0: it has come; -ESHUTDOWN: the unit failed, and *ret_failure says how. */
 static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
         int r;
 
@@ -128,7 +128,7 @@ static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
 
 int daemon_reach(sd_bus *bus, bool system, const char *host) {
         Ping ping = {};
-        /* freed before the string that it writes to */
+        /* freed before the string to which it writes */
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
         g_autofree char *failure = NULL;
         uint64_t usual_usec;

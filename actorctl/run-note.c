@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The note is an object of JSON. A list of some forty runs would otherwise start as many daemons to read
- * their ledgers, and a run that is going on could not be shown at all. */
+/* The note is a JSON object. Without notes, a list of some forty runs would start as many daemons to read
+ * their ledgers, and a run in progress could not be shown at all. */
 #include "actorctl/run-note.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static JsonNode *from_real(double value) {
         return json_real(value);
 }
 
-/* Without aside_commit(), which would wait for the disk each second. */
+/* Writes without aside_commit(), which would wait for the disk each second. */
 static void write_text(const char *path, const char *text, size_t n) {
         _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
 

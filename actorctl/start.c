@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner alone knows all tensors of a job, and refuses a checkpoint that lacks one of them. Before a
- * daemon is started this file refuses what the settings show already: a checkpoint that is not there or is
- * damaged, of another task, or of another size. */
+/* Only the learner knows all tensors of a job, and refuses a checkpoint that lacks one. This file refuses,
+ * before a daemon is started, what the settings show already: a checkpoint that is missing or damaged,
+ * belongs to another task, or has another size. */
 #include "actorctl/start.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static ExitStatus refuse(const NamedCheckpoint *from, const char *format, ...) {
         return STATUS_USAGE;
 }
 
-/* A job that has taken StopSteps= steps would end without a round. */
+/* A job that has already taken StopSteps= steps would end without a round. */
 static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *from) {
         g_autofree char *message = NULL;
         uint64_t n_steps;
@@ -45,8 +45,8 @@ static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *fr
                         n_steps, ours->stop_steps);
 }
 
-/* Whether the two are surely different tasks. An option may make one task of a module of another (four
- * engines or a throttle), and only the environment itself knows a user's file. */
+/* Whether the two are certainly different tasks. Options can make one environment of two names (four
+ * engines, or a throttle), and a user's file is known only to the environment itself. */
 static bool tasks_differ(const JobSettings *ours, const JobSettings *theirs) {
         const EnvironmentRow *a = environment_find(ours->environment),
                              *b = environment_find(theirs->environment);
@@ -66,7 +66,7 @@ static ExitStatus refuse_size(
                         row->key, a[0] ? a : " unset", b[0] ? b : "none");
 }
 
-/* Only what changes a tensor of every job. */
+/* Compares only settings that change a tensor of every job. */
 static ExitStatus check_size(
                 const JobSettings *ours, const JobSettings *theirs, const NamedCheckpoint *from) {
         bool max = settings_present(ours, SETTING_Scaling_MaxActors) ||
@@ -87,7 +87,7 @@ static ExitStatus check(const JobSettings *ours, const NamedCheckpoint *from) {
         g_autofree char *message = NULL;
         ExitStatus status;
 
-        /* Settings of an older actord may not parse any more; the learner compares the tensors. */
+        /* Settings of an older actord may not parse any more; then the learner compares the tensors. */
         if (settings_parse(from->text, from->name, NULL, 0, NULL, theirs, &message) >= 0) {
                 if (tasks_differ(ours, theirs))
                         return refuse(from,

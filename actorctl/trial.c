@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends a launch to a spawner of its own, and reads the invoker's rows until it closes the pipe. */
+/* Sends a launch to its own spawner, and reads the invoker's rows until the invoker closes the pipe. */
 #include "actorctl/trial.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ uint32_t trial_state_numbers(const TrialSpec *spec) {
         return n;
 }
 
-/* Checks the parts of a spec that the rest of actorctl prints or counts with. */
+/* Checks the parts of a spec that other files of actorctl print, or calculate with. */
 static bool spec_is_sane(const TrialSpec *said) {
         uint64_t n = 0;
         int field;
@@ -123,7 +123,7 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                         return -EBADMSG;
                 body = g_realloc(body, MAX(record.n_bytes, 1u));
                 if (read_full(fd, body, record.n_bytes) < 0)
-                        return 0; /* the child was ended while it wrote; the verdict says why */
+                        return 0; /* the child was ended while it wrote, and the verdict says why */
                 row.head = body;
                 row.numbers = (const double *) (body + n_head);
                 row.shapes = (const ActordShape *) row.numbers;
@@ -133,7 +133,7 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                 if (!row_is_sane(request, &row, record.n_bytes))
                         return -EBADMSG;
                 if (row.kind == TRIAL_SPEC) {
-                        /* A reader of one environment's rows keeps the sizes of its spec. */
+                        /* A reader of one environment's rows relies on the sizes in its spec. */
                         if (has_spec && request->kind != TRIAL_CATALOGUE)
                                 return -EBADMSG;
                         memcpy(&spec, body, sizeof(spec));
@@ -145,8 +145,8 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
         return 0;
 }
 
-/* As in run mode, but without a daemon: the launch comes from here. A range of user ids as a private
- * daemon's job has it, where we have ids to give. */
+/* Makes the launch as in run mode, but without a daemon. If we have user ids to give, it gets a range of
+ * them, as a private daemon's job would. */
 static void fill_launch(const JobSettings *settings, Launch *ret) {
         bool ranges = geteuid() == 0;
 
@@ -190,7 +190,8 @@ static int ask(int fd, const Launch *launch, const int fds[], LaunchAnswer *ret)
         return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-/* Hands the launch to a spawner of our own. STATUS_OK: an invoker has begun; else a message says why not. */
+/* Hands the launch to a spawner of our own. STATUS_OK: an invoker has begun; or another status, with a
+ * message. */
 static ExitStatus hand_over(const char *environment, const Launch *launch, const int fds[], int stderr_fd) {
         static const char *const argv[] = { "actord-spawn", "--fd=3", NULL };
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
@@ -223,13 +224,13 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
                 return STATUS_OK;
         answer.message[sizeof(answer.message) - 1] = 0;
         complain("%s: %s", environment, answer.message);
-        /* Sandbox= asks for something that this host lacks. */
+        /* Sandbox= asks for something that this host cannot do. */
         if (answer.step == LAUNCH_STEP_NAMESPACES || answer.step == LAUNCH_STEP_IDENTITY)
                 return STATUS_USAGE;
         return STATUS_FAILED;
 }
 
-/* The request and its numbers, side by side. */
+/* The request and its numbers, one after the other. */
 static int seal_request(const TrialRequest *request, const GArray *numbers) {
         size_t n = numbers ? numbers->len * sizeof(double) : 0;
         g_autofree uint8_t *both = g_malloc(sizeof(*request) + n);
@@ -301,7 +302,7 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
                                 job_file->settings.environment);
                 return STATUS_FAILED;
         }
-        /* The invoker writes it before it closes its end of the pipe. */
+        /* The invoker writes the verdict before it closes its end of the pipe. */
         if (pread_full(verdict_fd, &verdict, sizeof(verdict), 0) < 0 || !verdict.done) {
                 complain("%s: actord-invoker ended early", job_file->settings.environment);
                 return STATUS_FAILED;
@@ -316,7 +317,8 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
         if (verdict->problem == TRIAL_PROBLEM_NONE)
                 return STATUS_OK;
         if (verdict->problem == TRIAL_PROBLEM_FAULT && verdict->fault == FAULT_TIMEOUT)
-                /* The trial's own limit, shorter than TimeoutSec=: a person waits for the answer. */
+                /* A trial has its own limit, which is shorter than TimeoutSec=, since a person waits for the
+                 * answer. */
                 complain("%s did not answer within %d s", environment, verdict->detail);
         else if (verdict->problem == TRIAL_PROBLEM_FAULT)
                 complain("%s %s", environment, fault_describe(verdict->fault, verdict->detail, words));
@@ -373,7 +375,7 @@ ExitStatus trial_submission(const Options *options, const char *environment, Job
         g_ptr_array_add(sets, g_strconcat("Job.Environment=",
                                               is_file(environment) && !strchr(environment, '/') ? "./" : "",
                                               environment, NULL));
-        /* A key without a section is an option of the environment. */
+        /* A key without a section names an option of the environment. */
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i];
                 bool whole = memchr(set, '.', strcspn(set, "=")) != NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tries an environment without a job: an invoker runs it in a sandbox, this file sends the request and
- * reads the rows. The rows of a plugin are a stranger's words, so each one is checked before it is used. */
+/* Tries an environment without a job: an invoker runs it in a sandbox, and this file sends the request and
+ * reads the rows. The rows of a plugin come from a stranger, so each one is checked before it is used. */
 #pragma once
 
 #include "actorctl/job-file.h"
 #include "include/trial.h"
 
-/* head: the fixed part of this kind of row, none for a RESET; numbers: the rest, shapes of a PICTURE.
- * spec: the newest SPEC, NULL before the first. */
+/* head: the fixed part of this kind of row; a RESET has none. numbers: the rest; of a PICTURE, shapes. spec:
+ * the newest SPEC; NULL: there was none yet. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;
@@ -21,29 +21,29 @@ typedef struct TrialRow {
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
-/* Of job_file CATALOGUE uses nothing but that it is valid. numbers: of double, or NULL. STATUS_OK and the
- * verdict; or another status, with a message. */
+/* CATALOGUE needs only a valid job_file. numbers: doubles, or NULL. STATUS_OK and the verdict; or another
+ * status, with a message. */
 ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret);
 
-/* Reads the rows that the invoker and its actors write, until their pipe ends. 0; -EBADMSG: a row does not
- * belong to this request. */
+/* Reads the rows of the invoker and its actors, until their pipe ends. 0; -EBADMSG: a row does not fit this
+ * request. */
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata);
 
-/* Prints what a verdict means. STATUS_OK: nothing was wrong. */
+/* Prints the meaning of a verdict. STATUS_OK: nothing was wrong. */
 ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 
 /* Asks the environment of job_file for its spec. STATUS_OK; or another status, with a message. */
 ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret);
 
-/* Makes a job_file of two lines for an environment, by name or file, with --set KEY=VALUE for its
- * options. As job_file_load(). */
+/* Makes a job_file of two lines for an environment, given by name or file, with its options from --set
+ * KEY=VALUE. Returns as job_file_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 
-/* Numbers in the whole state. */
+/* The count of numbers in the whole state. */
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
-/* The words that may follow `env`; list takes no environment. */
+/* The words that may follow `env`; `list` takes no environment. */
 ExitStatus env_check(const Options *options, const char *environment);
 ExitStatus env_bench(const Options *options, const char *environment);
 ExitStatus env_rollout(const Options *options, const char *environment);

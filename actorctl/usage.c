@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the unified hierarchy may be mounted, the usual place first. */
+/* Where the unified hierarchy may be mounted; the usual place comes first. */
 static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
 static char *find_directory(const char *control_group) {
@@ -27,7 +27,7 @@ static uint64_t read_cpu(const char *directory) {
         return g_ascii_strtoull(text + strlen("usage_usec "), NULL, 10);
 }
 
-/* Resident pages. Some are shared by the actors of a job, so that a sum counts them more than once. */
+/* Reads resident memory. Actors of a job share some pages, so a sum counts these several times. */
 static uint64_t read_memory(pid_t pid) {
         g_autofree char *path = g_strdup_printf("/proc/%d/statm", (int) pid), *text = NULL;
         const char *resident;
@@ -61,7 +61,7 @@ static void part_clear(gpointer data) {
         g_free(((UsagePart *) data)->name);
 }
 
-/* actor-10 after actor-9. */
+/* Sorts actor-10 after actor-9. */
 static gint compare_parts(gconstpointer a, gconstpointer b) {
         const char *x = ((const UsagePart *) a)->name, *y = ((const UsagePart *) b)->name;
         size_t n = strlen(x), m = strlen(y);

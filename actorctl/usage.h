@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job's processes use now: CPU time from the clocks of its cgroup, memory from /proc. Anybody may
- * read both, so the daemon is not asked. */
+/* The present use of a job's processes: CPU time from the clocks of its cgroup, memory from /proc. Every
+ * user may read both, so the daemon is not asked. */
 #pragma once
 
 #include <glib.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One cgroup of a job that has a process: "invoker", "learner", "actor-3". */
+/* A cgroup of a job with a process: "invoker", "learner", "actor-3". */
 typedef struct UsagePart {
         char *name;
         pid_t pid; /* of its first process */
         uint64_t cpu_usec, memory_bytes;
 } UsagePart;
 
-/* Of UsagePart, in the order of their names; g_array_unref(). Empty: the job has no cgroup that can be read.
- * control_group: a job's property, "" where there is none. */
+/* UsageParts, in the order of their names; g_array_unref(). Empty: the job has no cgroup that can be read.
+ * control_group: the job's property; "": there is none. */
 GArray *usage_parts(const char *control_group);
-/* The sums, with the time of processes that have ended. false: there is no such cgroup. */
+/* The sums, including processes that have ended. false: there is no such cgroup. */
 gboolean usage_of(const char *control_group, uint64_t *ret_cpu_usec, uint64_t *ret_memory_bytes);

@@ -56,7 +56,7 @@ static bool sets_key(const GPtrArray *sets, const char *key, size_t n) {
         return false;
 }
 
-/* The section and key of the experiment's file that set this setting of the cell. NULL: none does. */
+/* The section and key in the experiment's file that set this setting of the cell. NULL: none did. */
 static char *find_origin(const Experiment *experiment, const Cell *cell, const char *setting, size_t n,
                 char **ret_key) {
         const Arm *arm = experiment_arm(experiment, cell->arm);
@@ -72,7 +72,7 @@ static char *find_origin(const Experiment *experiment, const Cell *cell, const c
         return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
 }
 
-/* The job parser reports overrides as "--set Section.Key=VALUE: …"; here they stand in a file, at a line. */
+/* The job parser names overrides as "--set Section.Key=VALUE: …"; here they have a line in a file. */
 static void complain_settings(const OverrideSource *source, const char *message) {
         const Experiment *experiment = ((const CellSource *) source)->experiment;
         const Cell *cell = ((const CellSource *) source)->cell;
@@ -102,7 +102,7 @@ CellSource cell_source(const Experiment *experiment, const Cell *cell) {
         return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
 }
 
-/* With a fixed number of actors, MaxActors= is only a bound. */
+/* With a fixed number of actors, MaxActors= is only a limit. */
 static uint32_t most_actors(const JobSettings *settings) {
         return settings->scheduler.kind == SCHEDULER_FIXED ? settings->n_actors
                                                            : settings_actors_max(settings);
@@ -145,7 +145,7 @@ static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combinat
         return cell;
 }
 
-/* The override of "Scaling.Policy=" that holds for the cell; NULL: the job file's value holds. */
+/* The override "Scaling.Policy=" of the cell; NULL: it has none, and the job file's value holds. */
 static const char *policy_set(const GPtrArray *sets) {
         static const char key[] = "Scaling.Policy=";
 
@@ -192,7 +192,7 @@ static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, c
         return complain_set(experiment, cell, set, reason);
 }
 
-/* The cell of another arm with the same levels and the same seed. */
+/* The cell of another arm with the same levels and seed. */
 static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
         Cell *cell = cells->pdata[place];
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
@@ -211,8 +211,8 @@ static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cell
         return complain_arm(experiment, cell, set);
 }
 
-/* This cell must be able to repeat whatever the other arm decides. Checked now: otherwise the error would
- * come after the other arm was paid for. */
+/* Checks that this cell can repeat whatever the other arm decides. Later, the error would come after the
+ * other arm was paid for. */
 static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         g_autofree char *reason = NULL;
@@ -227,7 +227,7 @@ static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cel
         return complain_set(experiment, cell, policy_set(sets), reason);
 }
 
-/* A cell that others follow is checked and named before them. */
+/* Checks a cell before the cells that follow it. */
 static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t depth) {
         ExitStatus status = STATUS_OK;
 
@@ -245,7 +245,7 @@ static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t d
         return status == STATUS_OK ? check_repeatable(experiment, cell) : status;
 }
 
-/* Seeds are the outermost loop: when an experiment is interrupted, the finished cells make whole
+/* Seeds are the outermost loop: if an experiment is interrupted, the finished cells make complete
  * comparisons. */
 static void make_cells(const Experiment *experiment, GPtrArray *cells) {
         for (guint seed = 0; seed < experiment->seeds->len; seed++)
@@ -261,7 +261,7 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
         ExitStatus status = STATUS_OK;
 
-        /* In floating point: the product of all three may not fit an integer. */
+        /* in floating point, since the product of all three may not fit an integer */
         if ((double) experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
                         CELLS_MAX) {
                 fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An experiment compares settings. It is a matrix of cells: each arm, under each combination of the
- * factors' levels, with each seed, is one job. A finished cell is a file, so that an experiment that was
- * interrupted goes on where it was. */
+/* An experiment compares settings. It is a matrix of cells: each arm, under each combination of the factors'
+ * levels, with each seed, is one job. A finished cell is a file, so an interrupted experiment can
+ * continue. */
 #pragma once
 
 #include <errno.h>
@@ -18,37 +18,37 @@
 
 typedef struct Arm {
         char *name;
-        GPtrArray *sets; /* of "Section.Key=VALUE" */
+        GPtrArray *sets; /* texts "Section.Key=VALUE" */
 } Arm;
 
 typedef struct Factor {
         char *name;
-        GPtrArray *levels; /* of Arm: a level has a name and overrides, too */
+        GPtrArray *levels; /* Arms, since a level has a name and overrides, too */
 } Factor;
 
 typedef struct Experiment {
         char *file_name, *text;
         char *title, *job_file, *job_text;
-        GArray *seeds;      /* of uint64_t, in the file's order */
-        GPtrArray *sets;    /* common to all */
-        GPtrArray *arms;    /* of Arm */
-        GPtrArray *factors; /* of Factor */
-        GStrv prices;       /* sheets that every cell is billed by as well; NULL: none */
-        GArray *metrics;    /* of Metric */
-        double target;      /* NaN: none */
-        int baseline;       /* of the arms; -1: none */
+        GArray *seeds;      /* uint64_t, in the order of the file */
+        GPtrArray *sets;    /* common to all cells */
+        GPtrArray *arms;    /* Arms */
+        GPtrArray *factors; /* Factors */
+        GStrv prices;       /* further sheets by which every cell is billed; NULL: none */
+        GArray *metrics;    /* Metrics */
+        double target;      /* NaN: there is none */
+        int baseline;       /* the number of an arm; -1: there is none */
 } Experiment;
 
-/* Columns of equal length, with one row for each round. */
+/* Columns of equal length, with a row for each round. */
 typedef struct Series {
         size_t n_rounds;
-        GPtrArray *names;  /* of char * */
-        GPtrArray *values; /* of double[n_rounds] */
+        GPtrArray *names;  /* char * */
+        GPtrArray *values; /* double[n_rounds] */
 } Series;
 
-/* Results of a finished job. */
+/* The results of a finished job. */
 typedef struct Outcome {
-        JsonNode *result; /* as `run --json` prints it */
+        JsonNode *result; /* the object that `run --json` prints */
         JsonNode *bills;  /* by the name of each sheet of Prices=; NULL: there are none */
         Series series;
 } Outcome;
@@ -59,11 +59,11 @@ typedef struct Cell {
         size_t arm, levels[FACTORS_MAX];
         uint64_t seed;
         char *name;
-        char *definition;       /* SHA-256 of what the result depends on, in actord-experiment(5) */
-        uint32_t n_cpus;        /* that its job can keep busy */
+        char *definition;       /* SHA-256 of everything on which the result depends: actord-experiment(5) */
+        uint32_t n_cpus;        /* how many its job can keep busy */
         uint32_t n_actors_max;  /* MaxActors= */
-        uint32_t n_actors_most; /* the most that its policy can decide, which may be less */
-        uint64_t actor_rounds;  /* estimated from StopSteps= */
+        uint32_t n_actors_most; /* the most that its policy can decide, perhaps fewer than MaxActors= */
+        uint64_t actor_rounds;  /* an estimate from StopSteps= */
         char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
         struct Cell *after;     /* the cell whose decisions this one's policy repeats; NULL: none */
         CellState state;
@@ -71,7 +71,7 @@ typedef struct Cell {
         Outcome *outcome; /* of CELL_DONE */
 } Cell;
 
-/* What is measured for each cell. X(NAME, word, heading) */
+/* The figures that are measured for each cell. X(NAME, word, heading) */
 /* clang-format off */
 #define METRICS(X)                                                                           \
         X(EVALUATION_LAST, "evaluation_last", "Evaluation return, last round")               \
@@ -104,10 +104,10 @@ const char *metric_heading(Metric metric);
 const double *series_column(const Series *series, const char *name);
 /* Adds a column of NaNs and returns it. */
 double *series_add(Series *series, const char *name);
-/* Adds what follows from the columns: cost_training, the full total without evaluations. */
+/* Adds columns that follow from others: cost_training, the full total without evaluations. */
 void series_complete(Series *series);
 
-/* File: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */
+/* file.c: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */
 ExitStatus experiment_load(const char *file, Experiment **ret);
 /* The same for a text; the job file's path is relative to file_name. */
 ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret);
@@ -118,17 +118,17 @@ GArray *seeds_parse(const char *text, char **ret_reason);
 /* Matrix */
 const Arm *experiment_arm(const Experiment *experiment, size_t i);
 const Factor *experiment_factor(const Experiment *experiment, size_t i);
-/* A cell's level of a factor. */
+/* The level of a factor in a cell. */
 const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor);
 /* "per-data, linear": the levels of a cell, or "" without factors; g_free(). */
 char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator);
 size_t experiment_n_combinations(const Experiment *experiment);
-/* Which combination of levels a cell belongs to, from 0. */
+/* The number of the cell's combination of levels, from 0. */
 size_t cell_combination(const Experiment *experiment, const Cell *cell);
-/* Its inverse: gives a cell the levels of a combination. */
+/* The inverse: sets the cell's levels to those of a combination. */
 void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination);
 
-/* Cells: makes the whole matrix, of Cell, and checks the settings of each job. STATUS_OK; or another
+/* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another
  * status, with a message. */
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
@@ -140,37 +140,38 @@ typedef struct CellSource {
         const Cell *cell;
 } CellSource;
 
-/* Where the overrides of a cell stand; for the parser of its job_file. */
+/* Where a cell's overrides are written, for the parser of its job_file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
 /* Definitions: the SHA-256 of all that a cell's result depends on; after: the cell that it follows, or NULL.
  * g_free(). */
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
-/* Outcomes: writes a cell's file into a directory, whole or not at all. */
+/* outcome.c: writes a cell's file into a directory, whole or not at all. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. 1: read; 0: there is no file, it belongs to another definition of the cell, or
- * it is damaged, with a message; -EEXIST, with a message: it belongs to another experiment. */
+/* Reads a finished cell. 1: done; 0: there is no file, it belongs to another definition of the cell, or
+ * (with a message) it is damaged; -EEXIST, with a message: it belongs to another experiment. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
-/* Metrics: NaN where not measured, or not reached. */
+/* metrics.c: NaN: not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
-/* Whether the metric is what it took until the target, so that a cell may end without a value. */
+/* Whether the metric is an effort until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
-/* The same as outcome_metric(); of a cell that ended before it reached the target, what it took until its
- * end. A mean of these is a restricted mean: leaving such cells out would favour arms that often miss. */
+/* The same as outcome_metric(), but for a cell that ended before its target: its effort until the end. The
+ * mean of such values is a restricted mean: leaving these cells out would favour arms that often miss the
+ * target. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
-/* Running: runs all missing cells, at most n_jobs at once; 0: as many as there are CPUs for.
+/* run.c: runs all missing cells, at most n_jobs at once; 0: as many as there are CPUs for.
  * STATUS_INTERRUPTED: the user ended it. */
-/* Whether a cell's job finds CPUs beside jobs that keep n_busy of them busy. A job that needs more than
- * there are runs alone. */
+/* Whether there are CPUs for a cell's job beside jobs that keep n_busy of them busy. A job that needs more
+ * than all CPUs runs alone. */
 bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
 
-/* Reports: writes cells.csv, rounds.csv, summary.md and the plots into the directory. 0; or a negative
+/* report.c: writes cells.csv, rounds.csv, summary.md and the plots into the directory. 0; or a negative
  * errno, with a message. */
 int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
 int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
@@ -181,8 +182,8 @@ int result_file_write(const char *directory, const char *name, const char *text,
 /* The currency of the bills; "" while no cell is finished. */
 const char *cells_currency(const GPtrArray *cells);
 
-/* The values of one metric, by outcome_restricted(), in a group of cells that differ by seed only, in the
- * order of the seeds; NaN where there is none. */
+/* The values of one metric, by outcome_restricted(), for a group of cells that differ only by seed, in the
+ * order of the seeds; NaN: there is none. */
 double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
                 Metric metric);
 

@@ -65,7 +65,7 @@ Experiment *experiment_free(Experiment *e) {
         return NULL;
 }
 
-/* Prints a line that may quote the file, and frees it. */
+/* Prints a line, which may quote the file, and frees it. */
 static ExitStatus refuse(char *line) {
         g_autofree char *safe = sanitise_text(line);
 
@@ -75,7 +75,7 @@ static ExitStatus refuse(char *line) {
         return STATUS_USAGE;
 }
 
-/* A message with file, line, section and key; key NULL: about the whole section. */
+/* Prints a message with file, line, section and key. key NULL: it concerns the whole section. */
 static ExitStatus wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
                 __attribute__((format(printf, 4, 5)));
 static ExitStatus wrong(
@@ -199,7 +199,7 @@ static ExitStatus take_target(const Reader *reader, const char *key, const char 
         return STATUS_OK;
 }
 
-/* Cells are billed when they are finished, so a missing price sheet is reported before the first one
+/* Cells are billed when they are finished. So a missing price sheet is reported before the first cell
  * runs. */
 static ExitStatus take_prices(const Reader *reader, const char *key, const char *value) {
         g_auto(GStrv) words = g_strsplit_set(value, ", ", -1);
@@ -272,7 +272,7 @@ static ExitStatus read_overrides(const Reader *reader, const char *section, GPtr
         return STATUS_OK;
 }
 
-/* Names become parts of file names, joined by points. */
+/* Names become parts of file names, separated by dots. */
 static bool name_is_fine(const char *name) {
         return name[0] && strlen(name) <= NAME_MAX_BYTES &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-") ==
@@ -292,7 +292,7 @@ static ExitStatus read_arm(const Reader *reader, const char *section) {
         return read_overrides(reader, section, ((Arm *) arms->pdata[arms->len - 1])->sets);
 }
 
-/* "Section.Key=VALUE; Section.Key=VALUE", or nothing. */
+/* Reads "Section.Key=VALUE; Section.Key=VALUE", or nothing. */
 static ExitStatus read_level(const Reader *reader, const char *section, const char *name, Factor *factor) {
         g_autofree char *value = g_key_file_get_value(reader->file, section, name, NULL);
         g_auto(GStrv) parts = g_strsplit(value ? value : "", ";", -1);
@@ -378,8 +378,8 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
 
-/* GLib merges sections with equal names and takes the last one of equal keys, so that two arms would
- * silently become one. */
+/* GLib merges sections with equal names and takes the last one of equal keys, so two arms could silently
+ * become one. */
 static ExitStatus check_repeated(const Reader *reader) {
         g_autoptr(GPtrArray) all = settings_repeated(reader->experiment->text, true);
         const RepeatedKey *repeated;
@@ -443,8 +443,8 @@ static ExitStatus check_complete(const Reader *reader) {
         return find_baseline(reader);
 }
 
-/* GLib's error does not name the broken line. It is the last line of the shortest beginning of the text
- * that does not parse. */
+/* GLib's error does not name the wrong line. It is the last line of the shortest beginning of the text that
+ * does not parse. */
 static unsigned broken_line(const char *text) {
         unsigned line = 1;
 

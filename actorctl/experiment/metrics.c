@@ -76,8 +76,8 @@ static double last(const Series *series, const char *name, size_t n) {
         return mean(values, found);
 }
 
-/* The area under the curve over environment steps (trapezoids), divided by the steps: a long round counts
- * more than a short one. */
+/* The area under the curve over environment steps (trapezoids), divided by the steps, so that a long round
+ * counts more than a short one. */
 static double area(const Series *series, const char *name) {
         const double *y = series_column(series, name), *x = series_column(series, "env_steps");
         double sum = 0, before_x = NAN, before_y = NAN, first_x = NAN;
@@ -97,8 +97,8 @@ static double area(const Series *series, const char *name) {
         return before_x > first_x ? sum / (before_x - first_x) : before_y;
 }
 
-/* The value of a column at the end of the first round in which the return reaches the target. The return
- * is that of evaluations where there are any, else the mean of the last 100 episodes. */
+/* The value of a column at the end of the first round in which the return reaches the target. The return is
+ * that of evaluations if there are any, otherwise the mean of the last 100 episodes. */
 static double at_target(const Series *series, const char *name, double target) {
         const double *column = series_column(series, name),
                      *returns = series_column(series, "evaluation_mean");
@@ -136,8 +136,8 @@ static double cost(const Outcome *outcome, const char *name) {
                                                     : NAN;
 }
 
-/* The cost of evaluations is left out: they serve the measurement, not the training. The bill is used and
- * not the last round's figures, since only the bill includes start-up and shutdown. */
+/* The cost of evaluations is left out, since they serve the measurement and not the training. The bill is
+ * used and not the last round's figures, since only the bill includes start-up and shutdown. */
 static double training_cost(const Outcome *outcome) {
         double evaluation = last(&outcome->series, "cost_evaluation", 1);
 

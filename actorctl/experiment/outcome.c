@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A finished cell is a file: the object that `run --json` prints, and the columns of all rounds. The file
- * gets its name when all of it is on disk. */
+/* A finished cell is a file with the object that `run --json` prints and the columns of all rounds. The file
+ * gets its name when all of it is on the disk. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -132,7 +132,7 @@ static const char *string_member(JsonObject *object, const char *name) {
                                : NULL;
 }
 
-/* false: the columns differ in length or hold something else than numbers. */
+/* false: the columns differ in length, or have something other than numbers. */
 static bool series_from_json(JsonObject *object, Series *ret) {
         g_autoptr(GList) names = json_object_get_members(object);
 
@@ -173,7 +173,7 @@ static bool has_all(JsonObject *object, const char *const *numbers, const char *
         return true;
 }
 
-/* Whether the members that reports read are there and have the types that reports expect. */
+/* Whether the members that reports read exist and have the right types. */
 static bool result_is_whole(JsonObject *result) {
         static const char *const time[] = { "emulated_s", NULL },
                                  *const totals[] = { "full", "paper", NULL },
@@ -200,7 +200,7 @@ static bool series_is_whole(const Series *series) {
         return true;
 }
 
-/* Why the file is not a whole cell. NULL: it is one; then *ret is NULL if its definition is another one. */
+/* Why the file is not a whole cell. NULL: it is; then *ret is NULL if it has another definition. */
 static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
@@ -226,7 +226,7 @@ static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome *
         return NULL;
 }
 
-/* The name of another experiment that the file belongs to; NULL: it is ours. A redefined cell of ours is
+/* The other experiment to which the file belongs; NULL: it is ours. A cell of ours with a new definition is
  * run again, but another experiment's result must not be lost. */
 static const char *foreign_owner(JsonNode *root, const char *own) {
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;

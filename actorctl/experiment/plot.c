@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes SVG without a library. All panels share their axes, since plots are there for comparison. */
+/* Writes SVG without a library. All panels share their axes, so that they can be compared. */
 #include "actorctl/experiment/plot.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 #define LEGEND_HEIGHT 20
 #define NOTE_HEIGHT   18
 
-/* Colours of Okabe and Ito, which colour-blind readers can tell apart; the text is a grey that both
- * backgrounds leave readable. */
+/* Colours of Okabe and Ito, which colour-blind readers can tell apart. The text is a grey that can be read
+ * on white and on black. */
 static const char *const colours[] = { "#0080c8", "#e08a00", "#009e73", "#d55e9a", "#d55e00", "#56b4e9",
         "#9a8700" };
 static const char *const dashes[] = { "", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\"" };
@@ -29,16 +29,16 @@ static const char style[] =
                 "stroke-dasharray:4 3}</style>\n";
 
 typedef struct Axis {
-        double low, high, step, unit; /* unit: the power of ten that the labels leave out */
+        double low, high, step, unit; /* unit: the power of ten that labels leave out */
         int exponent;
-        int from, length; /* pixels; length < 0: upwards */
+        int from, length; /* in pixels; length < 0: upwards */
 } Axis;
 
 typedef struct Drawing {
         const Plot *plot;
         GString *text;
         size_t n_columns;
-        int width, height; /* of a panel's inside */
+        int width, height; /* the inside of a panel */
         int legend_rows;
         Axis x, y;
 } Drawing;
@@ -144,7 +144,7 @@ static void widen_by_panel(Axis *x, Axis *y, const PlotPanel *panel) {
         }
 }
 
-/* The axis ends on round values, and labels have at most four digits. */
+/* Ends the axis on round values, and limits labels to four digits. */
 static void axis_finish(Axis *axis, unsigned n_ticks) {
         double most;
 
@@ -154,7 +154,7 @@ static void axis_finish(Axis *axis, unsigned n_ticks) {
                 axis->low -= margin;
                 axis->high += margin;
         }
-        /* An axis that begins near zero begins at zero. */
+        /* an axis that begins near zero begins at zero */
         if (axis->low > 0 && axis->low < axis->high * 0.35)
                 axis->low = 0;
         axis->step = nice_step(axis->low, axis->high, n_ticks);
@@ -180,7 +180,7 @@ static void add_tick(Drawing *d, const Axis *axis, double value, double x, doubl
         int digits = step >= 1 ? 0 : (int) ceil(-log10(step) - 1e-9);
         g_autofree char *label = NULL;
 
-        /* No "-0". */
+        /* avoids "-0" */
         value = fabs(value) < axis->step / 2 ? 0 : value;
         label = g_strdup_printf("%.*f", digits, value / axis->unit);
         add_text(d, x, y, anchor, label);
@@ -202,7 +202,7 @@ static char *axis_label(const Axis *axis, const char *label) {
         return g_string_free(text, FALSE);
 }
 
-/* labels_y: whether the panel has numbers at its left, as the leftmost ones do */
+/* labels_y: whether the panel has numbers on its left, as the leftmost panels have */
 static void draw_axes(Drawing *d, bool labels_y) {
         int right = d->x.from + d->x.length, top = d->y.from + d->y.length;
 
@@ -327,12 +327,12 @@ static void draw_panel(Drawing *d, size_t i) {
                 draw_point(d, &g_array_index(panel->points, PlotPoint, k));
 }
 
-/* The width of a text, estimated: the font is the viewer's. */
+/* An estimate of a text's width, since the viewer chooses the font. */
 static int entry_width(const char *name) {
         return 34 + (int) g_utf8_strlen(name, -1) * 8;
 }
 
-/* Places the entries in rows, and draws them when asked to. Returns how many rows there are. */
+/* Places the entries in rows, and draws them if `draw` is set. Returns the number of rows. */
 static int lay_legend(Drawing *d, int width, bool draw) {
         int x = LEFT, row = 0;
 

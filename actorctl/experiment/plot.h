@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small plots as SVG text: panels side by side with common axes, curves with bands, points with error
- * bars, one legend. Without a background, in colours that can be told apart on white and on black. */
+/* Small plots as SVG text: panels side by side with common axes, curves with bands, points with error bars,
+ * one legend. There is no background, and the colours can be told apart on white and on black. */
 #pragma once
 
 #include <glib.h>
@@ -11,14 +11,14 @@
 
 #define PLOT_PANELS_MAX 64u
 
-/* Points in ascending x; a point that is not finite is left out. low and high NULL: no band. */
+/* Points have ascending x; those that are not finite are left out. low and high NULL: there is no band. */
 typedef struct PlotCurve {
-        size_t series; /* an entry of the legend, which says the colour */
+        size_t series; /* the entry of the legend, which decides the colour */
         size_t n;
         double *x, *y, *low, *high;
 } PlotCurve;
 
-/* faint: one of many, without bars. */
+/* faint: one point of many, without bars */
 typedef struct PlotPoint {
         size_t series;
         double x, y;
@@ -28,27 +28,27 @@ typedef struct PlotPoint {
 
 typedef struct PlotPanel {
         char *title;
-        GArray *curves; /* of PlotCurve */
-        GArray *points; /* of PlotPoint */
-        GArray *front;  /* of PlotPoint, ascending: joined by steps */
+        GArray *curves; /* PlotCurves */
+        GArray *points; /* PlotPoints */
+        GArray *front;  /* PlotPoints in ascending order, which steps connect */
 } PlotPanel;
 
 typedef struct Plot {
         const char *title, *x_label, *y_label;
-        const char *note;  /* a line below the title; NULL: none */
-        GPtrArray *legend; /* of const char * */
-        GPtrArray *panels; /* of PlotPanel */
+        const char *note;  /* a line below the title; NULL: there is none */
+        GPtrArray *legend; /* const char * */
+        GPtrArray *panels; /* PlotPanels */
 } Plot;
 
 Plot *plot_new(const char *title, const char *x_label, const char *y_label);
 PlotPanel *plot_add_panel(Plot *plot, const char *title);
 Plot *plot_free(Plot *plot);
-/* Whether any point would be drawn. */
+/* Whether the plot would have any point. */
 bool plot_has_data(const Plot *plot);
 /* The text of the file, g_free(). */
 char *plot_to_svg(const Plot *plot, size_t *ret_n);
 
-/* A step of 1, 2 or 5 times a power of ten that divides the range into at most n parts. */
+/* A step of 1, 2 or 5 times a power of ten, so that the range has at most n steps. */
 double nice_step(double low, double high, unsigned n);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Plot, plot_free)

@@ -29,13 +29,13 @@ static Plot *make_plot(
         return plot;
 }
 
-/* Which columns a curve shows, and whether a seed's last value holds after its end. */
+/* The columns that a curve shows, and whether a seed's last value holds after its end. */
 typedef struct Picture {
         const char *file, *what, *x, *x_label, *y, *y_label;
         bool stays;
 } Picture;
 
-/* The points of one cell at which both columns are known; x never descends. */
+/* The points of one cell where both columns are known; x never falls. */
 typedef struct Trace {
         size_t n;
         double *x, *y;
@@ -49,8 +49,8 @@ static void trace_free(gpointer data) {
         g_free(trace);
 }
 
-/* The value of a column in a round. The last value is the bill's, which includes shutdown, so that a
- * curve ends where the tables do. */
+/* The value of a column in a round. The last value is taken from the bill, which includes shutdown, so that
+ * a curve ends with the number in the tables. */
 static double figure(const Outcome *outcome, const char *name, const double *column, size_t round) {
         double bill = NAN;
 
@@ -77,7 +77,7 @@ static Trace *trace_new(const Outcome *outcome, const Picture *picture) {
         return trace;
 }
 
-/* The curves of a group's finished cells; of Trace. */
+/* The Traces of a group's finished cells. */
 static GPtrArray *group_traces(const Experiment *experiment, const GPtrArray *cells, size_t arm,
                 size_t combination, const Picture *picture) {
         GPtrArray *found = g_ptr_array_new_with_free_func(trace_free);
@@ -91,8 +91,8 @@ static GPtrArray *group_traces(const Experiment *experiment, const GPtrArray *ce
         return found;
 }
 
-/* Interpolated between two rounds. NaN before the first round; after the last one, too, unless the last
- * value holds. */
+/* The value at x, interpolated between two rounds. NaN before the first round; also after the last one,
+ * unless the last value holds. */
 static double trace_at(const Trace *trace, double x, bool stays) {
         size_t low = 0, high = trace->n;
 
@@ -109,8 +109,8 @@ static double trace_at(const Trace *trace, double x, bool stays) {
                                                (trace->x[low + 1] - trace->x[low]);
 }
 
-/* Where fewer than half of the cells have a value there is no median: it would be the median of the
- * survivors. */
+/* If fewer than half of the cells have a value, there is no median: it would be a median of the survivors
+ * only. */
 static void curve_point(PlotCurve *curve, const GPtrArray *group, double x, bool stays) {
         g_autofree double *values = g_new(double, group->len);
         size_t n = 0;
@@ -130,7 +130,7 @@ static void curve_point(PlotCurve *curve, const GPtrArray *group, double x, bool
         curve->n++;
 }
 
-/* All x at which a trace has a value, ascending and each once; of double. */
+/* All x at which a trace has a value, ascending, each once; doubles. */
 static GArray *group_places(const GPtrArray *group) {
         GArray *places = g_array_new(FALSE, FALSE, sizeof(double));
         guint n = 0;
@@ -291,7 +291,7 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
         return write_plot(plot, directory, "pareto.svg");
 }
 
-/* A scheduler that uses many actors has large rounds, so the x axis is steps, money or time, never
+/* A scheduler that uses many actors has large rounds. So the x axis is steps, money or time, never
  * rounds. */
 int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         bool evaluated = any_evaluation(cells);

@@ -17,7 +17,7 @@ static void add_number(GString *text, double value) {
         g_string_append(text, digits);
 }
 
-/* Four significant digits, without an exponent where a reader expects none. */
+/* Prints four significant digits, without an exponent where readers expect none. */
 static void add_short(GString *text, double value) {
         double size = fabs(value);
 
@@ -55,7 +55,7 @@ static void add_keys(const Experiment *experiment, const Cell *cell, GString *te
         g_string_append_printf(text, "%" G_GUINT64_FORMAT, cell->seed);
 }
 
-/* Members of the result that describe how a cell ended; they are reported whatever is measured. */
+/* Members of the result that describe how a cell ended. They are always reported. */
 static const char *const members[] = { "result", "rounds", "env_steps", "episodes", "wall_s",
         "policy_sha256" };
 
@@ -76,7 +76,7 @@ static JsonObject *object_member(JsonObject *object, const char *name) {
         return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 }
 
-/* The cost of training a cell's scheduler; NULL: nothing was trained, or nothing is finished. */
+/* The cost of training a cell's scheduler; NULL: none was trained, or no cell is finished. */
 static JsonObject *scheduler_bill(const Cell *cell) {
         JsonObject *result = cell->outcome ? json_node_get_object(cell->outcome->result) : NULL;
 
@@ -153,7 +153,7 @@ static void add_rounds(
         }
 }
 
-/* The columns are those of the first finished cell: all cells come from one daemon. */
+/* The columns are those of the first finished cell, since all cells come from one daemon. */
 static int write_rounds(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         g_autoptr(GString) text = g_string_new(NULL);
         const GPtrArray *names = NULL;
@@ -176,7 +176,7 @@ static int write_rounds(const Experiment *experiment, const GPtrArray *cells, co
         return result_file_write(directory, "rounds.csv", text->str, text->len);
 }
 
-/* Moves the finite values to the front; with `others`, pairs of which both are finite. */
+/* Moves the finite values to the front; with `others`, only pairs in which both are finite. */
 static size_t keep_finite(double *values, double *others, size_t n) {
         size_t kept = 0;
 
@@ -328,7 +328,7 @@ static void add_metric(const Experiment *experiment, const GPtrArray *cells, Met
                         add_row(experiment, cells, arm, combination, metric, text);
 }
 
-/* Why finished cells may have no value of this metric, and what to do about it. */
+/* Why finished cells may lack a value of this metric, and what to do about that. */
 static const struct {
         Metric first, last;
         const char *reason;
@@ -393,7 +393,7 @@ static void add_totals(const Experiment *experiment, const GPtrArray *cells, GSt
                 }
 }
 
-/* All cells of an arm share one scheduler unless a factor names several; each scheduler's bill is listed
+/* All cells of an arm share one scheduler, unless a factor names several. Each scheduler's bill is listed
  * once. */
 static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrArray *seen, GString *text) {
         JsonObject *bill = scheduler_bill(cell);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runs the missing cells as jobs of one daemon, as many at once as there are CPUs for. A result is on
- * disk before the next job takes its place, so that an interruption loses at most the jobs that run. The
- * daemon's signals only wake this program: it then asks for the state of the job, and once a second it
- * asks without a signal, so that a lost signal costs a second. */
+/* Runs the missing cells as jobs of one daemon, as many at once as there are CPUs for. A result is on disk
+ * before the next job takes its place, so an interruption loses at most the running jobs. A signal of the
+ * daemon only wakes this program, which then asks for the state of the job. It also asks once a second
+ * without a signal, so a lost signal costs a second. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,9 +34,9 @@ typedef struct Runner {
         const char *directory;
         Connection *connection;
         sd_event *event;
-        GPtrArray *runs; /* of Run: the jobs that run now */
+        GPtrArray *runs; /* Runs: the jobs that run now */
         uint64_t n_jobs, n_done, n_failed, n_found, started_usec;
-        guint next; /* all cells before this one are done or running */
+        guint next; /* all earlier cells are done or running */
         unsigned n_interrupts, n_ticks;
         bool quiet, live, lost;
 } Runner;
@@ -48,7 +48,7 @@ static void run_free(gpointer data) {
         g_free(run);
 }
 
-/* An estimate needs no fractions of a second. */
+/* an estimate needs no fractions of a second */
 static char *format_seconds(uint64_t usec, char ret[32]) {
         uint64_t s = usec / 1000000;
 
@@ -80,7 +80,7 @@ static void print_progress(Runner *r, bool last) {
         (void) fflush(stderr);
 }
 
-/* Clears the live line, so that the next message begins a line below what the jobs have written. */
+/* Clears the live line, so that the next message begins on a new line below the jobs' output. */
 static void clear_line(const Runner *r) {
         relay_flush(r->connection->relay);
         if (r->live)
@@ -95,7 +95,7 @@ static void fail_cell(Runner *r, Cell *cell, const char *fault) {
         r->n_failed++;
 }
 
-/* The daemon sends only some of the rounds of a longer job. */
+/* Whether all rounds are there: for a longer job the daemon sends only some of them. */
 static bool is_whole(const Series *series) {
         const double *rounds = series_column(series, "round");
 
@@ -201,13 +201,13 @@ static int harvest(Runner *r, bool ask) {
         return 0;
 }
 
-/* The numbers of actors that the followed cell used, round by round. */
+/* The numbers of actors of the cell that this one follows, round by round. */
 static GArray *decisions_of(const Cell *cell) {
         GArray *counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
         const double *actors = series_column(&cell->outcome->series, "actors");
 
         for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
-                /* The cell's file may have been edited; 0 actors are refused. */
+                /* the cell's file may have been edited, so 0 actors are refused */
                 uint32_t n = actors[i] >= 1 && actors[i] <= ACTORS_MAX ? (uint32_t) actors[i] : 0;
 
                 g_array_append_val(counts, n);
@@ -224,7 +224,7 @@ static void start_cell(Runner *r, Cell *cell) {
         CellSource source = cell_source(r->experiment, cell);
         Run *run;
 
-        /* The description that `actorctl list` shows. */
+        /* the description is shown by `actorctl list` */
         g_ptr_array_add(sets, g_strconcat("Job.Description=", cell->name, NULL));
         status = job_file_load_from(
                         &job_file, r->experiment->job_file, r->experiment->job_text, sets, &source.source);
@@ -236,7 +236,7 @@ static void start_cell(Runner *r, Cell *cell) {
                 status = job_file_send(&job_file, r->connection, &id, &path);
         job_file_done(&job_file);
         if (status == STATUS_FAILED) {
-                /* Any such error would meet the next cell as well, so the experiment ends. */
+                /* Such an error would also stop the next cell, so the experiment ends. */
                 r->lost = true;
                 return;
         }
@@ -250,7 +250,7 @@ static void start_cell(Runner *r, Cell *cell) {
         cell->state = CELL_RUNNING;
 }
 
-/* The first cell that can start now; NULL: none can. */
+/* The first cell that can start now; NULL: there is none. */
 static Cell *next_cell(Runner *r) {
         while (r->next < r->cells->len && ((Cell *) r->cells->pdata[r->next])->state != CELL_MISSING)
                 r->next++;
@@ -280,7 +280,7 @@ static bool has_room(const Runner *r, const Cell *cell) {
         return cell_fits(cell, n_busy, g_get_num_processors());
 }
 
-/* Cells start in order: a cell that needs many CPUs is not overtaken for ever by small ones. */
+/* Cells start in their order, so that small ones never overtake a cell that needs many CPUs. */
 static void start_cells(Runner *r) {
         Cell *cell;
 
@@ -312,7 +312,7 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return 0;
 }
 
-/* The results of jobs that still run are not needed any more. */
+/* The results of running jobs are not needed any more. */
 static void stop_runs(const Runner *r) {
         for (guint i = 0; i < r->runs->len; i++)
                 (void) sd_bus_call_method_async(r->connection->bus, NULL, r->connection->destination,

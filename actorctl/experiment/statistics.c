@@ -10,7 +10,7 @@
 
 #include "lib/rng.h"
 
-/* A fixed stream: resamples are the same in every run. */
+/* A fixed stream, so that resamples are the same in every run. */
 #define RESAMPLE_SEED UINT64_C(0x6163746f7264) /* "actord" */
 
 int compare_doubles(const void *a, const void *b) {
@@ -53,7 +53,7 @@ double quantile(const double *values, size_t n, double q) {
         return quantile_sorted(copy, n, q);
 }
 
-/* counts[i] copies of the i-th smallest value, n in all. */
+/* Takes counts[i] copies of the i-th smallest value, n in all. */
 static double trimmed(const double *values, const unsigned *counts, size_t n_values, size_t n) {
         size_t first = n / 4, end = n - n / 4, at = 0;
         double sum = 0;
@@ -77,7 +77,7 @@ double interquartile_mean(const double *values, size_t n) {
         return mean(copy + n / 4, n - 2 * (n / 4));
 }
 
-/* One side of a comparison: its values sorted, and the rank of each value. */
+/* One side of a comparison: its sorted values, and the rank of each value. */
 typedef struct Side {
         double *values;
         size_t *places;

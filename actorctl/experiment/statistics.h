@@ -11,20 +11,20 @@ typedef struct Interval {
         double low, high;
 } Interval;
 
-/* Of doubles, ascending: for qsort() and g_array_sort(). */
+/* Compares doubles for an ascending order: for qsort() and g_array_sort(). */
 int compare_doubles(const void *a, const void *b);
 
 double mean(const double *values, size_t n);
-/* The q-quantile of values in any order, interpolated between neighbours; q in [0, 1]. NaN without
+/* The q-quantile of values in any order, interpolated between neighbours; q is in [0, 1]. NaN: there are no
  * values. */
 double quantile(const double *values, size_t n, double q);
 
-/* The mean of the values that remain when a quarter of them (rounded down) is cut off at each end. NaN
- * without values. */
+/* The mean of the values that remain when a quarter of them (rounded down) is cut off at each end. NaN:
+ * there are no values. */
 double interquartile_mean(const double *values, size_t n);
 
 /* The 95 % percentile bootstrap interval of the interquartile mean, from RESAMPLES resamples. The random
- * stream is fixed, so equal values give equal intervals. NaN, NaN with fewer than two values. */
+ * stream is fixed, so equal values give equal intervals. NaN, NaN: there are fewer than two values. */
 Interval bootstrap_interval(const double *values, size_t n);
 
 /* The same for interquartile_mean(values) - interquartile_mean(others). values[i] and others[i] have the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A C header for machines without an operating system: the numbers of the policy as constants, and one
- * function that computes what the policy says of an observation. Of <math.h> it takes tanhf(), fmaxf(),
- * fminf() and INFINITY. It allocates nothing and needs two arrays on the stack, as wide as the widest
+ * function that computes the policy's output for an observation. From <math.h> it needs tanhf(), fmaxf(),
+ * fminf() and INFINITY. It allocates nothing, and needs two arrays on the stack as wide as the widest
  * layer. */
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void append(GByteArray *file, const char *format, ...) {
         g_byte_array_append(file, (const uint8_t *) text, (guint) strlen(text));
 }
 
-/* Nine digits restore a float. A number without a point is no float of C. */
+/* Nine digits restore a float. In C a float constant needs a point. */
 static void append_number(GByteArray *file, float value) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -44,7 +44,7 @@ static void append_array(GByteArray *file, const char *name, const float *values
         append(file, "\n};\n\n");
 }
 
-/* The text with a question mark for each character that must not stand in a comment of C. */
+/* The text, with a question mark for each character that a comment in C cannot have. */
 static char *comment_of(const char *text) {
         char *plain = g_strdup(text);
 
@@ -63,8 +63,8 @@ static size_t widest(const Model *model) {
         return n;
 }
 
-/* The layers from the observation to the action, each of which reads the one before; and a deviation that
- * is constant. */
+/* Whether the layer is exported: layers from the observation to the action, each of which reads the one
+ * before, and a constant deviation. */
 static bool is_exported(const Model *model, uint32_t i) {
         const Layer *layer = &model->network.layers[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads a model by the same function as recordings do (actorctl/recording/policy.h), so that what is
- * exported is what would act. */
+/* Reads a model by the same function as recordings (actorctl/recording/policy.h), so that the exported
+ * policy is the one that would act. */
 #include "actorctl/export/model.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ static bool are_finite(const float *values, size_t n) {
         return i == n;
 }
 
-/* -EDOM: one of the numbers is not finite; no C constant is, and what acts by it has no use. */
+/* -EDOM: a number is not finite. C has no constant for it, and programs that act by it have no use for
+ * it. */
 static int fill(Model *model, const double *numbers) {
         size_t n = model->network.n_observation;
 
@@ -54,7 +55,7 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
         model->settings = job_file->settings;
         if (company_spec(&model->settings, &said.spec, &model->spec) < 0 ||
                         network_derive(&model->settings, &model->spec, &model->network) < 0)
-                g_assert_not_reached(); /* policy_load() derived it already */
+                g_assert_not_reached(); /* policy_load() has made it already */
         model->acts = network_acting_layers(&model->network);
         if (fill(model, (const double *) (const void *) numbers->data) < 0) {
                 complain("the policy of %s has numbers that are not finite, and is not exported; export an "
@@ -62,7 +63,7 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                                 checkpoint->name);
                 return STATUS_USAGE;
         }
-        /* What lies behind an agent's own observation is for the value alone, which is not exported. */
+        /* The part behind an agent's own observation is only for the value, which is not exported. */
         if (algorithm_row(model->settings.algorithm)->company == COMPANY_ALL) {
                 model->spec = said.spec;
                 model->network.n_observation = (uint32_t) space_numbers(&said.spec.observation);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy as other programs take it: the network, its numbers, and how observations are normalised. */
+/* A policy for other programs: the network, its numbers, and the normalisation of observations. */
 #pragma once
 
 #include "actorctl/checkpoint-open.h"
@@ -13,26 +13,26 @@ typedef struct Model {
         Network network;
         uint64_t acts; /* bit i: layer i is needed to act */
         bool normalised;
-        double clip;              /* of normalised observations */
+        double clip;              /* for normalised observations */
         float *mean, *inverse_sd; /* [n_observation] */
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;
-        char *choices; /* "2 3 5", of an action of several choices; else NULL */
+        char *choices; /* "2 3 5" for an action of several choices; otherwise NULL */
         char *inputs;  /* "2 0*0 0*2", of an edited network; else NULL */
 } Model;
 
 /* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,
- * as the network's shape follows from its spec. STATUS_OK; or another status, with a message. */
+ * since the network's shape follows from its spec. STATUS_OK; or another status, with a message. */
 ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret);
 Model *model_free(Model *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
 
-/* What the output of the layer with the action means: "logits", "action_values", "mean". */
+/* The meaning of the acting layer's output: "logits", "action_values", "mean". */
 const char *model_output_name(const Model *model);
 
-/* The formats. Each returns the whole file. */
+/* The formats. Each function returns the whole file. */
 GByteArray *model_to_onnx(const Model *model);
 GByteArray *model_to_header(const Model *model);
 /* The policy's tensors under their names, and the metadata of the checkpoint. NULL, with errno: there is no
- * memory for it. */
+ * memory. */
 GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint);

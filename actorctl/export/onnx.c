@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* ONNX: a graph of operators, as a message of Protocol Buffers. Operators of set 13 suffice, which every
- * runtime since 2020 knows. The graph reads observations as the environment gives them: scaling of bytes,
- * one-hot vectors and normalisation are operators in front of the first layer. */
+/* ONNX: a graph of operators, as a message of Protocol Buffers. It uses only operators of set 13, which
+ * every runtime since 2020 knows. The graph reads observations as the environment gives them. Scaling of
+ * bytes, one-hot vectors and normalisation are operators in front of the first layer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { ONNX_IR = 7, ONNX_OPERATORS = 13 };
 
-/* Numbers of fields and of types, from onnx.proto3. */
+/* Numbers of fields and types, from onnx.proto3. */
 enum {
         MODEL_IR = 1,
         MODEL_PRODUCER = 2,
@@ -32,7 +32,7 @@ enum { PROPERTY_KEY = 1, PROPERTY_VALUE = 2 };
 typedef struct Onnx {
         const Model *model;
         GByteArray *graph;
-        char value[64]; /* the value that the next operator reads */
+        char value[64]; /* the input of the next operator */
         unsigned n_values;
 } Onnx;
 
@@ -79,7 +79,7 @@ static void attribute_ints(GByteArray *node, const char *name, const uint32_t *v
         proto_message(node, NODE_ATTRIBUTE, attribute);
 }
 
-/* Begins an operator that reads the newest value and these tensors, ended by NULL. */
+/* Begins an operator with the newest value and these tensors as inputs; the list ends with NULL. */
 static GByteArray *node_begin(Onnx *o, const char *operator, const char * const * tensors) {
         GByteArray *node = g_byte_array_new();
 
@@ -90,7 +90,7 @@ static GByteArray *node_begin(Onnx *o, const char *operator, const char * const 
         return node;
 }
 
-/* Ends a node; its output becomes the newest value. output NULL: a name of our own. */
+/* Ends a node; its output becomes the newest value. output NULL: the output gets a name of our own. */
 static void node_end(Onnx *o, GByteArray *node, const char *output) {
         if (output)
                 g_strlcpy(o->value, output, sizeof(o->value));
@@ -107,7 +107,7 @@ static void add_node(Onnx *o, const char *operator, const char * a, const char *
         node_end(o, node_begin(o, operator, tensors), NULL);
 }
 
-/* The newest value, times what one or two operators make of it. */
+/* The newest value times the result that one or two operators make of it. */
 static void add_gated(Onnx *o, const char *first, const char *second) {
         g_autofree char *x = g_strdup(o->value);
 
@@ -163,7 +163,7 @@ static void add_normalisation(Onnx *o) {
         add_node(o, "Clip", "observation.lowest", "observation.highest");
 }
 
-/* Numbers in a row, as layers read them. */
+/* Turns observations into rows of numbers, as layers read them. */
 static void add_reading(Onnx *o) {
         const ActordSpace *space = &o->model->spec.observation;
 
@@ -182,7 +182,7 @@ static void add_reading(Onnx *o) {
                 add_normalisation(o);
 }
 
-/* Convolutions of ONNX read channels first; an image may have them last. */
+/* Convolutions of ONNX need the channels first; an image may have them last. */
 static void add_image(Onnx *o, const Layer *layer) {
         const Convolution *c = &layer->convolution;
         bool last = c->channel_step == 1 && c->channels > 1;
@@ -240,7 +240,7 @@ static void add_layer(Onnx *o, const Layer *layer) {
                 add_flatten(o);
 }
 
-/* dims: sizes behind that of the batch; n_dims 0: one number for each row. batch false: there is none. */
+/* dims: the sizes behind the batch's; n_dims 0: one number for each row. batch: whether there is a batch. */
 static void add_place(Onnx *o, uint32_t field, const char *name, unsigned type, bool batch,
                 const uint32_t *dims, size_t n_dims) {
         GByteArray *place = g_byte_array_new(), *value = g_byte_array_new(), *tensor = g_byte_array_new(),

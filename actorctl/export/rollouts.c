@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The episodes are those of an evaluation: an actor plays them in its sandbox (actor/trial/play.c) and says
- * each step, and this program writes them. */
+/* The episodes are those of an evaluation. An actor plays them in its sandbox (actor/trial/play.c) and
+ * reports each step, and this program writes them. */
 #include "actorctl/export/rollouts.h"
 
 #include <errno.h>
@@ -22,21 +22,22 @@
 
 #define DATA_NAME     "main_data.hdf5"
 #define METADATA_NAME "metadata.json"
-/* The version of Minari whose rules the metadata follow; a reader refuses metadata newer than itself. */
+/* The version of Minari whose metadata these are; a reader refuses metadata of a newer version. */
 #define LAYOUT_VERSION "0.5.0"
-/* Of one episode, which this program holds until its end: one of images has few steps but many numbers. */
+/* The most bytes of one episode, which this program holds until the episode's end. An episode of images has
+ * few steps but many numbers. */
 #define EPISODE_BYTES_MAX (UINT64_C(1) << 30)
 
 typedef struct Rollouts {
         const DatasetModule *module;
-        const char *path; /* of the data, before they have their name */
-        void *writer;     /* NULL: the spec has not come yet */
+        const char *path; /* of the data, before the file gets its name */
+        void *writer;     /* NULL: the spec has not arrived yet */
         ActordEnvSpec spec;
-        GArray *observations, *actions, *rewards; /* of double: the episode that is played */
+        GArray *observations, *actions, *rewards; /* doubles: the episode that is being played */
         GByteArray *terminations, *truncations;
         uint64_t n_episodes, n_steps;
         double mean; /* of returns */
-        int error;   /* the first one; -EDOM: a number is not finite; -EFBIG: an episode is too long */
+        int error;   /* the first error; -EDOM: a number is not finite; -EFBIG: an episode is too long */
 } Rollouts;
 
 static void rollouts_init(Rollouts *r, const DatasetModule *module, const char *path) {
@@ -108,7 +109,7 @@ static void episode_end(Rollouts *r) {
         };
         double sum = 0.0;
 
-        /* A plugin's rows need not begin with a reset. */
+        /* A plugin's rows might not begin with a reset. */
         if (episode.n_steps == 0 ||
                         r->observations->len !=
                                         (episode.n_steps + 1) * space_numbers(&r->spec.observation)) {
@@ -139,7 +140,7 @@ static void take_row(const TrialRow *row, void *userdata) {
                 episode_end(r);
 }
 
-/* Python's JSON has a word for a number without end. */
+/* Appends a number as Python's JSON does, which has words for infinite numbers. */
 static void append_number(GString *text, double x) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -149,7 +150,7 @@ static void append_number(GString *text, double x) {
                 g_string_append(text, g_ascii_dtostr(digits, sizeof(digits), x));
 }
 
-/* A bound once for each number, in lists as deep as the shape. */
+/* Appends a bound for each number, in lists as deep as the shape. */
 static void append_bound(GString *text, const ActordSpace *space, uint32_t dim, double bound) {
         if (dim == space->n_dims) {
                 append_number(text, bound);
@@ -174,7 +175,7 @@ static const char *element_word(const ActordSpace *space) {
         g_assert_not_reached();
 }
 
-/* Those of an action may differ. */
+/* Numbers of an action may have different choices. */
 static void append_choices(GString *text, const ActordEnvSpec *spec, const ActordSpace *space) {
         if (space != &spec->action) {
                 append_bound(text, space, 0, space->n_choices);
@@ -185,7 +186,7 @@ static void append_choices(GString *text, const ActordEnvSpec *spec, const Actor
         g_string_append_c(text, ']');
 }
 
-/* As minari.serialization writes a space: JSON, in a string of the metadata. */
+/* A space as minari.serialization writes it: JSON, in a string of the metadata. */
 static char *space_text(const ActordEnvSpec *spec, const ActordSpace *space) {
         GString *text = g_string_new(NULL);
 
@@ -214,7 +215,7 @@ static char *space_text(const ActordEnvSpec *spec, const ActordSpace *space) {
         return g_string_free(text, FALSE);
 }
 
-/* "actord/Pendulum-v1": a name that ends in a version, of the characters that Minari allows. */
+/* "actord/Pendulum-v1": a name that ends in a version and has only characters that Minari allows. */
 static char *dataset_id(const char *environment) {
         g_autofree char *name = g_strdup(environment);
 
@@ -272,7 +273,7 @@ static ExitStatus complain_rollouts(const Rollouts *r, const char *directory) {
         return STATUS_FAILED;
 }
 
-/* Data and metadata get their names when both are whole. */
+/* Data and metadata get their names when both are complete. */
 static ExitStatus commit(Rollouts *r, const JobSettings *settings, Aside *data, const char *directory) {
         g_autofree char *data_path = g_build_filename(directory, DATA_NAME, NULL);
         g_autofree char *metadata_path = g_build_filename(directory, METADATA_NAME, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episodes that a policy plays, as a data set in Minari's layout (lib/dataset/dataset.h). */
+/* Writes episodes that a policy plays as a data set in Minari's layout (lib/dataset/dataset.h). */
 #pragma once
 
 #include "actorctl/checkpoint-open.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* safetensors with the policy alone: a file of parameters (lib/checkpoint/checkpoint.h), and what normalises
- * observations. */
+/* A safetensors file with only the policy: a file of parameters (lib/checkpoint/checkpoint.h), with the
+ * normalisation of observations. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,8 @@ static bool is_acting(const Model *model, const char *tensor) {
         return false;
 }
 
-/* A value that reads other agents' observations is left out: the file normalises an agent's own. */
+/* A value that reads other agents' observations is left out, since the file normalises only an agent's
+ * own. */
 static size_t list_layers(const Model *model, TensorRow *ret) {
         size_t n_kept = 0, n = checkpoint_network_rows(PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY,
                                            &model->network, model->parameters, ret);
@@ -57,7 +58,7 @@ static const char *observation_word(const Model *model) {
         return model->network.pixels ? "bytes" : "numbers";
 }
 
-/* The settings and where the policy came from, but the format is this file's own. */
+/* The settings and the origin of the policy, with this file's own format. */
 static size_t list_metadata(const Model *model, const Checkpoint *checkpoint, const char *format,
                 MetadataRow ret[SAFETENSORS_METADATA_MAX]) {
         size_t n, n_kept = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each script of CleanRL has one algorithm, and its settings in a dataclass Args of literals. A setting is a
- * row of the table `plain`, or is computed in one of the functions below; the others are told in a comment.
- * What the scripts have no setting for (networks, optimisers, wrappers) is in the table `scripts`. */
+/* Each script of CleanRL has one algorithm, and its settings are literals in a dataclass Args. A setting is
+ * a row of the table `plain`, or is computed by one of the functions below; the others become a comment. The
+ * table `scripts` has whatever the scripts have no setting for (networks, optimisers, wrappers). */
 #include "actorctl/import/cleanrl.h"
 
 #include <glib.h>
@@ -20,7 +20,7 @@ typedef enum Kind { PPO = 1 << 0, DQN = 1 << 1, DDPG = 1 << 2, TD3 = 1 << 3, SAC
 static const struct {
         const char *file, *algorithm;
         Kind kind;
-        const char *fixed; /* of [Learner] */
+        const char *fixed; /* for [Learner] */
 } scripts[] = {
         { "ppo.py", "ppo", PPO, "HiddenLayers=64 64\nActivation=tanh\nAdamEpsilon=1e-5\n" },
         { "ppo_continuous_action.py", "ppo", PPO,
@@ -75,8 +75,8 @@ static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
 
 typedef struct Script {
         const char *file;
-        size_t row;            /* of `scripts` */
-        GHashTable *arguments; /* name -> text of the literal */
+        size_t row;            /* the row of `scripts` */
+        GHashTable *arguments; /* name -> the literal's text */
         GHashTable *told;      /* names that became settings */
         GString *parts[N_SECTIONS];
         char *reason;
@@ -105,7 +105,7 @@ static const char *get(const Script *script, const char *name) {
         return g_hash_table_lookup(script->arguments, name);
 }
 
-/* A literal of Python's: 1_000_000, 2.5e-4, 3. NaN: it is not there, or no number. */
+/* The number of a Python literal: 1_000_000, 2.5e-4, 3. NaN: it is missing, or not a number. */
 static double number(const Script *script, const char *name) {
         g_autofree char *digits = g_strdup(get(script, name));
         char *to = digits, *end;
@@ -125,7 +125,7 @@ static bool is_true(const Script *script, const char *name) {
         return g_strcmp0(get(script, name), "True") == 0;
 }
 
-/* A comment is one line of printable characters, whatever the script has. */
+/* The text as one line of printable characters, for a comment. */
 static char *as_comment(const char *text) {
         char *line = g_strdup(text);
 
@@ -135,7 +135,7 @@ static char *as_comment(const char *text) {
         return line;
 }
 
-/* `name` is the argument that the value comes from, NULL: of none. */
+/* name: the argument from which the value comes; NULL: there is none. */
 static void put(Script *script, const char *section, const char *setting, const char *name,
                 const char *value) {
         size_t i = 0;
@@ -156,7 +156,7 @@ static void put_number(
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
         if (!isfinite(value))
-                return; /* it stays among those that are told as not carried over */
+                return; /* it stays among those that the comment lists as not carried over */
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
         else
@@ -178,7 +178,7 @@ static void put_ppo(Script *script) {
                 put_number(script, "Learner", "ValueClip", "clip_vloss", number(script, "clip_coef"));
 }
 
-/* A gradient step for every so many environment steps, and the store. */
+/* Sets the number of gradient steps for each environment step, and the replay store. */
 static void put_replay(Script *script) {
         double every = get(script, "train_frequency") ? number(script, "train_frequency") : 1;
         double steps = number(script, "total_timesteps"), kept = number(script, "buffer_size");
@@ -195,9 +195,9 @@ static void put_replay(Script *script) {
 static void put_dqn(Script *script) {
         double every = number(script, "target_network_frequency") / number(script, "train_frequency");
 
-        if (number(script, "tau") == 1) /* the whole way, as here */
+        if (number(script, "tau") == 1) /* it takes all of the new parameters, as here */
                 g_hash_table_add(script->told, g_strdup("tau"));
-        /* There in environment steps, here in gradient steps. */
+        /* counted in environment steps there, in gradient steps here */
         put_number(script, "Learner", "TargetInterval", "target_network_frequency",
                         every < 1 ? 1 : floor(every));
         put_number(script, "Learner", "EpsilonSteps", "exploration_fraction",
@@ -226,7 +226,8 @@ static void put_settings(Script *script) {
         g_string_append(script->parts[N_SECTIONS - 1], scripts[script->row].fixed);
 }
 
-/* "    name: type = literal" and a comment behind it, of a class's body; int(literal) counts as one. */
+/* A line " name: type = literal", perhaps with a comment, in the body of a class. int(literal) counts as a
+ * literal. */
 #define ARGUMENT                                                             \
         "^[ \\t]+([A-Za-z_][A-Za-z0-9_]{0,63})[ \\t]*:[^=\"']{1,80}=[ \\t]*" \
         "(?:\"([^\"\\\\]*)\"|'([^'\\\\]*)'|int\\(([0-9_.e]+)\\)|([-A-Za-z0-9_.+]+))[ \\t]*(?:#.*)?$"
@@ -250,7 +251,7 @@ static bool read_line(Script *script, const GRegex *regex, const char *line) {
         return true;
 }
 
-/* The body of `class Args:` ends with the first line that is not indented. */
+/* Reads the body of `class Args:`, which ends at the first line that is not indented. */
 static bool read_arguments(Script *script, const char *text) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         g_autoptr(GRegex) regex = g_regex_new(ARGUMENT, 0, 0, NULL);
@@ -298,12 +299,12 @@ static bool check_arguments(Script *script) {
         return true;
 }
 
-/* Arguments that say where results go, and have no meaning here, are left out. */
+/* Arguments that only say where results go have no meaning here, and are left out. */
 static bool concerns_training(const char *name) {
         static const char *const others[] = { "exp_name", "torch_deterministic", "cuda", "track",
                 "wandb_project_name", "wandb_entity", "capture_video", "save_model", "upload_model",
                 "hf_entity", "env_id",
-                /* of ppo: 0 there, and computed when it runs */
+                /* of ppo: they are 0 and computed at run time */
                 "minibatch_size", "num_iterations", NULL };
 
         return !g_strv_contains(others, name);
@@ -313,7 +314,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Lists the arguments that the job lacks, so that the job is not taken for the whole script. */
+/* Lists the arguments that the job lacks, so that readers do not take the job for the whole script. */
 static void append_rest(const Script *script, GString *out) {
         g_autofree char **names = (char **) g_hash_table_get_keys_as_array(script->arguments, NULL);
         bool first = true;

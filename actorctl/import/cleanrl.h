@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The defaults of a script of CleanRL (vwxyzjn/cleanrl) as a job file. The script is read as text, and never
- * executed: of it only the lines NAME: TYPE = LITERAL of its class Args count. */
+/* Turns the defaults of a CleanRL script (vwxyzjn/cleanrl) into a job file. The script is read as text and
+ * never executed: only the lines NAME: TYPE = LITERAL of its class Args count. */
 #pragma once
 
 #include <stddef.h>
 
 #define CLEANRL_BYTES_MAX (1u << 20)
 
-/* text: the script, n bytes; file: its name, which says the algorithm. The job file, g_free(). NULL:
- * *ret_reason is a sentence that begins with the file's name, g_free(). */
+/* text: the script, n bytes; file: its name, from which the algorithm follows. Returns the job file,
+ * g_free(). NULL: *ret_reason is a sentence that begins with the file's name, g_free(). */
 char *cleanrl_to_job(const char *text, size_t n, const char *file, char **ret_reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file is a stranger's: its nesting, its aliases and its size have limits. */
+/* The file comes from a stranger, so its nesting, its aliases and its size have limits. */
 #include "actorctl/import/entry.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@
 #define ENTRIES_MAX 10000
 
 typedef struct Reader {
-        const char *name; /* of the entry; NULL: the only one */
+        const char *name; /* the entry's name; NULL: the only entry */
         GHashTable *entry;
         yaml_document_t document;
         bool has_document;
-        unsigned n_merged; /* mappings whose keys were taken */
+        unsigned n_merged; /* how many mappings' keys were taken */
         char *reason;
 } Reader;
 
@@ -54,8 +54,8 @@ static bool has_anchor(const yaml_event_t *event) {
         }
 }
 
-/* Building a document takes libyaml a time that grows with the squares of the nesting and of the number of
- * anchors, so the events are counted before. */
+/* libyaml needs a time that grows with the squares of the nesting and of the number of anchors, so the
+ * events are counted first. */
 static bool check_size(Reader *reader, yaml_parser_t *parser) {
         unsigned n_anchors = 0;
         bool ended = false;
@@ -105,7 +105,7 @@ static const char *scalar(const yaml_node_t *node) {
         return node && node->type == YAML_SCALAR_NODE ? (const char *) node->data.scalar.value : NULL;
 }
 
-/* A scalar as it stands, a list in brackets; NULL: anything deeper or longer, such as a list of aliases. */
+/* The text of a scalar, or a list in brackets. NULL: it is deeper or longer, such as a list of aliases. */
 static char *text_of(Reader *reader, const yaml_node_t *node) {
         g_autoptr(GString) text = g_string_new("[");
 
@@ -125,7 +125,7 @@ static char *text_of(Reader *reader, const yaml_node_t *node) {
         return g_strdup(text->str);
 }
 
-/* `<<: *name` takes another entry's keys, except those that the entry has itself. A key may lead back to the
+/* `<<: *name` takes another entry's keys, except those that the entry has itself. This may lead back to the
  * entry itself, so mappings are counted. */
 static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         if (++reader->n_merged > MERGES_MAX)

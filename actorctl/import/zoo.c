@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An entry of RL Zoo is a flat list of keys, with the defaults of Stable-Baselines3 where it is silent. Each
- * key is either a setting under another name (the table `plain`), or one of the functions below computes
- * settings from it; whatever is left is told in a comment. */
+/* An entry of RL Zoo is a flat list of keys. For missing keys the defaults of Stable-Baselines3 hold. A key
+ * is either a setting under another name (the table `plain`), or one of the functions below computes
+ * settings from it. All other keys become a comment. */
 #include "actorctl/import/zoo.h"
 
 #include <glib.h>
@@ -38,7 +38,7 @@ static const struct {
         { "sac", SAC },
 };
 
-/* What Stable-Baselines3 2.x takes for a key that an entry leaves out: the arguments of its classes. */
+/* The values of Stable-Baselines3 2.x for keys that an entry lacks: the default arguments of its classes. */
 static const struct {
         Family families;
         const char *key, *value;
@@ -103,7 +103,7 @@ static const struct {
         { TD3, "target_noise_clip", "Learner", "NoiseClip" },
 };
 
-/* An entry that has them must have 1 at least, since other numbers are divided by them. */
+/* These must be at least 1 if an entry has them, since other numbers are divided by them. */
 static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
 
 #define N_SECTIONS 3
@@ -112,8 +112,8 @@ static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
 typedef struct Zoo {
         const ZooRequest *request;
         Family family;
-        GHashTable *entry;  /* key -> text of its value; defaults are added */
-        GHashTable *silent; /* keys that are defaults */
+        GHashTable *entry;  /* key -> text of its value; with the defaults added */
+        GHashTable *silent; /* keys with default values */
         GHashTable *told;   /* keys that became settings */
         GString *parts[N_SECTIONS];
         char *reason;
@@ -155,7 +155,7 @@ static const char *get(Zoo *zoo, const char *key) {
         return g_hash_table_lookup(zoo->entry, key);
 }
 
-/* NaN: it is not there, or no number. */
+/* NaN: it is missing, or not a number. */
 static double number_of(const char *text) {
         double value;
         char *end;
@@ -177,7 +177,7 @@ static bool check_counts(Zoo *zoo) {
         return true;
 }
 
-/* A comment is one line of printable characters, whatever the file has. */
+/* The text as one line of printable characters, for a comment. */
 static char *as_comment(const char *text) {
         char *line = g_strdup(text ? text : "");
 
@@ -187,7 +187,7 @@ static char *as_comment(const char *text) {
         return line;
 }
 
-/* A line of the job file; `key` is where its value comes from, NULL: from nothing. */
+/* Adds a line to the job file. key: where its value comes from; NULL: from none. */
 static void put(Zoo *zoo, const char *section, const char *setting, const char *key, const char *value) {
         size_t i = 0;
 
@@ -208,7 +208,7 @@ static void put_number(Zoo *zoo, const char *section, const char *setting, const
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
         if (!isfinite(value))
-                return; /* it stays among those that are told as not carried over */
+                return; /* it stays among those that the comment lists as not carried over */
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
         else
@@ -216,7 +216,7 @@ static void put_number(Zoo *zoo, const char *section, const char *setting, const
         put(zoo, section, setting, key, text);
 }
 
-/* lin_0.001: falls to 0 over the job. */
+/* "lin_0.001" falls to 0 during the job. */
 static void put_scheduled(Zoo *zoo, const char *key, const char *setting, const char *schedule) {
         const char *text = get(zoo, key);
 
@@ -238,8 +238,8 @@ static bool matches(const char *text, const char *pattern) {
         return text && g_regex_match_simple(pattern, text, 0, 0);
 }
 
-/* "true", or a dictionary in Python's words, {'norm_obs': True, 'norm_reward': False} or dict(...): both are
- * True there unless it says otherwise. */
+/* "true", or a dictionary in Python, {'norm_obs': True, 'norm_reward': False} or dict(...). In a dictionary
+ * both are True unless it says otherwise. */
 static void put_normalize(Zoo *zoo) {
         const char *text = get(zoo, "normalize");
         bool any = g_ascii_strcasecmp(text, "true") == 0 || strpbrk(text, "{(");
@@ -262,7 +262,7 @@ static char *first_group(const char *text, const char *pattern) {
         return g_match_info_fetch(match, 1);
 }
 
-/* "64, 64" -> "64 64"; NULL: it is no list of numbers. */
+/* From "64, 64" to "64 64"; NULL: it is not a list of numbers. */
 static char *as_layers(const char *list) {
         g_autoptr(GString) out = g_string_new(NULL);
         g_auto(GStrv) parts = g_strsplit(list, ",", -1);
@@ -279,7 +279,7 @@ static char *as_layers(const char *list) {
         return out->len > 0 ? g_strdup(out->str) : NULL;
 }
 
-/* net_arch=[64, 64], or one list for the policy and the same for the values. */
+/* Reads net_arch=[64, 64], or equal lists for the policy and the values. */
 static char *layers_of(const char *text) {
         g_autofree char *both = first_group(text, "net_arch['\"]?\\s*[=:]\\s*\\[([0-9, ]*)\\]");
         g_autofree char *pi = first_group(text, "pi['\"]?\\s*[=:]\\s*\\[([0-9, ]*)\\]");
@@ -299,7 +299,7 @@ static char *layers_of(const char *text) {
         return NULL;
 }
 
-/* Of Stable-Baselines3's policies. */
+/* The default layers of Stable-Baselines3's policies. */
 static const char *default_layers(const Zoo *zoo, bool images) {
         if (images)
                 return "512";
@@ -308,7 +308,7 @@ static const char *default_layers(const Zoo *zoo, bool images) {
         return zoo->family & DETERMINISTIC ? "400 300" : "64 64";
 }
 
-/* Our name of the entry's activation function; NULL: it has none that we know. */
+/* Our name for the entry's activation function; NULL: we do not have it. */
 static const char *activation_of(const Zoo *zoo, const char *text, bool images) {
         static const char *const known[] = { "relu", "tanh", "silu", "mish" };
         g_autofree char *name = first_group(text, "activation_fn['\"]?\\s*[=:]\\s*['\"]?(?:\\w+\\.)*(\\w+)");
@@ -321,7 +321,7 @@ static const char *activation_of(const Zoo *zoo, const char *text, bool images) 
         return NULL;
 }
 
-/* policy_kwargs: dict(net_arch=[64, 64], activation_fn=nn.ReLU, log_std_init=-2, ortho_init=False). */
+/* Reads policy_kwargs: dict(net_arch=[64, 64], activation_fn=nn.ReLU, log_std_init=-2, ortho_init=False). */
 static void put_network(Zoo *zoo) {
         const char *text = get(zoo, "policy_kwargs"), *policy = get(zoo, "policy");
         g_autofree char *layers = layers_of(text), *deviation = NULL;
@@ -347,7 +347,7 @@ static void put_network(Zoo *zoo) {
                 put_number(zoo, "Learner", "LogStdInit", NULL, number_of(deviation));
 }
 
-/* Gradient steps for each environment step. -1 of them: as many as steps were taken. */
+/* Gradient steps for each environment step. -1 means as many as there were environment steps. */
 static double train_ratio(Zoo *zoo) {
         double every = number(zoo, "train_freq"), steps = number(zoo, "gradient_steps");
 
@@ -366,7 +366,7 @@ static void put_replay(Zoo *zoo) {
         put_number(zoo, "Learner", "ReplayMin", "learning_starts", first < batch ? batch : first);
 }
 
-/* A minibatch is at most the whole round, as there. */
+/* A minibatch is at most the whole round, as in RL Zoo. */
 static void put_ppo(Zoo *zoo) {
         double rows = number(zoo, "n_steps") * number(zoo, "n_envs"), batch = number(zoo, "batch_size");
 
@@ -378,7 +378,7 @@ static void put_dqn(Zoo *zoo) {
         double steps = number(zoo, "n_timesteps");
         double every = floor(number(zoo, "target_update_interval") * train_ratio(zoo));
 
-        /* There in environment steps, here in gradient steps. */
+        /* counted in environment steps there, in gradient steps here */
         put_number(zoo, "Learner", "TargetInterval", "target_update_interval", every < 1 ? 1 : every);
         put_number(zoo, "Learner", "EpsilonSteps", "exploration_fraction",
                         floor(steps * number(zoo, "exploration_fraction")));
@@ -403,7 +403,7 @@ static void put_noise(Zoo *zoo) {
                 put(zoo, "Learner", "ActionNoise", "noise_type", "0");
 }
 
-/* Optimisers as PyTorch and Stable-Baselines3 have them. */
+/* Sets the optimiser as PyTorch and Stable-Baselines3 define it. */
 static void put_optimiser(Zoo *zoo) {
         if (zoo->family & A2C)
                 put(zoo, "Learner", "NormalizeAdvantages", NULL, "no");
@@ -425,7 +425,7 @@ static void put_settings(Zoo *zoo) {
         put_scheduled(zoo, "learning_rate", "LearningRate", "LearningRateSchedule");
         if (zoo->family & PPO)
                 put_ppo(zoo);
-        /* There the weight of the squared error, here of its half. */
+        /* there the weight of the squared error, here of half of it */
         if (zoo->family & ON_POLICY)
                 put_number(zoo, "Learner", "ValueWeight", "vf_coef", 2 * number(zoo, "vf_coef"));
         if (zoo->family & OFF_POLICY)
@@ -445,7 +445,8 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Lists the keys of the entry that the job lacks, so that the job is not taken for the whole entry. */
+/* Lists the keys of the entry that the job lacks, so that readers do not take the job for the whole
+ * entry. */
 static void append_rest(Zoo *zoo, GString *out) {
         g_autofree char **keys = (char **) g_hash_table_get_keys_as_array(zoo->entry, NULL);
         bool first = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The formats of metrics. A format turns rounds into bytes; it neither opens a file nor writes to it. */
+/* The formats of metrics. A format turns rounds into bytes; it neither opens nor writes a file. */
 #pragma once
 
 #include "actorctl/job-rounds.h"
@@ -12,9 +12,9 @@ typedef struct RoundBefore {
 
 typedef struct MetricsFormat {
         const char *name;
-        bool directory;   /* the user names a directory, and we the file */
-        const char *head; /* what each file begins with, at most 32 bytes; NULL: there is no file before */
-        /* What the file begins with. The columns are those of the first rounds. */
+        bool directory;   /* the user names a directory, and we name the file */
+        const char *head; /* the first bytes of each file, at most 32; NULL: no earlier file is replaced */
+        /* Appends the beginning of the file. The columns are those of the first rounds. */
         void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);
         void (*add)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds, size_t row,
                         const RoundBefore *before);

@@ -28,7 +28,8 @@ static const struct {
                         "The figures could not be read from actord: see the journal of actord-metrics@.\n" },
 };
 
-/* The request's line: method, target, version, each behind one space (RFC 9112, section 3). */
+/* Reads the request's line: method, target and version, with one space between them (RFC 9112, section
+ * 3). */
 static HttpStatus status_of(const char *line, bool *ret_head_only) {
         g_auto(GStrv) words = g_strsplit(line, " ", 4);
         g_autofree char *path = NULL;
@@ -68,7 +69,7 @@ int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only) {
                         continue;
                 if (k <= 0)
                         return k < 0 ? -errno : -ECONNRESET;
-                /* A string from here on: what would follow a NUL is of no use to us. */
+                /* Only a string is kept: we have no use for text behind a NUL. */
                 n += (size_t) k;
                 head[n] = '\0';
                 if (strlen(head) < n) {
@@ -81,7 +82,7 @@ int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only) {
         return 0;
 }
 
-/* Closing a socket that has unread bytes resets the connection, and the peer may lose the answer. */
+/* If a socket is closed with unread bytes, the connection is reset, and the peer may lose the answer. */
 static void drain(int fd) {
         char rest[4096];
         size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of metrics serve the eye, and must not harm the job: if a file cannot be written any more, one
+/* Files of metrics are for viewing, and must not harm the job. If a file cannot be written any more, one
  * message says so, the file keeps the rounds that it has, and the job goes on. */
 #include "actorctl/metrics/metrics.h"
 
@@ -12,8 +12,8 @@
 #include "lib/cleanup.h"
 
 struct Metrics {
-        GArray *sinks;  /* of Sink */
-        uint64_t round; /* the newest that is written */
+        GArray *sinks;  /* Sinks */
+        uint64_t round; /* the newest round that was written */
         RoundBefore before;
         bool incomplete;
 };
@@ -51,7 +51,7 @@ static void clear_sink(gpointer sink) {
         sink_clear(sink);
 }
 
-/* One file may have two names. */
+/* Whether another sink has this file: one file may have two names. */
 static bool is_open_already(const Metrics *metrics) {
         guint last = metrics->sinks->len - 1;
 
@@ -132,8 +132,8 @@ static void give_up(Metrics *metrics, Sink *sink, int r) {
         metrics->incomplete = true;
 }
 
-/* The steps of a round in which no episode ended belong to an episode that ends later. So do the episodes
- * of rounds that the daemon left out, if the next one here has none. */
+/* If no episode ended in a round, its steps belong to an episode that ends later. The same is done with
+ * episodes of rounds that the daemon left out, if none ended in the next round. */
 static void pass_round(RoundBefore *before, const JobRounds *rounds, size_t row) {
         if (!isfinite(job_rounds_at(rounds, row, "return_round")))
                 return;
@@ -158,9 +158,9 @@ static void write_sink(
                 give_up(metrics, sink, r);
 }
 
-/* Whether the job's first round is round 1. A job that goes on from a checkpoint begins later, and what had
- * accrued is not of its rounds. Of very many rounds the daemon leaves out some, the first one, too; but the
- * first round has a decision. */
+/* Whether the job's first round is round 1. A job that goes on from a checkpoint begins later, with totals
+ * that its rounds did not make. Of very many rounds the daemon leaves out some, perhaps the first one; but
+ * the first round has a decision. */
 static bool begins_at_one(Connection *connection, const char *path, const JobRounds *rounds) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(job_rounds_done) JobRounds first = {};
@@ -173,7 +173,7 @@ static bool begins_at_one(Connection *connection, const char *path, const JobRou
                job_rounds_read(reply, &first) >= 0 && first.n > 0 && job_rounds_at(&first, 0, "round") == 1;
 }
 
-/* A job that has ended has no more rounds to come, so that its files begin now if they have not yet. */
+/* A job that has ended brings no further rounds, so its files begin now at the latest. */
 static void write_rounds(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job,
                 const JobRounds *rounds) {
         bool ended = job_has_ended(job);
@@ -196,7 +196,7 @@ static void write_rounds(Metrics *metrics, Connection *connection, const char *p
                 pass_round(&metrics->before, rounds, i);
 }
 
-/* The daemon is not one's own in system mode: what it says is checked. */
+/* In system mode the daemon does not belong to the user, so its answers are checked. */
 static bool in_order(const Metrics *metrics, const JobRounds *rounds) {
         double before = (double) metrics->round;
 

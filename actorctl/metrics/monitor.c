@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* monitor: the monitor.csv of Stable-Baselines3, a line for each episode: return, length, seconds since
- * the start. The ledger knows rounds, not episodes, so that each episode which ended in a round gets the
- * round's mean return. Lengths are whole and add up to the steps of the job, as those who plot by steps
- * rely on. */
+/* monitor: the monitor.csv of Stable-Baselines3, with a line for each episode: return, length, seconds since
+ * the start. The ledger knows rounds and not episodes, so each episode that ended in a round gets the
+ * round's mean return. Lengths are whole numbers and add up to the job's steps, on which plots over steps
+ * rely. */
 #include <math.h>
 
 #include "actorctl/metrics/format.h"
 #include "actorctl/view/json.h"
 
 #define HEAD          "#{\"t_start\": "
-#define EPISODES_MOST 1000000u /* of one round, in case the figures are nonsense */
+#define EPISODES_MOST 1000000u /* in one round, in case the figures are nonsense */
 
 static void append_text(GByteArray *bytes, const GString *text) {
         g_byte_array_append(bytes, (const uint8_t *) text->str, (guint) text->len);
@@ -24,7 +24,7 @@ static void begin(GByteArray *bytes, const JobStatus *job, const JobRounds *roun
         append_text(bytes, text);
 }
 
-/* Whole lengths that add up to `steps`, and differ by 1 at most. */
+/* The length of episode i of n: lengths add up to `steps`, and differ by at most 1. */
 static uint64_t length_of(uint64_t steps, uint64_t n, uint64_t i) {
         return steps / n + (i < steps % n ? 1 : 0);
 }

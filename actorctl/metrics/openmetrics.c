@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* OpenMetrics 1.0: a family has its type and its help once, then all its samples, so that the loop over
- * families is outside of that over jobs. Counters end in _total, units are base units, the text ends with
- * "# EOF". A figure that was not measured has no sample. */
+/* OpenMetrics 1.0. A family has its type and help once, and then all its samples, so the loop over families
+ * is outside the loop over jobs. Counters end in _total, units are base units, and the text ends with "#
+ * EOF". A figure that was not measured has no sample. */
 #include "actorctl/metrics/openmetrics.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@
 
 static const char *const states[] = { "queued", "frozen", "starting", "running", "ending", "ended" };
 
-/* A label's value has three characters that must be written in another way. */
+/* Three characters of a label's value must be escaped. */
 static void append_label(GString *text, const char *name, const char *value) {
         g_string_append_printf(text, ",%s=\"", name);
         for (const char *p = value; *p; p++)
@@ -146,7 +146,7 @@ static void append_means(GString *text, const char *family, const JobStatus *job
         }
 }
 
-/* What environments measure of their episodes. */
+/* The metrics that environments measure for their episodes. */
 static void append_metrics(GString *text, const JobStatus *jobs, size_t n) {
         begin_family(text, "_metric", "gauge", "The environment's metric of the newest training episodes.");
         for (size_t i = 0; i < n; i++)
@@ -160,7 +160,7 @@ static void clear_status(gpointer status) {
         job_status_done(status);
 }
 
-/* A job that was removed since it was listed has no figures. */
+/* A job that was removed after it was listed has no figures. */
 static int add_listed(Connection *connection, GArray *jobs) {
         g_autoptr(GArray) listed = NULL;
         int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* csv and jsonl: a line for each round, with the columns of `actorctl rounds`. A number that was not
- * measured is an empty cell, or null. */
+ * measured becomes an empty cell, or null. */
 #include <math.h>
 #include <string.h>
 

@@ -11,11 +11,11 @@
 
 #include "lib/cleanup.h"
 
-/* For all bytes of one call: the caller follows a job, and shows nothing while it waits. */
+/* For all bytes of one call: the caller follows a job, and its display stands still meanwhile. */
 #define READER_MSEC 5000
 
-/* O_NONBLOCK: else open() would wait for the reader of a pipe, and write() for room in it, when Ctrl-C may
- * already be blocked. */
+/* O_NONBLOCK: otherwise open() would wait for the reader of a pipe, and write() for room in it, while Ctrl-C
+ * may be blocked. */
 #define OPEN_FLAGS (O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 /* "events.out.tfevents.SECONDS.HOST.PID": TensorBoard reads every file of the directory with such a name. */
@@ -26,7 +26,7 @@ static char *event_file(const char *directory) {
         return g_build_filename(directory, name, NULL);
 }
 
-/* An empty file has nothing to lose. */
+/* Whether the file has this format; an empty file has nothing to lose. */
 static bool has_format(int fd, const struct stat *st, const MetricsFormat *format) {
         char head[32];
         size_t n = format->head ? strlen(format->head) : 0;
@@ -36,7 +36,7 @@ static bool has_format(int fd, const struct stat *st, const MetricsFormat *forma
                (n > 0 && pread(fd, head, n, 0) == (ssize_t) n && memcmp(head, format->head, n) == 0);
 }
 
-/* What the path leads to is looked at first, since opening a device may do something already. */
+/* Looks at the path's target before it is opened, since opening a device may already have an effect. */
 static int open_existing_carefully(Sink *sink, struct stat *ret, const char **ret_reason) {
         struct stat before;
         bool file;
@@ -63,7 +63,7 @@ static int open_existing_carefully(Sink *sink, struct stat *ret, const char **re
 static int open_existing(Sink *sink, bool careful, struct stat *ret, const char **ret_reason) {
         if (careful)
                 return open_existing_carefully(sink, ret, ret_reason);
-        /* O_CREAT: a link may lead to a file that does not exist. */
+        /* O_CREAT: a link may lead to a file that does not exist yet. */
         sink->fd = open(sink->path, O_WRONLY | O_CREAT | OPEN_FLAGS, 0666);
         return sink->fd < 0 || fstat(sink->fd, ret) < 0 ? -errno : 0;
 }
@@ -162,7 +162,7 @@ void sink_give_up(Sink *sink) {
         sink->fd = close_fd(sink->fd);
 }
 
-/* Another program may have put its own file there since. */
+/* Whether the path still leads to our file, and not to another program's. */
 static bool is_ours(const Sink *sink) {
         struct stat st;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file of metrics. It is opened early, so that a wrong path is refused before anything begins, but what
- * it had before goes only when there is something to write; a file that was made and never written to goes
- * again. */
+/* A file of metrics. It is opened early, so that a wrong path is refused before anything begins. Its old
+ * content is replaced only when there is something to write. A file that was created and never written to is
+ * removed again. */
 #pragma once
 
 #include <sys/types.h>
@@ -11,24 +11,24 @@
 typedef struct Sink {
         const MetricsFormat *format;
         char *path;
-        int fd;             /* negative: given up */
-        uint64_t n_written; /* whole rounds, in bytes */
-        bool begun, made;   /* made: there was no such file before */
+        int fd;             /* negative: it was given up */
+        uint64_t n_written; /* bytes of whole rounds */
+        bool begun, made;   /* made: the file did not exist before */
         mode_t type;        /* S_IFREG and the like */
         dev_t device;
         ino_t inode;
 } Sink;
 
-/* path: what the user named, of a tensorboard the directory. careful: the path comes from a job file, which
- * a stranger may have written, so that only files of the same format are replaced. 0; or a negative errno,
- * with *ret_reason, which is static. *ret must be cleared in both cases. */
+/* path: as the user named it; for tensorboard the directory. careful: the path comes from a job file, which
+ * may come from a stranger, so only files of the same format are replaced. 0; or a negative errno, with
+ * *ret_reason, a static string. *ret must be cleared in both cases. */
 int sink_open(Sink *ret, const MetricsFormat *format, const char *path, bool careful,
                 const char **ret_reason);
-/* Whether both are one file, or one pipe. */
+/* Whether both are the same file or pipe. */
 bool sink_equal(const Sink *a, const Sink *b);
-/* The first bytes replace what the file had. 0; or a negative errno, -ETIMEDOUT: a pipe whose reader makes
- * too little room. */
+/* The first bytes replace the file's old content. 0; or a negative errno; -ETIMEDOUT: the reader of a pipe
+ * made too little room. */
 int sink_write(Sink *sink, const GByteArray *bytes);
-/* Takes away again what was written of the last round, so that the file ends with a whole one. */
+/* Removes the incomplete last round, so that the file ends with a whole one. */
 void sink_give_up(Sink *sink);
 void sink_clear(Sink *sink);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* tensorboard: an event file is a row of records (TFRecord): the length of an Event, a checksum of the
- * length, the Event, a checksum of it. An Event is a message of Protocol Buffers with the wall time, the
- * step, and a Summary of scalars. The scalars have the names that CleanRL gives them, so that runs of both
- * can be seen in one plot; what CleanRL has not is below actord/. */
+/* tensorboard: an event file is a sequence of records (TFRecord): the length of an Event, a checksum of the
+ * length, the Event, and its checksum. An Event is a message of Protocol Buffers with the wall time, the
+ * step, and a Summary of scalars. The scalars have CleanRL's names, so that runs of both can share a plot.
+ * Scalars that CleanRL does not have are below actord/. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMAR
 enum { SUMMARY_VALUE = 1 };
 enum { VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2 };
 
-/* Steps and rounds are the axes; what is not here is actord/COLUMN. */
+/* Steps and rounds are the axes. Columns that are not listed here become actord/COLUMN. */
 static const struct {
         const char *column, *tag;
 } tags[] = {
@@ -32,7 +32,7 @@ static const struct {
         { "evaluation_mean", "eval/episodic_return" },
 };
 
-/* CRC-32C (Castagnoli), bit by bit: a round has a few hundred bytes. */
+/* CRC-32C (Castagnoli), bit by bit, since a round has only a few hundred bytes. */
 static uint32_t crc32c(const uint8_t *data, size_t n) {
         uint32_t crc = UINT32_MAX;
 
@@ -44,7 +44,7 @@ static uint32_t crc32c(const uint8_t *data, size_t n) {
         return ~crc;
 }
 
-/* Masked, as the format asks for, since a checksum of bytes that hold checksums is weak. */
+/* The format masks checksums, since a checksum of bytes that contain checksums is weak. */
 uint32_t tensorboard_checksum(const void *data, size_t n) {
         uint32_t crc = crc32c(data, n);
 

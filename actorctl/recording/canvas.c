@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Paints shapes. Each shape is the set of points within a radius of a point, a stroke or a polygon, so
- * one signed distance draws all of them. */
+/* Paints shapes. Each shape is the set of points within a radius of a point, a line or a polygon, so one
+ * function of signed distances draws all of them. */
 #include "actorctl/recording/canvas.h"
 
 #include <glib.h>
@@ -11,7 +11,7 @@
 #define PIXELS     240000.0 /* 600 x 400 */
 #define SIDE_MIN   64
 #define SIDE_MAX   1600
-#define FAR_PIXELS 1e6 /* a point farther out is drawn as if it were here */
+#define FAR_PIXELS 1e6 /* a point further away is drawn as if it were here */
 
 static uint32_t side(double length) {
         return 2 * (uint32_t) (CLAMP(length, SIDE_MIN, SIDE_MAX) / 2 + 0.5);
@@ -62,8 +62,8 @@ static double segment_distance2(const double a[2], const double b[2], double x, 
         return px * px + py * py;
 }
 
-/* The distance from the polygon's outline; negative inside, which the number of edges that a ray to the
- * right crosses tells. */
+/* The distance from the polygon's outline, which is negative inside. A point is inside if a ray to the right
+ * crosses an odd number of edges. */
 static double signed_distance(const double (*p)[2], uint32_t n, double x, double y) {
         double least = INFINITY;
         bool inside = false;

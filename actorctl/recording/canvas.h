@@ -8,8 +8,8 @@
 #include "include/actord/env.h"
 
 typedef struct Canvas {
-        uint32_t width, height; /* both even, as video codecs require */
-        uint8_t *pixels;        /* red, green, blue; rows from the top */
+        uint32_t width, height; /* both are even, since video codecs require that */
+        uint8_t *pixels;        /* red, green, blue; rows from the top down */
 } Canvas;
 
 static inline size_t canvas_bytes(const Canvas *canvas) {
@@ -18,15 +18,15 @@ static inline size_t canvas_bytes(const Canvas *canvas) {
 
 /* A canvas with the view's proportions and always about the same number of pixels. */
 Canvas *canvas_new(const ActordView *view);
-/* A canvas for a frame: a small frame is enlarged by a whole number so that it can be seen, never beyond
- * the size for a view. */
+/* A canvas for a frame. A small frame is enlarged by a whole factor so that it can be seen, but not beyond
+ * the size of a view. */
 Canvas *canvas_new_of(const ActordFrame *frame);
 Canvas *canvas_free(Canvas *canvas);
 
-/* Paints a frame of any size: into the upper left corner, and cut where it is larger. */
+/* Paints a frame of any size into the upper left corner, and cuts it if it is larger. */
 void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels);
 
-/* Paints the whole picture anew: the middle of the view in the middle of the picture, as large as fits.
- * Edges are smooth: the distance of a pixel's middle from the shape's edge gives the share of the shape's
+/* Paints the whole picture again: the middle of the view in the middle of the picture, as large as fits.
+ * Edges are smooth: the distance of a pixel's middle from the shape's edge decides the share of the shape's
  * colour. shapes: view->n_shapes of them. */
 void canvas_paint(Canvas *canvas, const ActordView *view, const ActordShape *shapes);

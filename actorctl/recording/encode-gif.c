@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes GIF89a with one palette for all pictures: 6 steps of each of red, green and blue, and 40 greys.
- * After the first picture only the rectangle that changed is written, packed by LZW (Welch, 1984) with
- * codes of 9 to 12 bits. */
+/* Writes GIF89a with one palette for all pictures: 6 steps each of red, green and blue, and 40 greys. After
+ * the first picture only the changed rectangle is written. It is packed by LZW (Welch, 1984) with codes of 9
+ * to 12 bits. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@ enum { BLOCK_MAX = 255, NO_CODE = 0xffff };
 
 typedef struct Packer {
         FILE *file;
-        uint32_t bits, n_bits; /* not written yet */
-        uint32_t width;        /* of a code */
+        uint32_t bits, n_bits; /* bits that are not written yet */
+        uint32_t width;        /* the number of bits in a code */
         uint8_t block[BLOCK_MAX];
         uint32_t n_block;
         uint32_t next; /* the code of the next new string */
-        /* Strings by their prefix's code and last byte, in open addressing. */
+        /* Strings, by the code of their prefix and their last byte, in a hash table with open addressing. */
         uint32_t keys[TABLE_SIZE];
         uint16_t codes[TABLE_SIZE];
 } Packer;
@@ -28,7 +28,8 @@ typedef struct Packer {
 typedef struct Gif {
         FILE *file;
         uint32_t width, height;
-        double seconds, shown; /* of a picture; and of all so far, less the delays that were written */
+        /* the duration of a picture; the time of all so far, less the written delays */
+        double seconds, shown;
         uint8_t *now, *before;
         bool has_before;
         Packer packer;
@@ -70,7 +71,7 @@ static void begin_table(Packer *p) {
         p->width = 9;
 }
 
-/* The place of a string in the table, or the free place for it. */
+/* The place of a string in the table, or a free place for it. */
 static uint32_t find(const Packer *p, uint32_t key) {
         uint32_t i = key * 2654435761u >> 19;
 
@@ -104,7 +105,7 @@ static void pack(Packer *p, const uint8_t *pixels, size_t stride, uint32_t width
                                 begin_table(p);
                                 continue;
                         }
-                        /* A decoder learns a string one code later than we do. */
+                        /* A decoder learns a string one code later than the encoder. */
                         if (p->next == 1u << p->width && p->width < 12)
                                 p->width++;
                         p->keys[i] = key;
@@ -145,7 +146,7 @@ static void put_palette(FILE *file) {
         }
 }
 
-/* The smallest rectangle that holds all changes, at least one pixel. */
+/* The smallest rectangle with all changes; it has at least one pixel. */
 static void find_change(const Gif *gif, uint32_t ret_from[2], uint32_t ret_to[2]) {
         uint32_t left = gif->width, top = gif->height, right = 0, bottom = 0;
 
@@ -202,12 +203,12 @@ static int gif_frame(void *encoder, const Canvas *canvas) {
                 gif->now[i] = nearest_colour(canvas->pixels + 3 * i);
         find_change(gif, from, to);
 
-        /* Whole hundredths of a second; later delays make up for what was rounded away. */
+        /* Delays are whole hundredths of a second; later delays make up for rounding. */
         gif->shown += gif->seconds;
         delay = fmax(round(gif->shown * 100), 2);
         gif->shown -= delay / 100;
 
-        (void) fwrite("\x21\xf9\x04\x04", 1, 4, gif->file); /* the picture before stays below */
+        (void) fwrite("\x21\xf9\x04\x04", 1, 4, gif->file); /* the last picture stays below this one */
         put16(gif->file, (uint32_t) delay);
         put16(gif->file, 0);
         (void) putc(0x2c, gif->file);

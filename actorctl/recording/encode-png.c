@@ -13,7 +13,7 @@ typedef struct Folder {
         uint64_t n;
 } Folder;
 
-/* The check sum of a chunk (PNG specification, annex D), a bit at a time. */
+/* The checksum of a chunk (PNG specification, annex D), bit by bit. */
 static uint32_t crc32_more(uint32_t crc, const uint8_t *p, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 crc ^= p[i];
@@ -38,7 +38,7 @@ static void append_chunk(GByteArray *to, const char *type, const void *data, siz
         append32(to, ~crc32_more(~0u, to->data + at, n + 4));
 }
 
-/* Each row begins with the number of its filter: 2, the difference from the row above, which turns flat
+/* Each row begins with the number of its filter. 2 is the difference from the row above, which turns flat
  * areas into zeros. */
 static uint8_t *filter(const Canvas *canvas, size_t *ret_n) {
         size_t row = 3 * (size_t) canvas->width;
@@ -87,7 +87,7 @@ static int png_frame(void *encoder, const Canvas *canvas) {
         g_autofree uint8_t *rows = NULL;
         g_autofree char *path = NULL;
         Folder *folder = encoder;
-        uint8_t head[13] = { [8] = 8, [9] = 2 }; /* 8 bits of each of three colours */
+        uint8_t head[13] = { [8] = 8, [9] = 2 }; /* three colours with 8 bits each */
         FILE *out;
         size_t n;
         int r = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes MP4 with the program ffmpeg, which reads raw pictures from a pipe and prints its complaints to
- * standard error. */
+/* Writes MP4 by the program ffmpeg, which reads raw pictures from a pipe and prints its errors to standard
+ * error. */
 #include <errno.h>
 #include <gio/gio.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static int video_begin(const char *path, const Canvas *canvas, double seconds, v
         g_autoptr(GError) error = NULL;
         Video *video;
 
-        /* If ffmpeg ends early, the next write fails with EPIPE. */
+        /* If ffmpeg ends early, the next write must fail with EPIPE. */
         (void) signal(SIGPIPE, SIG_IGN);
         video = g_new0(Video, 1);
         video->process = g_subprocess_newv(argv, G_SUBPROCESS_FLAGS_STDIN_PIPE, &error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records evaluation episodes (eval --gif, --video, --frames): this program reads the policy out of the
+/* Records evaluation episodes (eval --gif, --video, --frames). This program reads the policy from the
  * checkpoint, an actor plays it without a job and sends the states, and this program paints them. */
 #include "actorctl/recording/play.h"
 
@@ -19,7 +19,7 @@ typedef struct Play {
         const Options *options;
         const char *environment;
         Recording *recording;
-        GArray *episodes; /* of TrialEpisode */
+        GArray *episodes; /* TrialEpisodes */
 } Play;
 
 static void take_row(const TrialRow *row, void *userdata) {
@@ -43,8 +43,7 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         JsonArray *returns = json_array_new(), *steps = json_array_new();
-        /* computed by the recurrence that evaluations use, so that the results are equal to the last
-         * digit */
+        /* computed as in evaluations, so that results are equal to the last digit */
         double mean = 0;
 
         for (guint i = 0; i < play->episodes->len; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plays episodes of an evaluation in an actor, without a job, where each state can be seen. */
+/* Plays episodes of an evaluation in an actor, without a job, so that each state can be seen. */
 #pragma once
 
 #include "actorctl/checkpoint-open.h"
 
-/* Records the first episodes that `eval` would play with this checkpoint. recording_wanted() is true. */
+/* Records the first episodes that `eval` would play with this checkpoint. recording_wanted() must be
+ * true. */
 ExitStatus play_record(const Options *options, const NamedCheckpoint *from);

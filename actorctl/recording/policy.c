@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes the published policy out of a checkpoint, as learner/publish.c makes it out of the learner's
- * memory. */
+/* Makes the published policy from a checkpoint, as learner/publish.c makes it from the learner's memory. */
 #include "actorctl/recording/policy.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 #include "lib/company.h"
 #include "lib/network.h"
 
-/* The constant of Gymnasium's NormalizeObservation, as in the learner. */
+/* the constant of Gymnasium's NormalizeObservation, as in the learner */
 static const double VARIANCE_EPSILON = 1e-8;
 
 static int read_head(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The policy of a checkpoint, as the numbers that a trial reads. */
+/* The policy of a checkpoint as the numbers that a trial reads. */
 #pragma once
 
 #include <glib.h>
@@ -7,19 +7,19 @@
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/trial.h"
 
-/* An array of double: TrialPolicyNumber, means, inverse deviations, parameters. They are the numbers that
- * a learner would publish that goes on from this file, for an environment of this spec. 0; or a negative
- * errno with *ret_message, a sentence, g_free(). */
+/* An array of double: TrialPolicyNumber, means, inverse deviations, parameters. A learner that goes on from
+ * this file would publish these numbers, for an environment of this spec. 0; or a negative errno with
+ * *ret_message, a sentence, g_free(). */
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);
 
-/* The same of the checkpoint's own environment, which is asked for its spec: the network's shape follows
- * from it. STATUS_OK; or another status, with a message. */
+/* The same for the checkpoint's own environment. The environment is asked for its spec, from which the
+ * network's shape follows. STATUS_OK; or another status, with a message. */
 ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,
                 GArray *ret_numbers);
 
 /* Plays episodes of an evaluation with this policy, in an actor. asked: kind, one of TRIAL_PLAY...;
- * n_episodes, n_steps. states: of double, that of each episode's beginning, or NULL. STATUS_OK: nothing was
- * wrong; or another status, with a message. */
+ * n_episodes, n_steps. states: doubles, the state at the start of each episode, or NULL. STATUS_OK; or
+ * another status, with a message. */
 ExitStatus policy_play(const NamedCheckpoint *checkpoint, const JobFile *job_file, const TrialRequest *asked,
                 const GArray *states, TrialTake take, void *userdata);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Turns states into pictures of a recording. A recording runs at the speed of the task's own time. Of its
- * steps every k-th is kept, so that a second has at most PER_SECOND_MAX pictures, the most that viewers
- * of GIFs play. The last state of an episode is always shown. */
+/* Turns states into the pictures of a recording. A recording runs at the speed of the task's own time. It
+ * keeps every k-th step, so that a second has at most PER_SECOND_MAX pictures, the most that viewers of GIFs
+ * can show. The last state of an episode is always shown. */
 #include "actorctl/recording/recording.h"
 
 #include <assert.h>
@@ -23,18 +23,18 @@
 
 struct Recording {
         const Encoder *encoder;
-        char *path, *aside; /* aside: the file that is being written, NULL when it has its name */
+        char *path, *aside; /* aside: the file that is being written; NULL: it has its final name */
         bool folder;
         void *encoding;
         Canvas *canvas;
-        double seconds; /* of a picture */
+        double seconds; /* the duration of a picture */
         uint64_t every, n_steps, n_pictures;
         bool pending; /* the newest state has not been shown */
         bool full;
         int error;
         ActordView view;
         ActordShape *shapes;
-        ActordFrame frame; /* painted by the environment instead of shapes; width 0: none */
+        ActordFrame frame; /* a picture from the environment instead of shapes; width 0: there is none */
         uint8_t *pixels;
 };
 
@@ -133,7 +133,7 @@ Recording *recording_free(Recording *recording) {
         return NULL;
 }
 
-/* The first picture decides the size of all, and how fast they follow. */
+/* The first picture decides the size and rate of all pictures. */
 static void begin(Recording *r, double step_seconds, Canvas *canvas) {
         r->every = 1;
         r->seconds = 1 / PER_SECOND_UNTIMED;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes pictures of an episode's states into a file: shapes are painted, pictures are left out as eyes
- * and formats allow, and the rest is encoded. The file appears whole or not at all. */
+/* Writes pictures of an episode's states into a file. Shapes are painted, some pictures are left out as
+ * viewers and formats require, and the rest is encoded. The file appears whole or not at all. */
 #pragma once
 
 #include "actorctl/actorctl.h"
 #include "actorctl/recording/canvas.h"
 
-/* An encoder. frame(): the canvas has the size that begin() was told, and is shown for `seconds`. Each
- * function returns 0 or a negative errno. end() is called once after a begin() that returned 0, whatever
- * happened in between. */
+/* An encoder. frame(): the canvas has the size that begin() was given, and is shown for `seconds`. Each
+ * function returns 0 or a negative errno. end() is called once after a successful begin(), whatever happens
+ * in between. */
 typedef struct Encoder {
         int (*begin)(const char *path, const Canvas *canvas, double seconds, void **ret);
         int (*frame)(void *encoder, const Canvas *canvas);
@@ -22,12 +22,12 @@ typedef struct Recording Recording;
 /* Whether the user asked for a recording: --video, --gif or --frames. */
 bool recording_wanted(const Options *options);
 
-/* STATUS_OK; STATUS_USAGE or STATUS_FAILED, with a message. */
+/* STATUS_OK; or STATUS_USAGE or STATUS_FAILED, with a message. */
 ExitStatus recording_new(const Options *options, Recording **ret);
-Recording *recording_free(Recording *recording); /* a recording that was not ended leaves no file */
+Recording *recording_free(Recording *recording); /* a recording without an end leaves no file */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Recording, recording_free)
 
-/* Adds the next state of an episode; and ends an episode with the last state. Errors are kept for
+/* Adds the next state of an episode, or ends the episode with its last state. Errors are kept for
  * recording_end(). */
 void recording_state(Recording *recording, const ActordView *view, const ActordShape *shapes);
 void recording_frame(Recording *recording, const ActordFrame *frame, const uint8_t *pixels);
@@ -40,8 +40,8 @@ typedef struct RecordingFacts {
         double pictures_per_second;
 } RecordingFacts;
 
-/* Gives the file its name. STATUS_OK; or another status, with a message that says why there is no file.
- * facts->path stays the recording's. */
+/* Gives the file its name. STATUS_OK; or another status, with a message about why there is no file.
+ * facts->path belongs to the recording. */
 ExitStatus recording_end(Recording *recording, RecordingFacts *ret);
-/* Prints a line about it to standard error. */
+/* Prints a line about the recording to standard error. */
 void recording_print(const RecordingFacts *facts);

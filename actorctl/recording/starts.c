@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episodes from given states (eval --state, --grid): where does a policy keep a system, and where does it
- * not? A grid shows it for an envelope (lib/regulation.h): which starts inside of it stay inside. */
+/* Episodes from given states (eval --state, --grid): from which states does a policy keep a system in
+ * bounds? For an envelope (lib/regulation.h) a grid shows which starts inside it stay inside. */
 #include "actorctl/recording/starts.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "lib/regulation.h"
 #include "lib/settings/settings.h"
 
-/* Numbers from low to high, evenly; n = 1: low. */
+/* Evenly spaced numbers from low to high; n = 1: only low. */
 typedef struct Range {
         double low, high;
         uint64_t n;
@@ -20,7 +20,7 @@ static bool real_parse(const char *text, double *ret) {
         return settings_parse_real(text, -G_MAXDOUBLE, G_MAXDOUBLE, ret) >= 0;
 }
 
-/* "V", or "LOW:HIGH:N" of a grid. */
+/* Parses "V" or, in a grid, "LOW:HIGH:N". */
 static bool range_parse(const char *text, bool grid, Range *ret) {
         g_auto(GStrv) words = g_strsplit(text, ":", 4);
         guint n = g_strv_length(words);
@@ -39,7 +39,7 @@ static double range_at(const Range *range, uint64_t i) {
                                                                (double) (range->n - 1);
 }
 
-/* All combinations, the last number changing fastest. */
+/* All combinations; the last number changes fastest. */
 static GArray *ranges_multiply(const GArray *ranges, uint64_t n) {
         GArray *states = g_array_new(FALSE, FALSE, sizeof(double));
 
@@ -102,7 +102,7 @@ typedef struct Starts {
         uint64_t n, n_played, n_inside, n_kept, n_terminated;
         bool enveloped;
         double mean;
-        JsonArray *rows; /* NULL: no JSON is printed */
+        JsonArray *rows; /* NULL: JSON is not wanted */
 } Starts;
 
 static bool is_kept(const TrialEpisode *episode) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything that a report of a job needs, asked of the daemon. */
+/* Asks the daemon for everything that a report of a job needs. */
 #include <string.h>
 
 #include "actorctl/job-open.h"
@@ -57,7 +57,7 @@ static int fetch_settings(Connection *connection, const char *path, const char *
         return 0;
 }
 
-/* Each part complains itself. */
+/* each part prints its own message */
 static int fetch(Connection *connection, const char *path, ReportJob *job) {
         int r;
 

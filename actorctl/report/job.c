@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as a chapter of a report, and several beside each other. */
+/* A job as a chapter of a report, and several jobs side by side. */
 #include <math.h>
 
 #include "actorctl/report/report.h"
@@ -94,7 +94,7 @@ static void add_facts(Page *page, const ReportJob *job) {
         page_table(page, cells, 2, NULL);
 }
 
-/* At most POINTS_MAX of the rounds in which both columns were measured; of more, evenly chosen. */
+/* At most POINTS_MAX of the rounds in which both columns were measured, evenly chosen. */
 static void add_curve(PlotPanel *panel, const JobRounds *rounds, size_t series, const char *name) {
         PlotCurve curve = { .series = series };
         size_t every = rounds->n / POINTS_MAX + 1;
@@ -182,7 +182,7 @@ static void add_decisions(Page *page, const GPtrArray *decisions) {
         }
 }
 
-/* The curves in figures: a few rounds, evenly chosen. */
+/* The curves as numbers: a few rounds, evenly chosen. */
 static void add_course(Page *page, const JobRounds *rounds, const char *currency) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(g_free);
         static const char *const names[] = { "round", "env_steps", "actors", "return_mean" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One file without scripts and without anything from elsewhere: it opens from a mail, prints on paper, and
- * follows the reader's choice of light or dark. */
+/* One file without scripts and external parts: it opens from a mail, prints on paper, and follows the
+ * reader's choice of light or dark. */
 #include "actorctl/report/page.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const char style[] =
                 "pre{overflow-x:auto;font-size:.85rem}\n"
                 "@media print{details{display:none}h2{break-after:avoid}tr{break-inside:avoid}}\n";
 
-/* Foreign strings have no control characters and nothing that turns or hides text; lines stay lines. */
+/* Removes control characters, and those that turn or hide text, from foreign strings; lines stay lines. */
 static char *sanitise_lines(const char *text) {
         GString *safe = g_string_new(NULL);
 
@@ -45,7 +45,7 @@ static char *sanitise_lines(const char *text) {
         }
 }
 
-/* In Markdown the characters that could begin a link, a tag, a cell or an emphasis. */
+/* In Markdown, escapes the characters that could begin a link, a tag, a cell or an emphasis. */
 static void add_escaped(Page *page, const char *foreign) {
         g_autofree char *safe = sanitise_lines(foreign);
         const char *text = safe;
@@ -162,7 +162,7 @@ void page_table(Page *page, const GPtrArray *cells, guint columns, const double 
                 g_string_append_c(page->text, '\n');
 }
 
-/* The picture is XML of our own, which escapes its texts itself; its declaration has no place in HTML. */
+/* The picture is our own XML, in which texts are escaped already. Its declaration has no place in HTML. */
 void page_plot(Page *page, const Plot *plot) {
         g_autofree char *svg = NULL;
         const char *begin;
@@ -187,7 +187,7 @@ void page_fold(Page *page, const char *summary, const char *foreign) {
                 return;
         }
         page_heading(page, 2, summary);
-        /* Indented lines are shown as they are, whatever they hold. */
+        /* Indented lines are shown unchanged, whatever they contain. */
         g_string_append(page->text, "    ");
         for (; *text; text++) {
                 g_string_append_c(page->text, *text);

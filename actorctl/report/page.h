@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A page as HTML or as Markdown. Every text that is given passes through an escape of the format: names and
- * descriptions are their owners'. */
+/* A page as HTML or as Markdown. Every text is escaped for the format, since names and descriptions come
+ * from users. */
 #pragma once
 
 #include <glib.h>
@@ -12,15 +12,15 @@ typedef enum PageFormat { PAGE_HTML, PAGE_MD } PageFormat;
 typedef struct Page Page;
 
 Page *page_new(PageFormat format, const char *title);
-/* level 1 is a job's, 2 a part of it. */
+/* level 1: a job; 2: a part of a job. */
 void page_heading(Page *page, unsigned level, const char *text);
 void page_paragraph(Page *page, const char *text);
-/* A list, begun by the first item and ended by anything else. */
+/* A list, which the first item begins and anything else ends. */
 void page_item(Page *page, const char *text);
-/* Cells of `columns` a row, the first row is the heading; numbers stand right from column 1 on. HTML shows
- * share[row] (NULL: none; 0 to 1) as a bar in the last cell. */
+/* Cells, `columns` in each row; the first row is the heading. Numbers are right-aligned from column 1 on.
+ * HTML shows share[row] (0 to 1; NULL: none) as a bar in the last cell. */
 void page_table(Page *page, const GPtrArray *cells, guint columns, const double *share);
-/* Markdown has no pictures in it: the plot is left out. */
+/* The plot is left out of Markdown, which cannot contain pictures. */
 void page_plot(Page *page, const Plot *plot);
 /* A long text that readers may open. */
 void page_fold(Page *page, const char *summary, const char *text);

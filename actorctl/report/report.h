@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report about a job, for people: how far it came, its curves, why the number of actors changed, what it
- * cost, and with which settings. */
+/* A report about a job, for people: its progress, its curves, why the number of actors changed, its cost,
+ * and its settings. */
 #pragma once
 
 #include "actorctl/job-rounds.h"
@@ -8,11 +8,11 @@
 #include "actorctl/report/page.h"
 
 typedef struct ReportJob {
-        char *name; /* as messages call it: "run r7" */
+        char *name; /* its name in messages: "run r7" */
         JobStatus status;
         JobBill *bill;
         JobRounds rounds;
-        GPtrArray *decisions; /* of char *: "round 4: ..."; why the number of actors changed */
+        GPtrArray *decisions; /* char *: "round 4: ..."; why the number of actors changed */
         char *settings;       /* as a job file */
 } ReportJob;
 
@@ -22,5 +22,5 @@ ReportJob *report_job_free(ReportJob *job);
 
 /* Adds a chapter to the page. */
 void report_job(Page *page, const ReportJob *job);
-/* Adds the curves of several jobs in one picture, and a line of a table for each. */
+/* Adds the curves of several jobs in one picture, and a table with a line for each job. */
 void report_together(Page *page, const GPtrArray *jobs);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A scheduler is trained by a job like any other, whose environment is the job that it will decide over.
- * Its hyper-parameters are those that MinionsRL's paper chose for its scheduler's PPO (table 1; Yu et
- * al., AAAI 2024). Where this differs: the paper updates after each run, this after the two runs that two
- * actors bring at once, by whole batches and in four epochs, since there are half as many updates; it
- * uses the discounted return less the value (Lambda=1), as the authors' code does.
+/* A scheduler is trained by a job like any other, whose environment is the job for which it will decide. Its
+ * hyper-parameters are those of the PPO in MinionsRL's paper (table 1; Yu et al., AAAI 2024), with two
+ * differences. The paper updates after each run; here an update follows two runs, which two actors make at
+ * once, with whole batches and in four epochs, since there are half as many updates. And it uses the
+ * discounted return less the value (Lambda=1), as the authors' code does.
  *
- * With --from it goes on with another training's network, actor and critic, as the paper does when it
- * fine-tunes another task's scheduler: Adam begins anew, and all that was paid before stands on the new
- * one's bill. */
+ * With --from it goes on with the actor and critic of another training, as the paper does when it adapts a
+ * scheduler to another task. Adam's state begins anew, and the cost of the earlier training is part of the
+ * new bill. */
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/scheduler/train.h"
 
@@ -41,7 +41,7 @@
         "ValueWeight=0.5\nEpochs=4\nUpdates=full-batch\nHiddenLayers=64 64\nActivation=tanh\n[Billing]\n" \
         "PriceSheet=%s\n"
 
-/* Reads and checks the inner job: the user's file without the settings that an inner job cannot have. */
+/* Reads and checks the inner job: the user's file without settings that an inner job cannot have. */
 static ExitStatus load_inner(const Options *options, const char *file, JobFile *ret) {
         g_autoptr(GPtrArray) sets = g_ptr_array_new();
         ExitStatus status;
@@ -76,8 +76,8 @@ static ExitStatus load_outer(
         return job_file_load_text(ret, base, text, NULL);
 }
 
-/* Refuses what an inner job cannot be at the lines of the user's file, since the submitted text is
- * another one. */
+/* Refuses settings that an inner job cannot have, at the lines of the user's file, since the submitted text
+ * is another one. */
 static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         g_autofree JobSettings *outer = g_new0(JobSettings, 1);
         g_autofree char *message = NULL;
@@ -98,8 +98,8 @@ static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         return STATUS_USAGE;
 }
 
-/* Warns that the new scheduler will hide one that came with actord: in every job a name means the user's
- * own one first. */
+/* Warns that the new scheduler will hide one that came with actord: for jobs, a name first means the user's
+ * own scheduler. */
 static void say_replaced(const char *name, const char *own) {
         g_autofree char *shipped = trained_shipped_path(name);
 
@@ -128,7 +128,7 @@ static ExitStatus check_place(const Options *options, const char *name) {
         return STATUS_OK;
 }
 
-/* As many bytes as there is room for, cut between characters. */
+/* Copies as many bytes as there is room for, and cuts between characters. */
 static void put_words(char *to, size_t size, const char *words) {
         const char *end;
 
@@ -137,7 +137,7 @@ static void put_words(char *to, size_t size, const char *words) {
                 memset(to + (end - to), 0, size - (size_t) (end - to));
 }
 
-/* The cost of the scheduler that this training began with, and of those before it. */
+/* The cost of the scheduler with which this training began, and of those before it. */
 static void put_start(const Trained *from, MinionsModel *model) {
         put_words(model->start, sizeof(model->start), from->name);
         put_words(model->start_environment, sizeof(model->start_environment), from->model.environment);
@@ -147,7 +147,7 @@ static void put_start(const Trained *from, MinionsModel *model) {
         model->start_full = from->model.start_full + from->model.cost_full;
 }
 
-/* The request: a scheduler of this name, for this job, that begins with another scheduler or with random
+/* A request for a scheduler with this name and for this job. It begins with another scheduler or with random
  * numbers. */
 typedef struct Training {
         const Options *options;
@@ -216,8 +216,8 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         return STATUS_OK;
 }
 
-/* Written under a temporary name, so that no job uses it before it is complete: minions:NAME keeps its
- * meaning. */
+/* It is written under a temporary name, so that no job uses it before it is complete; minions:NAME keeps its
+ * meaning until then. */
 static ExitStatus store_unfinished(const Training *t, const JobStatus *status, const void *data, size_t n) {
         g_autofree char *name = g_strdup_printf(
                         "%.*s" UNFINISHED, (int) (TRAINED_NAME_MAX - strlen(UNFINISHED)), t->name);
@@ -263,7 +263,7 @@ static ExitStatus keep(
                                        : store(t->options, t->name, data, n);
 }
 
-/* Two bills add up in one currency only. Checked before the training is paid for. */
+/* Two bills can be added only in one currency. This is checked before the training is paid for. */
 static ExitStatus check_currency(Connection *connection, const char *price_sheet, const Trained *from) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *currency;
@@ -315,8 +315,8 @@ static char *name_of(const Options *options, const char *file) {
         return g_steal_pointer(&base);
 }
 
-/* Reads the network that the training begins with. It has one output for each number of actors, so it
- * fits only an equal number. */
+/* Reads the network with which the training begins. It has one output for each number of actors, so it fits
+ * only an equal number. */
 static ExitStatus begin_with(
                 const Options *options, const JobSettings *inner, Trained **ret_from, int *ret_fd) {
         g_autoptr(Trained) from = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler's network as the learner knows it: tensors with names, out of the training's
- * checkpoint, and into the file that another training begins with (docs/org.actord1.5, files of
+/* A trained scheduler's network in the learner's form, as named tensors. They are read from the training's
+ * checkpoint, and written into the file with which another training begins (docs/org.actord1.5, files of
  * SubmitJob). */
 #include "actorctl/scheduler/trained-network.h"
 
@@ -15,7 +15,7 @@
 
 enum { N_LAYERS = 6 };
 
-/* In the file's order (include/minions.h). */
+/* in the order of the file (include/minions.h) */
 static void describe_network(uint32_t n_choices, Network *ret) {
         const struct {
                 const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of trained schedulers. The code that checks them is the daemon's, so that a bad file is reported
- * before a job is submitted. */
+/* Files of trained schedulers. The daemon's own code checks them, so that a bad file is reported before a
+ * job is submitted. */
 #include "actorctl/scheduler/trained.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static char *shared_folder(void) {
         return data_path(FOLDER, path) < 0 ? g_strdup("") : g_strdup(path);
 }
 
-/* -ENOENT: there is no such file; no message, since the caller may look elsewhere. */
+/* -ENOENT, without a message: there is no such file, and the caller may look elsewhere. */
 static int trained_read(const char *name, const char *path, bool own, Trained **ret, char **ret_message) {
         g_autoptr(Trained) trained = g_new0(Trained, 1);
         const char *reason = NULL;

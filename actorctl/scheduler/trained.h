@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of trained schedulers: the user's own, and those that came with actord. */
+/* Files of trained schedulers: the user's own, and those that come with actord. */
 #pragma once
 
 #include <glib.h>
@@ -12,25 +12,25 @@ enum { TRAINED_NAME_MAX = 100 };
 
 typedef struct Trained {
         char *name, *path;
-        bool own;      /* the user's */
-        bool replaced; /* in a list: the user's own one of this name comes before it */
+        bool own;      /* it is the user's own */
+        bool replaced; /* in a list: the user's own scheduler of this name hides it */
         MinionsModel model;
-        void *data; /* the whole file */
+        void *data; /* the content of the file */
         size_t n;
 } Trained;
 
 Trained *trained_free(Trained *trained);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Trained, trained_free)
 
-/* Whether this is a valid name: letters, digits, '.', '_' and '-', not beginning with a point. */
+/* Whether this is a valid name: letters, digits, '.', '_' and '-', with no '.' at its beginning. */
 bool trained_name_valid(const char *name);
 
-/* Opens a scheduler by its name, the user's own first, or by a path, which has a slash. NULL with
+/* Opens a scheduler by name, where the user's own comes first, or by path, which has a slash. NULL with
  * *ret_message, a sentence (g_free()). */
 Trained *trained_open(const char *name, char **ret_message);
 
-/* All schedulers, of Trained, sorted by name; of two with one name, the one that the name means comes
- * first. A damaged file is left out with a warning. */
+/* All schedulers, sorted by name, as Trained; of two with one name, the one that the name means comes first.
+ * A damaged file is left out with a warning. */
 GPtrArray *trained_list(void);
 
 /* Prints what the scheduler was trained on, and the cost (print.c). */
@@ -38,9 +38,9 @@ void trained_print(const Trained *trained, const Options *options);
 
 /* Whether file_write() would succeed now; leaves nothing behind. 0, or a negative errno. */
 int trained_try_write(const char *path);
-/* The path of the user's own scheduler of this name; its directory is made. g_free(). */
+/* The path of the user's own scheduler of this name, whose directory is made. g_free(). */
 char *trained_own_path(const char *name);
-/* The path of the scheduler of this name that came with actord. NULL: there is none. g_free(). */
+/* The path of the scheduler of this name that came with actord; g_free(). NULL: there is none. */
 char *trained_shipped_path(const char *name);
 
 /* Removes the user's own scheduler, even a damaged one. STATUS_OK; or another status, with a message. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* bill: prints both totals, every kind of charge and both clocks of a job; and what the job would have cost
- * elsewhere, or by another price sheet. Without a job it adds up what many jobs cost. */
+/* bill: prints both totals, every kind of charge and both clocks of a job, and what the job would have cost
+ * elsewhere or by another price sheet. Without a job it adds up the costs of many jobs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* With --prices= `beside` is NULL, without it `own` is; with --format= both are. */
+/* With --prices= `beside` is NULL; without it `own` is; with --format= both are. */
 typedef struct Bills {
         JobStatus job;
         JobBill *bill, *own;
@@ -136,7 +136,7 @@ static ExitStatus focus_of_listed(
         return r < 0 ? status_of_error(r) : append_focus(connection, listed->path, word, &bills, text);
 }
 
-/* Nothing is printed unless all jobs can be. */
+/* Nothing is printed unless all jobs can be printed. */
 static ExitStatus print_all_focus(const Options *options, Connection *connection, const GArray *jobs) {
         g_autoptr(GString) text = g_string_new(NULL);
 

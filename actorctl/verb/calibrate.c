@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* calibrate: measures what a step, an update and a start take on this host, for Clock=model. It makes two
- * short runs of the job. In the first run every second round has one actor more, which starts cold each
- * time. In the second run an invocation is one step long, so that the rest of its time is its start. All
- * times are CPU times as metered: another job on the same host disturbs them little. Nothing is written
- * to a file; the user copies the lines. */
+ * short runs of the job. In the first run every second round has one more actor, which starts cold each
+ * time. In the second run an invocation is one step long, so the rest of its time is its start. All times
+ * are metered CPU times, which another job on the same host hardly disturbs. Nothing is written to a file;
+ * the user copies the lines. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 #include "lib/settings/print.h"
 
 enum {
-        /* rounds with one actor and with two alternate: 32 pairs are the most that a schedule has */
+        /* rounds with one and with two actors alternate; a schedule has at most 32 pairs */
         PAIRS = 12,
-        SHORT_ROUNDS = 60, /* of one step */
+        SHORT_ROUNDS = 60, /* rounds of one step */
         ROUNDS_MOST = 1000,
 };
 
-/* X(column of GetSeries). All but actors: since the job's beginning. */
+/* X(column of GetSeries). All except actors are totals since the job's beginning. */
 #define COLUMNS(X) X(actors) X(env_steps) X(learner_s) X(cpu_actors_s) X(cpu_startup_s)
 
 typedef struct Rounds {
@@ -37,7 +37,7 @@ typedef struct Rounds {
 } Rounds;
 
 typedef struct Calibration {
-        double step_usec, update_usec, cold_sec, warm_sec; /* cold_sec: NaN where none was measured */
+        double step_usec, update_usec, cold_sec, warm_sec; /* cold_sec: NaN: no cold start was measured */
         size_t n_rounds;
 } Calibration;
 
@@ -71,8 +71,8 @@ static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds
         return STATUS_OK;
 }
 
-/* Runs the job until its last step: its other stop conditions are unset. own: settings beside the user's;
- * each is freed with the array. */
+/* Runs the job until its last step, without its other stop conditions. own: settings beside the user's; they
+ * are freed with the array. */
 static ExitStatus measure(const Options *options, const char *file, GPtrArray *own, Rounds *ret,
                 JobSettings *ret_settings) {
         static const char *const plain[] = { "Job.StopReturn=", "Job.Budget=", "Job.RuntimeMaxSec=",
@@ -106,8 +106,8 @@ static void add_stop(GPtrArray *sets, uint64_t n_steps) {
         g_ptr_array_add(sets, g_strdup_printf("Job.StopSteps=%" PRIu64, n_steps));
 }
 
-/* Makes every round learn: without waiting until a replay buffer is filled or a gradient step is owed.
- * Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a minibatch of
+/* Makes every round learn, so that none only fills a replay buffer or waits for a gradient step to become
+ * due. Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a minibatch of
  * any size. */
 static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
         char ratio[G_ASCII_DTOSTR_BUF_SIZE];
@@ -133,7 +133,7 @@ static ExitStatus measure_rounds(const Options *options, const char *file, const
         add_stop(sets, 3 * PAIRS * rows);
         if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
                 add_learning(sets, settings, rows);
-        /* A minibatch that is made for more actors shrinks to the rows that there are. */
+        /* A minibatch that was chosen for more actors shrinks to the rows that there are. */
         else if (settings_present(settings, SETTING_Learner_MinibatchSize) &&
                         settings->minibatch_size > 2 * rows)
                 g_ptr_array_add(sets, g_strdup("Learner.MinibatchSize="));
@@ -152,8 +152,8 @@ static ExitStatus measure_starts(
         return measure(options, file, sets, ret, &unused);
 }
 
-/* A round's figures are the differences of two accrued ones; the first round is left out, since it
- * includes the job's own start. */
+/* A round's figures are the differences of two totals. The first round is left out, since it includes the
+ * job's own start. */
 static void evaluate(
                 const Rounds *rounds, const Rounds *starts, const JobSettings *settings, Calibration *ret) {
         double step[ROUNDS_MOST], update[ROUNDS_MOST], cold[ROUNDS_MOST], invocation[ROUNDS_MOST];
@@ -177,7 +177,7 @@ static void evaluate(
                 .cold_sec = quantile(cold, n_cold, 0.5),
                 .n_rounds = rounds->n + starts->n,
         };
-        /* No actor starts later if all are in one process, or in the learner's. */
+        /* If all actors are in one process, or in the learner's, none starts later. */
         if (!(ret->cold_sec > 0))
                 ret->cold_sec = NAN;
         ret->warm_sec = fmax(quantile(invocation, n_starts, 0.5) -

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* decisions: prints how many actors each round was given, and the figures on which the scheduler decided. */
+/* decisions: prints how many actors each round got, and the figures on which the scheduler decided. */
 #include <stdio.h>
 
 #include "actorctl/bus.h"

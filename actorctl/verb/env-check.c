@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env check: checks whether an environment keeps the rules of the ABI, a line for each rule. env bench:
+/* env check: checks whether an environment keeps the rules of the ABI, with a line for each rule. env bench:
  * measures how fast it steps. */
 #include <math.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ ExitStatus env_check(const Options *options, const char *environment) {
 }
 
 typedef struct Rates {
-        GArray *rates[2]; /* of double: outside, inside */
+        GArray *rates[2]; /* doubles: outside, inside */
         uint32_t level;
 } Rates;
 
@@ -144,7 +144,7 @@ static double median(const GArray *values) {
         return quantile((const double *) (void *) values->data, values->len, 0.5);
 }
 
-/* The rates of two equal runs differ by about so much. */
+/* The rates of two equal runs differ by about this share. */
 #define SHARE_NOTICED 0.02
 
 /* "28,672,030 outside: 5.2 % lost" */

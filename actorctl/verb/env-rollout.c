@@ -15,7 +15,7 @@ enum { ROLLOUT_STEPS = 1000 };
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
 static void print_number(double x) {
-        /* 17 digits restore a double exactly. JSON has no word for a number that is not finite. */
+        /* 17 digits restore a double exactly. JSON has no word for infinite numbers and NaN. */
         if (isfinite(x))
                 printf("%.17g", x);
         else
@@ -32,7 +32,7 @@ static void print_numbers(const double *numbers, uint64_t n) {
         putchar(']');
 }
 
-/* A single choice is a number, everything else a list; of several agents, a list of these. */
+/* A single choice is a number, everything else is a list. Several agents make a list of these. */
 static void print_value(
                 const char *name, uint32_t n_agents, const ActordSpace *space, const double *numbers) {
         uint64_t n = space_numbers(space);
@@ -50,7 +50,7 @@ static void print_value(
                 putchar(']');
 }
 
-/* A state of one part is a list, a state of several parts is an object of lists. */
+/* A state with one part is a list, a state with several parts is an object of lists. */
 static void print_state(const TrialSpec *spec, const double *numbers) {
         fputs("\"state\": ", stdout);
         if (spec->n_parts == 0)
@@ -72,11 +72,11 @@ static void print_state(const TrialSpec *spec, const double *numbers) {
 typedef struct Rollout {
         uint64_t n_steps, n_episodes;
         bool each_state;
-        Recording *recording; /* NULL: none */
+        Recording *recording; /* NULL: there is none */
         bool ended;
 } Rollout;
 
-/* Comes after the row of the step or reset that led to the state. */
+/* This comes after the row of the step or reset that led to the state. */
 static void take_picture(const TrialRow *row, Rollout *rollout) {
         if (!rollout->recording)
                 return;
@@ -137,7 +137,7 @@ static ExitStatus read_file(const char *file, char **ret) {
         return STATUS_OK;
 }
 
-/* NULL: it is not JSON, or nothing. */
+/* NULL: it is not JSON, or is empty. */
 static JsonNode *parse(const char *text) {
         g_autofree char *reason = NULL;
         JsonNode *node = NULL;
@@ -158,7 +158,7 @@ static bool append_number(JsonNode *node, GArray *numbers) {
         return true;
 }
 
-/* A number, or a list of them. */
+/* Appends a number, or a list of numbers. */
 static bool append_value(JsonNode *node, GArray *numbers) {
         JsonArray *array;
 
@@ -177,7 +177,7 @@ static JsonNode *member(JsonNode *node, const char *name) {
                                : NULL;
 }
 
-/* One action in each line; lines of a rollout that hold no action (a reset's) are passed over. */
+/* Reads one action from each line. Lines of a rollout without an action (those of resets) are skipped. */
 static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *numbers) {
         g_autofree char *text = NULL;
         g_auto(GStrv) lines = NULL;
@@ -214,8 +214,8 @@ static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *
         return STATUS_OK;
 }
 
-/* Reads the first line that holds a state: a list, an object of the parts, or an object with one of these
- * as "state". */
+/* Reads the first line with a state: a list, an object of the parts, or an object with one of these as
+ * "state". */
 static bool append_state(JsonNode *node, const TrialSpec *spec, GArray *numbers) {
         JsonNode *state = member(node, "state") ?: node;
         guint from = numbers->len;

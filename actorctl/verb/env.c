@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env: lists the catalogue, and shows what an environment says of itself. Each of the other words after
- * `env` has a file of its own. */
+/* env: lists the catalogue, and shows an environment's own description. Each of the other words after `env`
+ * has a file of its own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *element_name(uint32_t element) {
         return element < G_N_ELEMENTS(names) && names[element] ? names[element] : "unknown";
 }
 
-/* 84x84x4 */
+/* such as 84x84x4 */
 static char *space_shape(const ActordSpace *space) {
         GString *text = g_string_new(NULL);
 
@@ -37,7 +37,7 @@ static char *space_shape(const ActordSpace *space) {
         return g_string_free(text, FALSE);
 }
 
-/* How many choices each number of an action has, where they are not all alike. */
+/* How many choices each number of an action has, if they are not all alike. */
 static char *choices_text(const ActordEnvSpec *spec, const char *between) {
         GString *text = g_string_new(NULL);
 
@@ -56,7 +56,7 @@ static JsonNode *choices_json(const ActordEnvSpec *spec) {
         return node;
 }
 
-/* For a column: "4", "84x84x4", "of 2" for a choice, "3 of 4" and "3 of 2/3/5" for several. */
+/* For a column of a table: "4", "84x84x4", "of 2" for a choice, "3 of 4" and "3 of 2/3/5" for several. */
 static char *space_short(const ActordEnvSpec *spec, const ActordSpace *space) {
         g_autofree char *sizes = space->n_choices == 0 && space->kind == ACTORD_MULTI_DISCRETE
                                                  ? choices_text(spec, "/")
@@ -116,14 +116,14 @@ static JsonNode *space_json(const ActordEnvSpec *spec, const ActordSpace *space)
         return node;
 }
 
-/* The environments that the installed programs and modules know, by name. */
+/* Collects the names of environments that the installed programs and modules know. */
 static void take_listed(const TrialRow *row, void *userdata) {
         if (row->kind == TRIAL_SPEC)
                 g_hash_table_insert(userdata, g_strdup(row->spec->spec.name),
                                 g_memdup2(row->spec, sizeof(TrialSpec)));
 }
 
-/* Separated by blanks. */
+/* The keys, separated by spaces. */
 static char *option_keys(const EnvironmentRow *row) {
         GString *text = g_string_new(NULL);
         ActordOption option;
@@ -247,7 +247,7 @@ static char **engines_of(const EnvironmentRow *row) {
         return g_strv_builder_end(builder);
 }
 
-/* The keys in order; by key, the default and the help. */
+/* Adds the keys in order, and for each key its default and help. */
 static void add_options(JsonObject *object, const EnvironmentRow *row) {
         JsonObject *defaults = json_object_new(), *helps = json_object_new();
         JsonArray *keys = json_array_new();
@@ -302,7 +302,7 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_unref(object);
 }
 
-/* A line for each key: name, default, help. They fit 80 columns. */
+/* Prints a line for each key: name, default, help. The lines fit 80 columns. */
 static void print_options(const EnvironmentRow *row) {
         int key_width = 0, value_width = 1;
         ActordOption option;
@@ -386,7 +386,8 @@ static ExitStatus env_show(const Options *options, const char *environment) {
 static const struct {
         const char *word;
         ExitStatus (*run)(const Options *options, const char *environment);
-        bool names, steps, rolls; /* whether it takes a name, --steps, and the options of a rollout */
+        /* names: it takes a name; steps: it takes --steps; rolls: it takes the options of a rollout */
+        bool names, steps, rolls;
 } words[] = {
         { "list", env_list, false, false, false },
         { "show", env_show, true, false, false },
@@ -396,7 +397,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* The first option that this word does not take; NULL: it takes all that were given. */
+/* The first option that this word does not accept; NULL: it accepts all that were given. */
 static const char *excess(const Options *options, size_t word) {
         const struct {
                 bool given;

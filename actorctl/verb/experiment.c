@@ -21,8 +21,8 @@ static char *results_directory(const Options *options, const char *file) {
         return g_strconcat(file, ".results", NULL);
 }
 
-/* Locks the directory: two runs of one experiment would run the same cells. The descriptor that holds the
- * lock; or a negative errno, with a message. */
+/* Locks the directory, since two runs of one experiment would run the same cells. Returns the descriptor
+ * that holds the lock; or a negative errno, with a message. */
 static int prepare_directory(const char *directory) {
         g_autofree char *cells = g_build_filename(directory, "cells", NULL);
         _cleanup_close_ int fd = -EBADF;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* export: copies the newest checkpoint of a job, which the daemon keeps, into a file; or writes the policy
- * alone, in a format of other programs; or episodes that it plays. */
+/* export: copies the newest checkpoint of a job, which the daemon keeps, into a file. Or it writes only the
+ * policy, in a format of other programs; or episodes that the policy plays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static int copy(int from, int to) {
         off_t at = 0;
         ssize_t n;
 
-        /* pread(): the position of the descriptor is shared with the daemon. */
+        /* pread(), since the descriptor's position is shared with the daemon */
         while ((n = pread(from, buffer, 1 << 16, at)) != 0) {
                 int r = n < 0 ? -errno : write_full(to, buffer, (size_t) n);
 
@@ -35,7 +35,7 @@ static int copy(int from, int to) {
         return 0;
 }
 
-/* The file gets its name when it is whole. */
+/* The file gets its name when it is complete. */
 static int copy_to_file(int from, const char *path) {
         _cleanup_(aside_done) Aside aside = ASIDE_EMPTY;
         int r;
@@ -47,7 +47,7 @@ static int copy_to_file(int from, const char *path) {
         return r < 0 ? r : aside_commit(&aside, path);
 }
 
-/* "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; of a checkpoint's file: "checkpoint-79.onnx". */
+/* "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; for a checkpoint file "checkpoint-79.onnx". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
 
@@ -178,7 +178,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
-        /* Only one of the two files may have this name: the copy of the whole checkpoint has the other. */
+        /* only one of the two files may have this name: the copy of the whole checkpoint has another one */
         return write_out(options, word, -EBADF, bytes,
                         format->make ? format->ending : "-weights.safetensors");
 }

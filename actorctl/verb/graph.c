@@ -99,7 +99,7 @@ static Table *edges_table(const Graph *graph) {
         return table;
 }
 
-/* How often data goes from one process to another in a round. */
+/* How often data pass from one process to another in a round. */
 static uint64_t hand_overs(const Graph *graph) {
         uint64_t n = 0;
 
@@ -192,7 +192,7 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         return STATUS_OK;
 }
 
-/* The settings that a job was given, with those of --set in their place. */
+/* The settings of a job, with those of --set in their place. */
 static void take_settings(const GArray *rows, const Options *options, GKeyFile *ret) {
         for (guint i = 0; i < rows->len; i++) {
                 const JobSetting *row = &g_array_index(rows, JobSetting, i);
@@ -203,7 +203,7 @@ static void take_settings(const GArray *rows, const Options *options, GKeyFile *
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i], *equals = strchr(set, '=');
                 g_autofree char *name = g_strndup(set, (gsize) (equals - set));
-                char *dot = strchr(name, '.'); /* check_sets() saw it */
+                char *dot = strchr(name, '.'); /* check_sets() has checked it */
 
                 *dot = '\0';
                 g_key_file_set_value(ret, name, dot + 1, equals + 1);
@@ -259,7 +259,7 @@ static ExitStatus print_file(const Options *options, const char *file) {
         return status;
 }
 
-/* A file in the working directory may be called 7, and is meant then. */
+/* A file in the working directory may be called 7; then the file is meant. */
 static bool names_job(const char *word) {
         return word_names_run(word) || (word[0] && strspn(word, "0123456789") == strlen(word) &&
                                                        !g_file_test(word, G_FILE_TEST_EXISTS));

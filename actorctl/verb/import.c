@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* import: what other programs describe, as a job file. */
+/* import: turns descriptions of other programs into a job file. */
 #include <string.h>
 
 #include "actorctl/actorctl.h"
@@ -8,7 +8,7 @@
 #include "actorctl/import/zoo.h"
 #include "actorctl/output.h"
 
-/* RL Zoo names a file after its algorithm: ppo.yml. */
+/* RL Zoo names its files after algorithms: ppo.yml. */
 static char *algorithm_of(const char *path) {
         g_autofree char *base = g_path_get_basename(path);
 

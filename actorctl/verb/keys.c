@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* keys: the keys of a job file, with what may stand behind them. The shells' completions of --set read
+/* keys: prints the keys of a job file, with their possible values. The shells' completions of --set read
  * it. */
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void add_row(Table *table, Setting i) {
         table_string(table, row->help);
 }
 
-/* The nearest full name if the word has a dot, else the nearest section or key. */
+/* The nearest full name if the word has a dot, otherwise the nearest section or key. */
 static void complain_unknown(const char *word) {
         g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
         const char *nearest;

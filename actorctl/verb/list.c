@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* list: prints the jobs that the daemon remembers; with options that choose, any jobs of its ledger. */
+/* list: prints the jobs that the daemon remembers or, with options, any jobs of its ledger. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int count_remembered(Connection *connection, uint64_t *ret) {
         return 0;
 }
 
-/* What `actorctl list` shows without options: all that have not ended, and as many of the others as
+/* The jobs that `actorctl list` shows without options: all that have not ended, and as many others as
  * KeepJobs= says. A job that ends between the two questions is in both answers. */
 static int remembered(Connection *connection, GArray *rows) {
         JobChoice live = { .states = "queued,frozen,starting,running,ending" },
@@ -56,7 +56,7 @@ static int remembered(Connection *connection, GArray *rows) {
         return 0;
 }
 
-/* A list's row does not say how many steps a job may take; those that have not ended are asked. */
+/* A list's row does not say how many steps a job may take, so jobs that have not ended are asked. */
 static void find_progress(Connection *connection, ListedJob *row) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, row->id);
@@ -75,7 +75,7 @@ static int compare_whole(uint64_t a, uint64_t b) {
         return (a > b) - (a < b);
 }
 
-/* Unknown values come before the least. */
+/* Unknown values sort before the lowest. */
 static int compare_real(double a, double b) {
         if (isnan(a) || isnan(b))
                 return isnan(b) - isnan(a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* logs: prints the journal of a job: actord's own entries, and what the job's processes wrote to standard
- * error, in one order. */
+/* logs: prints the journal of a job in one order: actord's own entries, and the standard error of the job's
+ * processes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
 
-/* ACTORD_JOB=N of the daemon, or the stream that the job's processes were given. */
+/* Selects the daemon's ACTORD_JOB=N, and the stream that the job's processes were given. */
 static int add_matches(sd_journal *journal, uint64_t id) {
         g_autofree char *job = g_strdup_printf("ACTORD_JOB=%" G_GUINT64_FORMAT, id);
         g_autofree char *stream =
@@ -26,7 +26,7 @@ static int add_matches(sd_journal *journal, uint64_t id) {
         return r < 0 ? r : sd_journal_add_match(journal, stream, 0);
 }
 
-/* A field's value, sanitised: actors write anything. */
+/* A field's value, sanitised, since actors may write anything. */
 static char *field(sd_journal *journal, const char *name) {
         GString *text = g_string_new(NULL);
         size_t n, skip = strlen(name) + 1;
@@ -58,7 +58,7 @@ static int print_all(sd_journal *journal) {
         return r < 0 ? r : n;
 }
 
-/* An empty journal looks like one that this user may not read, so the message names both. */
+/* An empty journal looks like one that this user may not read, so the message names both reasons. */
 static void say_nothing_found(uint64_t id) {
         complain("the journal holds nothing of job %" G_GUINT64_FORMAT
                  " that you may read; root and the groups "
@@ -66,7 +66,7 @@ static void say_nothing_found(uint64_t id) {
                         id);
 }
 
-/* Moves before the first entry to print; prints it itself after --lines=. */
+/* Moves to the place before the first entry to print. After --lines= it prints that entry itself. */
 static int seek(sd_journal *journal, const Options *options) {
         int r;
 
@@ -78,7 +78,7 @@ static int seek(sd_journal *journal, const Options *options) {
         r = sd_journal_previous_skip(journal, options->n_lines);
         if (r < 0)
                 return r;
-        /* The journal stands on the first of these entries now, and sd_journal_next() would pass it. */
+        /* the journal is at the first of these entries now, and sd_journal_next() would skip it */
         if (r > 0)
                 print_entry(journal);
         return r;
@@ -101,7 +101,7 @@ static int follow(sd_journal *journal) {
         }
 }
 
-/* How many entries there were, at most those that were asked for. */
+/* Prints present entries and returns how many, at most as many as were asked for. */
 static int print_present(sd_journal *journal, const Options *options) {
         int r, n;
 

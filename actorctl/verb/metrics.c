@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* metrics: writes the rounds of a job as files; or gives the figures of all jobs as OpenMetrics text, on
- * standard output, or as the answer to one HTTP request. */
+/* metrics: writes the rounds of a job into files. Or it prints the figures of all jobs as OpenMetrics text,
+ * to standard output or as the answer to one HTTP request. */
 #include "actorctl/metrics/metrics.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static ExitStatus write_files(const Options *options, Connection *connection, co
         return metrics_complete(metrics) ? STATUS_OK : STATUS_FAILED;
 }
 
-/* Of all jobs, or of the one that was named. */
+/* The text for all jobs, or for the named one. */
 static ExitStatus make_text(const Options *options, char **arguments, size_t n, GString *text) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
@@ -49,7 +49,7 @@ static ExitStatus print_text(const Options *options, char **arguments, size_t n)
         return status;
 }
 
-/* The daemon is asked only when the request is complete and right. */
+/* The daemon is asked only when the request is complete and valid. */
 static ExitStatus answer_request(const Options *options, char **arguments, size_t n) {
         g_autoptr(GString) text = g_string_new(NULL);
         ExitStatus status = STATUS_OK;

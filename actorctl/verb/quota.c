@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* quota: prints what a user's jobs use, and what they may use. */
+/* quota: prints a user's usage and limits. */
 #include <math.h>
 #include <pwd.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void add_number(Table *table, uint64_t value, const char *unit) {
                 table_unsigned(table, value);
 }
 
-/* Money is printed with all digits: little may be left of a limit. */
+/* Money is printed with all digits, since little may be left before a limit. */
 static char *amount_text(uint64_t value, const char *unit) {
         const char *currency = currency_of(unit);
         char digits[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* recover: completes the ledger of a run that was left, or killed, before all of its records were in. The
+/* recover: completes the ledger of a run that was given up or killed before all its records were in. The
  * private daemon does the work; this verb names the directory. */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "actorctl/run-note.h"
 #include "lib/cleanup.h"
 
-/* The note tells how far the run was when it was left. */
+/* The note says how far the run was when it was given up. */
 static void renew_note(const char *directory) {
         _cleanup_(job_status_done) JobStatus status = job_status_empty();
         RunNote note = RUN_NOTE_EMPTY;

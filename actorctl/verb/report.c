@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* report: one file about one job or several, for people who were not there. */
+/* report: writes one file about one or several jobs, for people who were not there. */
 #include "actorctl/job-open.h"
 #include "actorctl/output.h"
 #include "actorctl/report/report.h"

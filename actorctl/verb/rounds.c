@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* rounds: prints everything that is known of a job's rounds. A screen gets a few columns, programs get
+/* rounds: prints everything that is known about a job's rounds. A screen gets a few columns, programs get
  * all. */
 #include "actorctl/bus.h"
 #include "actorctl/job-open.h"

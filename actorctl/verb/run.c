@@ -29,7 +29,7 @@ static void append_word(GString *command, const char *word) {
         g_string_append_printf(command, " %s", plain ? word : quoted);
 }
 
-/* The command that goes on from an interrupted run, with the settings that were given to it. */
+/* Prints the command that continues an interrupted run, with the run's settings. */
 static void print_next(const Options *options, const JobFile *job_file, const char *called) {
         g_autoptr(GString) command = g_string_new(program_invocation_name);
 
@@ -47,7 +47,7 @@ static char *checkpoint_path(const Connection *connection, const JobStatus *stat
                         status->id, status->round);
 }
 
-/* The digest of all that the learner had at the end; null without a checkpoint. */
+/* The digest of the learner's whole state at the end; null: there is no checkpoint. */
 static JsonNode *state_digest(const Connection *connection, const JobStatus *status) {
         g_autofree char *path = checkpoint_path(connection, status);
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -78,8 +78,8 @@ static void print_places(const Connection *connection, const Options *options, c
                 printf("state in %s\n", connection->state_directory);
 }
 
-/* Writes the file that Policy=replay:FILE reads. A fixed number of actors needs none, unless each round
- * took the rollout of one actor of several. */
+/* Writes the file that Policy=replay:FILE reads. With a fixed number of actors there is nothing to repeat,
+ * unless each round took the rollout of only one of several actors. */
 static char *keep_decisions(Connection *connection, const char *path, const JobFile *job_file,
                 const JobStatus *status, double *ret_actors_mean) {
         g_autoptr(GArray) counts = NULL;
@@ -130,8 +130,8 @@ static void print_result(const Connection *connection, const Options *options, c
                 print_places(connection, options, job_file, status);
 }
 
-/* --json promises one object however the run ends: this one where there is no result of a job. connection
- * NULL: there is no directory either. */
+/* --json promises one object however the run ends: this one if the job has no result. connection NULL: there
+ * is no directory either. */
 static ExitStatus print_no_result(
                 const Options *options, const Connection *connection, ExitStatus status, const char *fault) {
         JsonObject *object = json_object_new();
@@ -153,7 +153,7 @@ static ExitStatus print_no_result(
         return status;
 }
 
-/* Whether there is nothing to keep: the job did not get as far as an invocation. */
+/* Whether there is nothing to keep, since the job did not reach an invocation. */
 static bool began_nothing(const Connection *connection, const JobStatus *status) {
         return strcmp(status->result, "failed") == 0 && status->n_env_steps == 0 &&
                (status->n_invocations == 0 || job_environment_failed(status)) &&
@@ -172,7 +172,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
-        /* The reason stands before a bill that has little to tell. */
+        /* the reason comes before a bill that has little to tell */
         if (job_environment_failed(status))
                 job_file_complain_environment(job_file, status->fault);
         else
@@ -187,8 +187,8 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         return job_environment_failed(status) ? STATUS_USAGE : job_exit_status(status);
 }
 
-/* The user left while the job waited for disk space to write its records. Says so, and says where the
- * rest of the records is. */
+/* The user left while the job waited for disk space to write its records. Prints that, and where the missing
+ * records are kept. */
 static ExitStatus leave(
                 Connection *connection, const char *path, const Options *options, const JobStatus *status) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -228,7 +228,7 @@ static ExitStatus run(const Options *options, const JobFile *job_file, Metrics *
                 return leave(connection, path, options, &job);
         if (status == STATUS_INTERRUPTED)
                 return print_no_result(options, connection, status, "it was left before the job had ended");
-        /* A job that was not accepted leaves nothing to keep, and takes no number. */
+        /* A job that was not accepted leaves nothing to keep, and uses no number. */
         connection->temporary = connection->temporary || !path;
         return print_no_result(options, connection, status, complaint_last());
 }
@@ -255,7 +255,7 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
                          "--user submit`)",
                                 job_file.settings.on_end);
         job_file.with_stderr = true;
-        /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
+        /* not earlier: while the job file is read from a pipe, Ctrl-C must end this program */
         follow_prepare();
         status = status == STATUS_OK ? run(options, &job_file, metrics)
                                      : print_no_result(options, NULL, status, complaint_last());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* runs: lists what `actorctl run` did here. A run describes itself in a note in its directory, and a lock on
- * the directory says that it still goes on. For a run without a note, left by an older actorctl, a private
- * daemon reads the ledger. */
+/* runs: lists the runs of `actorctl run` on this host. A run describes itself in a note in its directory,
+ * and holds a lock on the directory while it is in progress. For a run without a note, from an older
+ * actorctl, a private daemon reads the ledger. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool goes_on(const char *directory) {
         return lock == -EWOULDBLOCK;
 }
 
-/* What a run is doing. A note that ends in the middle means that its actorctl was killed. */
+/* The state of a run. If its note ends in the middle, its actorctl was killed. */
 static const char *state_of(const char *directory, const RunNote *note) {
         if (goes_on(directory))
                 return "running";
@@ -35,8 +35,8 @@ static void add_count(Table *table, uint64_t n) {
         table_shown(table, format_count(n, text), json_unsigned(n));
 }
 
-/* The newest mean that there is: where no training episode has ended, as in a short run of an algorithm that
- * learns from single steps, an evaluation's. */
+/* The newest mean return. If no training episode has ended, as in a short run of an algorithm that learns
+ * from single steps, it is an evaluation's. */
 static char *format_return(const JobStatus *job, char ret[RETURN_TEXT_MAX]) {
         double mean = isfinite(job->return_mean) ? job->return_mean : job->evaluation_mean;
 
@@ -53,7 +53,7 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
         char money[48], mean[RETURN_TEXT_MAX];
         const char *state;
 
-        /* The list shows a run that cannot be read without figures, and `status` has the reason. */
+        /* A run that cannot be read is listed without figures; `status` gives the reason. */
         if (!run_note_read(directory, &note) && !goes_on(directory))
                 (void) run_ledger_read(directory, &note.status);
         state = state_of(directory, &note);

@@ -10,7 +10,7 @@
 #include "actorctl/scheduler/train.h"
 #include "actorctl/scheduler/trained.h"
 
-/* A name means the user's own scheduler, then the one that came with actord. */
+/* A name first means the user's own scheduler, then the one that came with actord. */
 static const char *origin_of(const Trained *trained) {
         if (trained->own)
                 return "own";

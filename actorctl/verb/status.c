@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* status: prints the state of a job, or without a number of the daemon. */
+/* status: prints the state of a job or, without a number, of the daemon. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void print_place(const JobStatus *job) {
         g_autofree char *limits = g_strjoinv(", ", job->limits);
 
         row("sandbox", "%s", job->sandbox_level[0] ? job->sandbox_level : "not started");
-        /* The level says what separates the actors; limits are another matter. */
+        /* the level says what separates the actors; limits are printed separately */
         if (limits[0])
                 row("limits", "%s: not enforced here", limits);
         if (job->unit[0])
@@ -111,7 +111,7 @@ static void print_job(const JobStatus *job, const char *called) {
         print_progress(job);
 }
 
-/* A connection to the daemon serves all of its jobs; each run has one of its own. */
+/* One connection to the daemon serves all of its jobs; each run has its own connection. */
 static ExitStatus open_one(const Options *options, const char *word, Connection **daemon, Connection **run,
                 char **ret_path) {
         if (word_names_run(word) || !*daemon)

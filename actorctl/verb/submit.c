@@ -47,7 +47,7 @@ static ExitStatus wait_for_end(
         return job_exit_status(&job);
 }
 
-/* No descriptor passes through ssh. */
+/* Whether the job needs files: descriptors cannot pass through ssh. */
 static bool needs_files(const JobFile *job_file) {
         bool needs = job_file->environment_fd >= 0 || job_file->checkpoint_fd >= 0 ||
                      job_file->settings.dataset[0];
@@ -86,7 +86,7 @@ static ExitStatus submit(const Options *options, const JobFile *job_file, Metric
         return wait_for_end(connection, path, options, metrics);
 }
 
-/* The daemon opens no path of a user: only a program that follows the job can write files of metrics. */
+/* The daemon opens no path of a user, so only a program that follows the job can write files of metrics. */
 static ExitStatus open_metrics(const Options *options, const JobFile *job_file, Metrics **ret) {
         g_autoptr(GPtrArray) words = NULL;
         bool of_key = options->metrics->len == 0;
@@ -110,7 +110,7 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
         JobFile job_file;
         ExitStatus status;
 
-        /* Before anything is loaded: a job's checkpoint would come as a descriptor, from the other host. */
+        /* before anything is loaded: a job's checkpoint would come as a descriptor, from the other host */
         if (options->host && options->from) {
                 complain("--from=%s: no checkpoint passes through ssh: submit the job on the other host",
                                 options->from);

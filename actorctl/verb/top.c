@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* top: what the jobs that have not ended use now, or the processes of one of them. Each figure is a
- * difference between two looks, so that the first table comes after a second. */
+/* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Each figure
+ * is a difference between two looks, so the first table comes after a second. */
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,21 +23,21 @@
 
 #define LOOK_MSEC 1000
 
-/* A job, or a process of one. What is not known is NaN. */
+/* A job, or a process of a job. Figures that are not known are NaN. */
 typedef struct Row {
         uint64_t id, n_env_steps, cpu_usec, memory_bytes;
         uint32_t uid, n_actors, n_actors_max, n_nodes;
-        char *name, *state, *currency; /* of a process, its part: "actor-3" */
+        char *name, *state, *currency; /* name of a process: its part, "actor-3" */
         double cost, cpu_share, steps_rate, cost_rate;
         gint64 looked_usec;
         bool metered;
 } Row;
 
-/* What is watched, and the note above the table. */
+/* What is shown, and the note above the table. */
 typedef struct Look {
         Connection *connection;
-        const char *path, *job; /* NULL: all jobs */
-        char *note;             /* NULL: nothing */
+        const char *path, *job; /* the job whose processes are shown; NULL: all jobs */
+        char *note;             /* NULL: there is none */
         bool ended;
 } Look;
 
@@ -118,7 +118,7 @@ static int look_at_jobs(Connection *connection, GArray *rows) {
         return 0;
 }
 
-/* Says which values the table of a job's processes lacks, and why. */
+/* Says which values are missing in the table of a job's processes, and why. */
 static char *job_note(const char *job, const JobStatus *status) {
         if (job_has_ended(status))
                 return g_strdup_printf(
@@ -157,7 +157,7 @@ static const Row *find_before(const GArray *before, const Row *row) {
         return NULL;
 }
 
-/* A count that fell, as that of a cgroup does in a new life, says nothing yet. */
+/* If a count has fallen, as that of a cgroup does in a new life, there is no rate yet. */
 static double rate(double now, double before, double sec) {
         return now >= before && sec > 0 ? (now - before) / sec : NAN;
 }
@@ -178,7 +178,7 @@ static void compare_looks(GArray *rows, const GArray *before) {
         }
 }
 
-/* The largest first; what is not known last. */
+/* The largest comes first; unknown values come last. */
 static gint compare_values(double a, double b) {
         if (isnan(a) || isnan(b))
                 return isnan(a) - isnan(b);
@@ -196,14 +196,14 @@ COMPARE(steps, steps_rate)
 COMPARE(cost, cost_rate)
 #undef COMPARE
 
-/* The smallest first. */
+/* The smallest comes first. */
 static gint compare_job(gconstpointer a, gconstpointer b) {
         uint64_t x = ((const Row *) a)->id, y = ((const Row *) b)->id;
 
         return (x > y) - (x < y);
 }
 
-/* The key that sorts by it is the first letter. */
+/* The key for each order is its first letter. */
 static const SortKey sorts[] = {
         { "cpu", compare_cpu },
         { "memory", compare_memory },
@@ -256,7 +256,7 @@ static void add_row(Table *table, const Row *row, bool parts) {
         table_unsigned(table, row->n_nodes);
 }
 
-/* Most jobs have none, and a terminal is narrow. */
+/* Whether any job has nodes: most have none, and a terminal is narrow. */
 static bool some_have_nodes(const GArray *rows) {
         for (guint i = 0; i < rows->len; i++)
                 if (g_array_index(rows, Row, i).n_nodes > 0)
@@ -292,7 +292,7 @@ static Table *make_table(const GArray *rows, bool parts, guint n) {
         return table;
 }
 
-/* most: the rows on a screen, without a footer; 0: all, with one. */
+/* most: the rows that fit the screen, without a footer; 0: all rows, with a footer. */
 static void print_rows(const Options *options, GArray *rows, const Look *look, size_t sort, guint most) {
         g_autoptr(Table) table = NULL;
         const char *noun = look->path ? "part" : "job";
@@ -309,7 +309,7 @@ static Ending sort_by(char key, size_t *sort) {
         return key == 'q' ? ENDING_KEY : ENDING_NONE;
 }
 
-/* Waits a second for a key or a signal. In the background keys are another program's. */
+/* Waits a second for a key or a signal. In the background, keys belong to another program. */
 static Ending wait_a_look(int keys_fd, int signals_fd, size_t *sort) {
         struct pollfd p[] = {
                 { keys_are_lent() ? -EBADF : keys_fd, POLLIN, 0 },
@@ -326,7 +326,7 @@ static Ending wait_a_look(int keys_fd, int signals_fd, size_t *sort) {
         return keys_are_lent() ? ENDING_NONE : ENDING_KEY;
 }
 
-/* A signal that ended this program at once would leave the terminal without echo. */
+/* If a signal ended this program at once, the terminal would stay without echo. */
 static int open_signals(void) {
         static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
         sigset_t set;
@@ -341,11 +341,11 @@ static int open_signals(void) {
         return fd;
 }
 
-/* Beside the rows: the heading, the number of rows that are left out, the job's note, the keys in two lines
- * of a narrow terminal, and the line of the cursor. */
+/* Lines besides the rows: the heading, the number of rows that are left out, the job's note, the keys in two
+ * lines of a narrow terminal, and the line of the cursor. */
 #define OTHER_LINES 6u
 
-/* The table anew, as much of it as the terminal shows. */
+/* Draws the table again, as much of it as fits the terminal. */
 static void draw(const Options *options, GArray *rows, const Look *look, size_t sort) {
         unsigned lines = terminal_lines(STDOUT_FILENO), most = lines > OTHER_LINES ? lines - OTHER_LINES : 1;
         unsigned n_more = rows->len > most ? rows->len - most : 0;
@@ -367,7 +367,7 @@ static void print_once(const Options *options, GArray *rows, const Look *look, s
                 complain("%s", look->note);
 }
 
-/* Until the user, a signal or the job's end ends it. 0; or a negative errno, with a message. */
+/* Goes on until the user, a signal or the job's end stops it. 0; or a negative errno, with a message. */
 static int follow(const Options *options, Look *look, int signals_fd, size_t sort, Ending *ret) {
         bool once = signals_fd < 0;
         int keys_fd = once ? -EBADF : keys_open(), r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* totals: prints what ended jobs cost and did, by user, month, tag and price sheet. */
+/* totals: prints the costs and work of ended jobs, by user, month, tag and price sheet. */
 #include <stdio.h>
 
 #include "actorctl/bus.h"

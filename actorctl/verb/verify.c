@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* verify: checks a job file by starting its job, up to the spec of its environment. */
+/* verify: checks a job file by starting its job, as far as the spec of its environment. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,7 +74,7 @@ ExitStatus verb_verify(const Options *options, char **arguments, size_t n) {
         status = job_file_load(&job_file, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);
-        /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
+        /* not earlier: while the job file is read from a pipe, Ctrl-C must end this program */
         follow_prepare();
         if (status == STATUS_OK)
                 status = verify_submission(options, &job_file);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long ago something was, in one short word for a table. */
+/* How long ago something happened, in one short word for a table. */
 #pragma once
 
 #include <stdint.h>
 
 #include "actorctl/view/table.h"
 
-/* "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or lies ahead. Both since 1970. Into ret, returns ret. */
+/* "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or is in the future. Both times are since 1970. Into ret,
+ * returns ret. */
 char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]);
 
-/* Add the next cell of a row: an age, in JSON as whole seconds; a time, which only JSON has. null: usec is
- * 0. The age of what lies ahead is 0. */
+/* Add the next cell of a row: an age, which JSON has as whole seconds; or a time, which only JSON has. null:
+ * usec is 0. A time in the future has age 0. */
 void table_age(Table *table, uint64_t usec, uint64_t now_usec);
 void table_time(Table *table, uint64_t usec);

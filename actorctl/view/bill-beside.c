@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints the daemon's estimates in 80 columns. */
+/* Prints the daemon's estimates within 80 columns. */
 #include "actorctl/view/bill-beside.h"
 
 #include <errno.h>

@@ -6,19 +6,19 @@
 #include "actorctl/view/table.h"
 
 typedef struct BillBeside {
-        Table *estimates, *fleets; /* of programs */
-        Table *known;              /* the estimates that are known, for people */
+        Table *estimates, *fleets; /* for programs */
+        Table *known;              /* the known estimates, for people */
         bool has_estimates, has_fleets;
         GString *unknown; /* lines about the other estimates */
-        char *reason;     /* of the last one of them */
+        char *reason;     /* of the last unknown one */
         double serverless;
 } BillBeside;
 
-/* fleet: the only price sheet to compare with; NULL: all. 0; or a negative errno, with a message. */
+/* fleet: the only price sheet to compare with; NULL: all sheets. 0; or a negative errno, with a message. */
 int bill_beside_fetch(Connection *connection, const char *path, const JobStatus *job, const JobBill *bill,
                 const char *fleet, BillBeside **ret);
 BillBeside *bill_beside_free(BillBeside *beside);
 void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Options *options);
-/* Adds "estimates", "fleets" and "serverless". */
+/* Adds the members "estimates", "fleets" and "serverless". */
 void bill_beside_to_json(const BillBeside *beside, JsonObject *object);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BillBeside, bill_beside_free)

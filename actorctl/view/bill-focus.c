@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The columns of FOCUS 1.2 that every charge must have, those that explain the cost, and ours, which begin
- * with x_. A job is charged in the month of its end, in UTC, as in `actorctl totals`. */
+/* The columns of FOCUS 1.2 that every charge must have, those that explain the cost, and our own, which
+ * begin with x_. A job is charged in the month of its end, in UTC, as in `actorctl totals`. */
 #include "actorctl/view/bill-focus.h"
 
 #include <json-glib/json-glib.h>
@@ -52,7 +52,7 @@ static char *tags_text(const Charge *charge) {
         return json_to_string(node, FALSE);
 }
 
-/* X(column, value): the value is a new string. An empty one is null. */
+/* X(column, value): the value is a new string. An empty one means null. */
 #define COLUMNS(X)                                                                         \
         X(BilledCost, number_text(c->line->amount))                                        \
         X(BillingAccountId, g_strdup_printf("%u", c->job->uid))                            \
@@ -88,7 +88,7 @@ static char *tags_text(const Charge *charge) {
         X(x_PriceSheet, g_strdup(c->bill->price_sheet))                                    \
         X(x_InPaperTotal, g_strdup(c->line->paper ? "true" : "false"))
 
-/* A line break within a cell stays: it is in quotation marks. */
+/* A line break inside a cell stays, since the cell is quoted. */
 static void append_cell(GString *text, char *value) {
         g_auto(GStrv) parts = g_strsplit(value, "\"", -1);
         g_autofree char *quoted = g_strjoinv("\"\"", parts);

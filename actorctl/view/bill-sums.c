@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Jobs are sorted by what the user groups them by, so that the jobs of one row stand together. A job belongs
- * to the month of its end, in UTC, as in `actorctl totals`. Currencies are never added. */
+/* Jobs are sorted by their groups, so that the jobs of one row are adjacent. A job belongs to the month of
+ * its end, in UTC, as in `actorctl totals`. Amounts in different currencies are never added. */
 #include "actorctl/view/bill-sums.h"
 
 #include <string.h>
@@ -157,7 +157,7 @@ static void add_row(Table *table, unsigned by, const Sum *sum) {
         table_shown(table, "", json_word(sum->first->currency));
 }
 
-/* "1.20 USD and 0.30 EUR", of all jobs; g_free(). */
+/* "1.20 USD and 0.30 EUR", for all jobs; g_free(). */
 static char *total_text(GArray *jobs) {
         Grouping nothing = {};
         g_autoptr(GArray) sums = sums_make(jobs, &nothing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Many jobs' costs as one bill: by owner, tag, month or job. */
+/* The costs of many jobs as one bill, by owner, tag, month or job. */
 #pragma once
 
 #include "actorctl/actorctl.h"
@@ -11,9 +11,9 @@ typedef enum BillBy {
         BILL_BY_JOB = 1 << 3,
 } BillBy;
 
-/* "owner,month" as bits; 0: it is wrong, with a message. */
+/* Turns "owner,month" into bits. 0, with a message: it is wrong. */
 unsigned bill_by_parse(const char *words);
 
-/* jobs: of ListedJob; sorts them. A row for each group and currency, and a line with the sums. now_usec: the
- * month of jobs that have not ended. */
+/* jobs: ListedJobs, which are sorted. Prints a row for each group and currency, and a line with the sums.
+ * now_usec: decides the month of jobs that have not ended. */
 void bill_sums_print(GArray *jobs, unsigned by, uint64_t now_usec, const Options *options);

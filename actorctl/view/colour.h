@@ -10,5 +10,5 @@ typedef enum Colour { COLOUR_PLAIN, COLOUR_STRONG, COLOUR_FAINT, COLOUR_GOOD, CO
 /* Whether this descriptor may get colours: it is a terminal, TERM= is not dumb, and NO_COLOR= is unset or
  * empty (https://no-color.org). */
 bool colour_wanted(int fd);
-/* Gives all later output on the stream this colour. The sequence bypasses the sanitiser. */
+/* Sets the colour of all later output to the stream. The sequence bypasses the sanitiser. */
 void colour_set(FILE *stream, Colour colour);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Curves made of characters. A braille character has two columns and four rows of dots; in a locale
- * without them, a cell is one dot. */
+/* Draws curves with characters. A braille character has two columns and four rows of dots. In a locale
+ * without such characters, a cell is one dot. */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 static const unsigned char dots[2][4] = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } };
 
 typedef struct Dots {
-        unsigned columns, rows; /* cells */
-        unsigned wide, high;    /* dots in a cell */
+        unsigned columns, rows; /* in cells */
+        unsigned wide, high;    /* in dots per cell */
         unsigned char *cells;
 } Dots;
 
@@ -22,7 +22,7 @@ static void canvas_dot(Dots *canvas, unsigned x, unsigned y) {
                 canvas->cells[row * canvas->columns + column] |= dots[x % canvas->wide][y % canvas->high];
 }
 
-/* Sets a column of dots between two heights, so that steep parts have no holes. */
+/* Sets a column of dots between two heights, so that steep parts have no gaps. */
 static void canvas_line(Dots *canvas, unsigned x, unsigned from, unsigned to) {
         for (unsigned y = MIN(from, to); y <= MAX(from, to); y++)
                 canvas_dot(canvas, x, y);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shows a job's progress. On a terminal a live display is drawn at most ten times a second and never
- * scrolls; without a terminal a plain line is printed now and then, for log files. */
+ * scrolls. Without a terminal a plain line is printed from time to time, for log files. */
 #include "actorctl/view/display.h"
 #include "actorctl/view/colour.h"
 #include "actorctl/view/screen.h"
@@ -24,7 +24,7 @@
 #define CURVE_ROWS   8u
 #define WIDE_COLUMNS 100u
 
-/* What can end the job besides its steps; NaN: nothing. */
+/* What can end the job besides its steps; NaN: nothing can. */
 typedef struct Ends {
         bool known;
         double target, budget;
@@ -38,14 +38,14 @@ struct Display {
         Connection *connection;
         const char *path;
         gint64 drawn_usec;
-        unsigned n_lines; /* of the block that stands on the screen */
+        unsigned n_lines; /* of the block on the screen */
         gint64 rate_usec;
         uint64_t rate_steps;
         double rate; /* steps per second; NaN: not known yet */
         uint64_t n_runs;
         gint64 begun_usec, stepped_usec; /* stepped_usec: when the number of steps last changed */
-        uint64_t begun, stepped;         /* steps then */
-        double begun_part, part;         /* of all that the job may do, then */
+        uint64_t begun, stepped;         /* the number of steps at these times */
+        double begun_part, part;         /* the same as shares of everything that the job may do */
         bool ended, started;
 };
 
@@ -97,8 +97,8 @@ static unsigned display_columns(const Display *display) {
         return MIN(terminal_columns(terminal_fd(display->to)), 200u);
 }
 
-/* Steps per second over the last second or more, measured at changes of the count: steps arrive a whole
- * round at a time, and a round may take longer than a second. */
+/* Steps per second over at least the last second, measured between changes of the count: steps arrive in
+ * whole rounds, and a round may take longer than a second. */
 static void measure_rate(Display *display, const JobStatus *status, gint64 now) {
         if (display->rate_usec == 0 || status->n_env_steps < display->rate_steps) {
                 display->rate_usec = now;
@@ -111,7 +111,7 @@ static void measure_rate(Display *display, const JobStatus *status, gint64 now) 
         }
 }
 
-/* The scheduler's count is told with the most that it may choose. */
+/* The scheduler's number is shown with the most that it may choose. */
 static void append_round(GString *text, const JobStatus *status) {
         g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", ", status->round);
         if (status->n_actors_max > status->n_actors_min)
@@ -124,13 +124,13 @@ static void append_round(GString *text, const JobStatus *status) {
 static void read_end(Ends *ends, const char *section, const char *key, const char *value) {
         if (strcmp(key, "Budget") == 0 && strcmp(section, "Job") == 0 && value[0])
                 ends->budget = g_ascii_strtod(value, NULL);
-        /* that of evaluations decides where both are given */
+        /* if both are given, that of evaluations decides */
         if (strcmp(key, "StopReturn") == 0 && value[0] &&
                         (strcmp(section, "Evaluation") == 0 || !isfinite(ends->target)))
                 ends->target = g_ascii_strtod(value, NULL);
 }
 
-/* Asked once: the settings of a job stay. A caller who may not see them sees no budget. */
+/* Asked once, since the settings of a job do not change. A caller who may not see them sees no budget. */
 static void fetch_ends(Display *display) {
         g_autoptr(GArray) rows = NULL;
 
@@ -146,8 +146,8 @@ static void fetch_ends(Display *display) {
         }
 }
 
-/* The fraction that the job has used of its steps or of its budget, whichever is greater. A job that has
- * reached its target is complete, however few steps it took. */
+/* The share of its steps or its budget that the job has used, whichever is larger. A job that has reached
+ * its target is complete, however few steps it took. */
 static double fraction_done(const Display *display, const JobStatus *status) {
         double steps = status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps
                                               : 0,
@@ -184,7 +184,7 @@ static void append_time(GString *text, double sec) {
                 g_string_append_printf(text, "%.1f h", sec / 3600);
 }
 
-/* Until the steps or the budget are used up; a target may be reached before. NaN: not known yet. */
+/* The time until steps or budget are used up; a target may be reached earlier. NaN: not known yet. */
 static double seconds_left(const Display *display, const JobStatus *status, gint64 now) {
         double each, left;
 
@@ -240,7 +240,7 @@ static void append_return(const Display *display, const JobStatus *status, GStri
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
 }
 
-/* Beside a budget its size is known, so that a few digits are enough. */
+/* Next to a budget its size is known, so a few digits are enough. */
 static void append_cost(const Display *display, const JobStatus *status, GString *text) {
         char money[48];
 
@@ -251,7 +251,7 @@ static void append_cost(const Display *display, const JobStatus *status, GString
                 g_string_append(text, format_money(status->cost_full, status->currency, money));
 }
 
-/* The most important items come first: a narrow screen leaves out the end. */
+/* The most important items come first, since a narrow screen leaves out the end. */
 static char *describe_job(const Display *display, const JobStatus *status) {
         double left = seconds_left(display, status, g_get_monotonic_time());
         g_autofree char *nodes = job_nodes_words(status);
@@ -292,7 +292,7 @@ static char *fit(const Display *display, const char *line) {
         return g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), room));
 }
 
-/* The bar and the words. */
+/* The bar and the text. */
 static char *status_line(const Display *display, const JobStatus *status) {
         unsigned width = display_columns(display) >= WIDE_COLUMNS ? 20 : 10;
         double done = fraction_done(display, status);
@@ -303,7 +303,7 @@ static char *status_line(const Display *display, const JobStatus *status) {
         return fit(display, line);
 }
 
-/* Prints that line without a line break. The bar reaches as far as the bracket that closes it. */
+/* Prints that line without a line break. The bar ends at its closing bracket. */
 static void print_status(const Display *display, const JobStatus *status, const char *line) {
         const char *words = strchr(line, ']');
         bool spent = display->ends.budget > 0 && status->cost_full > 0.9 * display->ends.budget;
@@ -334,7 +334,7 @@ static char *title_line(const Display *display, const JobStatus *status) {
         return fit(display, line->str);
 }
 
-/* The curve's points: environment steps and mean return; before 100 episodes, the round's own. */
+/* The curve's points: environment steps and mean return; before 100 episodes, each round's own return. */
 static int fetch_rounds(const Display *display, GArray *xs, GArray *ys) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint64_t round, steps;
@@ -493,7 +493,7 @@ static void draw(Display *display, const JobStatus *status) {
         (void) fflush(display->to);
 }
 
-/* The heading above the lines, printed once. */
+/* The heading above the lines, which is printed once. */
 static void begin_lines(Display *display, const JobStatus *status, gint64 now) {
         g_autofree char *name = called(display, status), *line = NULL, *fitting = NULL;
 
@@ -519,7 +519,7 @@ void display_update(Display *display, const JobStatus *status) {
 
         if (display->curve)
                 period = CURVE_USEC;
-        /* Not before the job runs: its limits are known only then, and the ones that are not enforced are
+        /* Not before the job runs: only then are its limits known, and those that are not enforced are
          * printed first. */
         if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
                 return;

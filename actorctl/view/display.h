@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shows progress on standard error or standard output: one live line or block on a terminal, else a plain
- * line now and then. */
+/* Shows progress on standard error or standard output: a live line or block on a terminal, otherwise a plain
+ * line from time to time. */
 #pragma once
 
 #include <stdio.h>
@@ -9,27 +9,27 @@
 
 typedef struct Display Display;
 
-/* curve: a block with a curve of the return; the display asks the daemon for rounds, by connection and
+/* curve: a block with a curve of the return; then the display asks the daemon for rounds, by connection and
  * path. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
 /* Whether it is drawn on a terminal. */
 bool display_is_live(const Display *display);
-/* For a scheduler's training of at least n runs: shows how many are done, and the time left. 0: another
- * job. */
+/* For a scheduler's training of at least n runs: shows how many are done, and the time left. 0: it is
+ * another job. */
 void display_count_runs(Display *display, uint64_t n);
 /* The job's name for people: "run r7"; by default "job 7". */
 void display_call(Display *display, const char *called);
-/* The keys that the reader may press; a block shows them in its last line, a line once before it. */
+/* The keys that the user may press. A block shows them in its last line; a line is preceded by them once. */
 void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
-/* To be called when something may have changed, as often as the caller likes. */
+/* Call this when something may have changed, as often as you like. */
 void display_update(Display *display, const JobStatus *status);
-/* Ends the live line or block; the next output begins on a line of its own. */
+/* Ends the live line or block, so that the next output begins on a new line. */
 void display_end(Display *display, const JobStatus *status);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Display, display_free)
 
-/* A curve of n points as text, rows * columns characters of braille (or ASCII), g_free(). Points have
- * ascending x; those whose y is not finite are left out. */
+/* A curve of n points as text of rows * columns characters, in braille or ASCII, g_free(). Points have
+ * ascending x; those with a y that is not finite are left out. */
 char *curve_draw(const double *x, const double *y, size_t n, unsigned columns, unsigned rows, bool utf8);
 /* [████████        ] of `width` cells. */
 char *bar_draw(double fraction, unsigned width, bool utf8);

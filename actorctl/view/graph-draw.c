@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Draws a graph. Fragments have fixed places on a grid: one column for each host that the distribution
- * uses, one row for each fragment in the order of the table, so that a fragment is at the same height in
- * every picture. Edges with the same two ends become one line with all their names. */
+/* Draws a graph. Fragments have fixed places on a grid, with a column for each host that the distribution
+ * uses and a row for each fragment in the order of the table. So a fragment is at the same height in every
+ * picture. Edges with the same two ends become one line with all their names. */
 #include "actorctl/view/graph-draw.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ static char *host_title(const Graph *graph, uint32_t host) {
         return n == 1 ? g_strdup(host_to_string(host)) : g_strdup_printf("%s × %u", host_to_string(host), n);
 }
 
-/* An edge's label, such as "rewards, ends" and the channel: the names of all edges between the same two
- * nodes. NULL: an earlier edge's label includes this one. */
+/* An edge's label, such as "rewards, ends", with the channel. It has the names of all edges between the same
+ * two nodes. NULL: an earlier edge's label includes this one. */
 static char *edges_label(const Graph *graph, uint32_t first) {
         const Edge *edge = &graph->edges[first];
         GString *label = g_string_new(NULL);
@@ -87,7 +87,7 @@ void graph_print_dot(const Graph *graph, const char *title) {
 }
 
 typedef struct Place {
-        double x, y; /* of the box's middle */
+        double x, y; /* the middle of the box */
 } Place;
 
 /* Gives the hosts in use columns from left to right. Returns how many there are. */
@@ -125,8 +125,8 @@ static double side_of(double from, double to) {
         return to > from ? 1 : -1;
 }
 
-/* The points of a curve: between hosts it leaves and enters by the sides, within one it goes straight
- * down to the next fragment and around the boxes otherwise, upwards on the left and downwards on the
+/* The points of a curve. Between hosts it leaves and enters at the sides. Within a host it goes straight
+ * down to the next fragment; otherwise it goes around the boxes, upwards on the left and downwards on the
  * right. */
 static void edge_curve(Place a, Place b, Place ret[4]) {
         if (a.x != b.x) {
@@ -156,7 +156,7 @@ static void print_edge(const Graph *graph, uint32_t e, const char *label, const 
         Place p[4];
 
         edge_curve(places[edge->from], places[edge->to], p);
-        /* Off the middle, so that the names of two edges that cross do not overlap. */
+        /* Away from the middle, so that the names of two crossing edges do not overlap. */
         if (p[0].x != p[3].x)
                 t = 0.42, u = 1 - t;
         x = u * u * u * p[0].x + 3 * u * u * t * p[1].x + 3 * u * t * t * p[2].x + t * t * t * p[3].x;

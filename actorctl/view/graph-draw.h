@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints a fragment graph as a picture to standard output. */
+/* Prints a graph of fragments to standard output as a picture. */
 #pragma once
 
 #include "include/fragment.h"
 
-/* For Graphviz: each process is a cluster. */
+/* For Graphviz; each process is a cluster. */
 void graph_print_dot(const Graph *graph, const char *title);
-/* As SVG: each process is a box, with its fragments in the order of a round. */
+/* As SVG; each process is a box, with its fragments in the order of a round. */
 void graph_print_svg(const Graph *graph, const char *title);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads and prints a job's bill. The daemon computes all amounts; they are printed as they come, so that
+/* Reads and prints a job's bill. The daemon computes all amounts. They are printed as they arrive, so that
  * the printed lines add up to the printed sums. */
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #define MIB 1048576.0
 
-/* Of the first node that is pending; NULL: none is. */
+/* The reason of the first pending node; NULL: none is pending. */
 static const char *pending(const JobStatus *job, guint *ret_n) {
         const char *reason = NULL;
 

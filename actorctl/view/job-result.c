@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints the result of a job, for programs and for people. The field names of the JSON object are stable:
- * other tools read them. */
+/* Prints the result of a job, for programs and for people. The member names of the JSON object are stable,
+ * since other tools read them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
         json_object_set_member(cpu, "lost", json_real(seconds(status->cpu_lost_nsec)));
         json_object_set_member(cpu, "nodes", json_real(seconds(status->cpu_nodes_nsec)));
-        /* CPU time that the job's own cgroup counted, to be compared with the bill; not printed where
-         * there is no cgroup. */
+        /* The CPU time that the job's own cgroup counted, to be compared with the bill; left out if there is
+         * no cgroup. */
         if (status->cpu_scope_nsec > 0)
                 json_object_set_member(cpu, "scope", json_real(seconds(status->cpu_scope_nsec)));
         json_object_set_object_member(object, "cpu_s", cpu);
@@ -50,7 +50,7 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_object_member(object, "invocations", invocations);
 }
 
-/* Of a cluster; there are none where max is 0. */
+/* The nodes of a cluster; max is 0 if there were none. */
 static void set_nodes(JsonObject *object, const JobStatus *status) {
         JsonObject *nodes = json_object_new();
 
@@ -157,7 +157,7 @@ char *format_recovered(const JobStatus *status) {
                         n == 1 ? "was" : "were", n == 1 ? "" : "at last, ", status->fault);
 }
 
-/* The policy that a job begins with may have reached the target already. */
+/* Whether the policy with which the job began had reached the target already. */
 static bool was_there_before(const JobStatus *status) {
         return strcmp(status->result, "target-reached") == 0 && status->round == 0;
 }

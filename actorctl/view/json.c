@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two repairs around json-glib. It writes real numbers with 17 digits, and appends ".0" to one without a
- * point, even behind an exponent: 1e-08.0 is not JSON. And its parser is recursive for each bracket, so
- * that a deep text would exhaust the stack. */
+/* Two repairs for json-glib. It prints real numbers with 17 digits, and appends ".0" to one without a point,
+ * even after an exponent: 1e-08.0 is not JSON. And its parser recurses at each bracket, so a deeply nested
+ * text would exhaust the stack. */
 #include "actorctl/view/json.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "lib/sanitise.h"
 
 #define DEPTH_MAX 64
-/* The longest list of decisions that can be repeated, with all columns and one decision a line, is a
- * little over half of this. */
+/* The longest list of decisions that can be repeated, with all columns and one decision in each line, needs
+ * a little over half of this. */
 #define FILE_BYTES_MAX (1u << 30)
 
 JsonNode *json_real(double value) {
@@ -22,8 +22,8 @@ JsonNode *json_real(double value) {
                                : json_node_init_null(json_node_alloc());
 }
 
-/* Integers in JSON have no bound, but json-glib's are signed 64-bit: beyond these the number becomes a
- * real one. */
+/* Integers in JSON have no limit, but json-glib's are signed with 64 bits: larger ones become real
+ * numbers. */
 JsonNode *json_unsigned(uint64_t value) {
         return value <= G_MAXINT64 ? json_node_init_int(json_node_alloc(), (gint64) value)
                                    : json_node_init_double(json_node_alloc(), (double) value);
@@ -38,15 +38,16 @@ JsonNode *json_word(const char *value) {
                         : json_node_init_null(json_node_alloc());
 }
 
-/* The end of the string that begins at `at`, behind its quote, as json-glib writes strings. */
+/* The end of the string that begins at `at`, behind its closing quote, as json-glib writes strings. */
 static size_t skip_written_string(const char *text, size_t at) {
         for (at++; text[at] && text[at] != '"'; at++)
                 at += text[at] == '\\' && text[at + 1];
         return text[at] ? at + 1 : at;
 }
 
-/* As few digits as are read back as the same number (15, if these do), in place: 0.00033400000000000004
- * becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
+/* Shortens a number in place to the fewest digits that are read back as the same number (15, if these
+ * suffice): 0.00033400000000000004 becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new
+ * length. */
 static size_t mend_number(char *number, size_t length) {
         char shortest[G_ASCII_DTOSTR_BUF_SIZE];
         g_autofree char *written = g_strndup(number, length);
@@ -69,7 +70,7 @@ static size_t mend_number(char *number, size_t length) {
         return n;
 }
 
-/* In place, each number that is not a whole one. Returns the new length. */
+/* Shortens, in place, each number that is not a whole one. Returns the new length. */
 static size_t mend_numbers(char *text) {
         size_t n = 0, at = 0;
 
@@ -130,8 +131,8 @@ static bool is_unicode_escape(const char *p, const char *end) {
                g_ascii_isxdigit(p[3]) && g_ascii_isxdigit(p[4]) && g_ascii_isxdigit(p[5]);
 }
 
-/* The place behind the escape at `p`; NULL: it is not an escape of JSON. After one half of a surrogate
- * pair, json-glib's parser takes whatever follows, even a quote, for the other half. */
+/* The place behind the escape at `p`; NULL: it is not an escape of JSON. After the first half of a surrogate
+ * pair, json-glib's parser takes anything, even a quote, for the other half. */
 static const char *skip_escape(const char *p, const char *end) {
         bool half;
 
@@ -145,7 +146,7 @@ static const char *skip_escape(const char *p, const char *end) {
         return p + (half ? 12 : 6);
 }
 
-/* The place behind the string that begins at `p`; NULL: it is not written as JSON writes strings. */
+/* The place behind the string that begins at `p`; NULL: it is not a string as JSON writes it. */
 static const char *skip_string(const char *p, const char *end) {
         for (p++; p && p < end && *p != '"';)
                 if (*p == '\\')
@@ -155,8 +156,8 @@ static const char *skip_string(const char *p, const char *end) {
         return p && p < end ? p + 1 : NULL;
 }
 
-/* Why the text is not given to the parser; NULL: it is. Both must see the end of each string at the same
- * place, so extensions of the parser, comments and other quotes, are refused. */
+/* Why the text is not given to the parser; NULL: it is. Both must see the same end of each string, so the
+ * parser's extensions (comments and other quotes) are refused. */
 static const char *find_fault(const char *text, size_t n) {
         static const char plain[] = "\t\n\r :,0123456789+-.eEtrufalsn";
         const char *end = text + n;
@@ -170,7 +171,7 @@ static const char *find_fault(const char *text, size_t n) {
                         continue;
                 }
                 if (g_ascii_isdigit(*p)) {
-                        /* The parser would read infinity, which JSON cannot express. */
+                        /* the parser would read infinity, which JSON cannot express */
                         if (!isfinite(g_ascii_strtod(p, NULL)))
                                 return "a number in it is too large";
                         p += strspn(p, "0123456789+-.eE");
@@ -203,7 +204,7 @@ int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason) {
                 return -EBADMSG;
         }
         if (!json_parser_load_from_data(parser, text, (gssize) n, &error)) {
-                /* json-glib's name for a text without a file. */
+                /* json-glib's name for a text without a file */
                 bool placed = g_str_has_prefix(error->message, "<data>:");
 
                 *ret_reason = placed ? g_strdup_printf("line %s", error->message + strlen("<data>:"))

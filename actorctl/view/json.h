@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All JSON that comes in or goes out passes here: json-glib builds, prints and parses nodes, and this
+/* All JSON that is read or printed passes through here. json-glib builds, prints and parses nodes; this file
  * checks its input and corrects its output. */
 #pragma once
 
@@ -7,23 +7,24 @@
 
 #include "actorctl/actorctl.h"
 
-/* The version of packaging/schemas/actorctl.json, which each object that is printed alone has as its member
- * `schema`. One higher when a member is renamed, removed, or means something else; new ones do not count. */
+/* The version of packaging/schemas/actorctl.json. Each object that is printed alone has it as its member
+ * `schema`. Raise it when a member is renamed, removed, or gets another meaning; new members do not
+ * count. */
 #define JSON_SCHEMA 1
 
-/* null when it is not finite. */
+/* null if it is not finite. */
 JsonNode *json_real(double value);
 JsonNode *json_unsigned(uint64_t value);
-/* Microseconds since 1970; null when they are 0. */
+/* Microseconds since 1970; null if they are 0. */
 JsonNode *json_usec(uint64_t usec);
-/* null when it is empty. */
+/* null if it is empty. */
 JsonNode *json_word(const char *value);
 
 /* The text of a node; g_free(). ret_n may be NULL. */
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
-/* Prints a node to standard output, with a newline; an object gets its `schema`. */
+/* Prints a node and a newline to standard output; an object gets its `schema`. */
 void json_print(JsonNode *node, JsonMode mode);
-/* A text from elsewhere as a string of JSON, with quotes; g_free(). */
+/* A foreign text as a string of JSON, with quotes; g_free(). */
 char *json_quote(const char *text);
 
 /* Both: 0, with *ret NULL for an empty text; or a negative errno with *ret_reason (g_free()), without the

@@ -16,7 +16,7 @@ bool keys_are_lent(void) {
         return group >= 0 && group != getpgrp();
 }
 
-/* After Ctrl-Z and bg the shell has the terminal, and has set it as it likes. */
+/* After Ctrl-Z and bg the shell has the terminal, and has changed its settings. */
 void keys_close(void) {
         if (!open_now)
                 return;
@@ -26,7 +26,7 @@ void keys_close(void) {
         open_now = false;
 }
 
-/* A program in the background would be stopped for changing the terminal. */
+/* In the background this program would be stopped for changing the terminal. */
 int keys_open(void) {
         static bool registered;
         struct termios raw;
@@ -41,7 +41,7 @@ int keys_open(void) {
         raw.c_cc[VTIME] = 0;
         if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
                 return -errno;
-        /* In the background, reading fails with EIO then, and does not stop this program. */
+        /* Then reading in the background fails with EIO, and does not stop this program. */
         (void) signal(SIGTTIN, SIG_IGN);
         open_now = true;
         if (!registered)

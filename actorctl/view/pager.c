@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts a pager as systemctl does: $ACTORD_PAGER, $SYSTEMD_PAGER, $PAGER, or less, which ends at once
- * when everything fits the screen. */
+/* Starts a pager like systemctl: $ACTORD_PAGER, $SYSTEMD_PAGER, $PAGER, or less, which ends at once if
+ * everything fits the screen. */
 #include "actorctl/view/pager.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static const char *pager_command(void) {
         return "less";
 }
 
-/* The pager reads the pipe as its standard input; SIGPIPE gets its usual meaning back. */
+/* The pager reads the pipe as its standard input. SIGPIPE gets its default action back. */
 static int pager_spawn(const char *command, int fd, pid_t *ret) {
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Long listings on a terminal go through a pager. */
+/* Shows long listings on a terminal in a pager. */
 #pragma once
 
 #include "actorctl/actorctl.h"
 
-/* Sends standard output to a pager until pager_close(). Does nothing without a terminal, or when the user
+/* Sends standard output to a pager until pager_close(). Does nothing without a terminal, or if the user
  * wants no pager. */
 void pager_open(const Options *options);
 /* Waits until the user has left the pager. */

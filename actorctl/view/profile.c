@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the profile, and compares what was counted from shapes with what this host can do. */
+/* Reads the profile, and compares the operations that were counted from shapes with this host's limit. */
 #include "actorctl/view/profile.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static double share(uint64_t part, uint64_t whole) {
         return whole > 0 ? (double) part / (double) whole : NAN;
 }
 
-/* Operations of one core in a second; NaN: there was no time. */
+/* Operations of one core per second; NaN: there was no time. */
 static double rate(const ProfileRate *r) {
         return r->core_nsec > 0 ? (double) r->operations / (double) r->core_nsec * 1e9 : NAN;
 }

@@ -11,12 +11,12 @@ typedef struct ProfileView {
         uint64_t n_rounds, wall_nsec;
         uint64_t nsec[_PROFILE_PART_MAX];
         ProfileRate rates[_PRODUCT_MAX];
-        double limit; /* operations that one core does in a second; 0: not measured */
+        double limit; /* operations of one core per second; 0: not measured */
 } ProfileView;
 
-/* False: there is no profile in this state directory, as no round has ended. */
+/* False: there is no profile in this state directory, since no round has ended. */
 bool profile_read(const char *state_directory, ProfileView *ret);
-/* This host's limit, by a learner that is started for it. */
+/* Measures this host's limit by a learner that is started for that. */
 void profile_measure_limit(ProfileView *profile, uint32_t kernel_class);
 
 void profile_print(const ProfileView *profile, const Options *options);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises what a job writes to standard error. An environment's output must not drive the terminal, and
- * the job must never wait for this program to read it: this program can be stopped by Ctrl-Z, killed, or
- * busy. So a process of its own, in a session of its own, reads from a pipe, sanitises, and writes to our
- * standard error. It lives until the last writer is gone, and goes on reading even when its own output is
- * closed. */
+/* Sanitises the standard error of a job. An environment's output must not control the terminal, and the job
+ * must never wait for this program, which may be stopped by Ctrl-Z, killed, or busy. So a separate process,
+ * in a session of its own, reads from a pipe, sanitises, and writes to our standard error. It lives until
+ * the last writer is gone, and goes on reading even if its own output is closed. */
 #include "actorctl/view/relay.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
-#define PIPE_BYTES_MAX (1u << 20) /* as large as a writer can make it */
+#define PIPE_BYTES_MAX (1u << 20) /* the largest size that a writer can give it */
 #define WAIT_MSEC      2000
 
 struct Relay {
@@ -47,7 +46,7 @@ static void write_text(Reader *r) {
 
         if (r->text->len == 0)
                 return;
-        /* Overwrites a live line, which is drawn again below. */
+        /* overwrites a live line, which is drawn again below */
         if (r->terminal)
                 (void) g_string_prepend(r->text, "\r\033[K");
         p = r->text->str;
@@ -67,7 +66,7 @@ static void write_text(Reader *r) {
         g_string_truncate(r->text, 0);
 }
 
-/* Returns how many bytes there were; 0: no writer is left; -EAGAIN: nothing to read now. */
+/* Returns the number of bytes; 0: no writer is left; -EAGAIN: there is nothing to read now. */
 static ssize_t read_words(Reader *r) {
         static char bytes[1u << 16];
         ssize_t n;
@@ -87,7 +86,7 @@ static void flush_words(Reader *r) {
         write_text(r);
 }
 
-/* Answers a flush when everything is shown that was in the pipe when the request came. A job that writes
+/* Answers a flush when everything that was in the pipe at its request has been shown. A job that writes
  * faster than this process reads does not delay the answer. */
 static void answer(Reader *r) {
         char byte;
@@ -179,7 +178,7 @@ int relay_fd(const Relay *relay) {
         return relay ? relay->fd : STDERR_FILENO;
 }
 
-/* 1: an answer came; 0: the process has ended; -1: neither in time. */
+/* 1: an answer came; 0: the process has ended; -1: neither happened in time. */
 static int wait_answer(const Relay *relay) {
         struct pollfd p = { relay->control, POLLIN, 0 };
         char byte;
@@ -196,7 +195,7 @@ void relay_flush(Relay *relay) {
 
         if (!relay)
                 return;
-        /* Discards an answer to an earlier request, which had come too late. */
+        /* Discards an answer to an earlier request that came too late. */
         while (recv(relay->control, &byte, 1, MSG_DONTWAIT) > 0)
                 ;
         if (send(relay->control, &byte, 1, MSG_NOSIGNAL) == 1)
@@ -210,7 +209,7 @@ Relay *relay_free(Relay *relay) {
                 return NULL;
         (void) close_fd(relay->fd);
         relay_flush(relay);
-        /* A writer that remains keeps the reading process alive; we do not wait for either. */
+        /* A remaining writer keeps the reading process alive; we wait for neither. */
         ended = wait_answer(relay) == 0;
         while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
                 ;

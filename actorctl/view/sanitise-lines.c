@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises a stream of lines in three ways: only characters that can be shown, lines of limited length,
- * and a limited number of lines. The first lines tell what an environment is like and the last ones why
- * it ended, so the middle is left out. */
+/* Sanitises a stream of lines in three ways: it keeps only characters that can be shown, limits the length
+ * of lines, and limits their number. The first lines show what an environment is, and the last ones why it
+ * ended, so those in the middle are left out. */
 #include "actorctl/view/sanitise-lines.h"
 
 #include <stdint.h>
@@ -11,16 +11,16 @@
 
 struct SanitisedLines {
         bool utf8, limited;
-        GString *line;   /* the line that is not complete yet, raw */
-        uint64_t n_cut;  /* its bytes beyond the limit */
-        bool returned;   /* a carriage return ended the last line: a line feed now belongs to that end */
-        GString *before; /* the line before, as shown */
+        GString *line;   /* the line that is not complete yet, unchanged */
+        uint64_t n_cut;  /* how many of its bytes were beyond the limit */
+        bool returned;   /* a carriage return ended the last line, and a line feed now belongs to that end */
+        GString *before; /* the last line, as it was shown */
         bool has_before;
-        uint64_t n_again; /* how often it came again */
+        uint64_t n_again; /* how often it was repeated */
         unsigned n_shown, n_ours;
-        /* Since the last flush: lines beyond the limit, the newest of which are in `last`. */
+        /* Since the last flush: lines beyond the limit; `last` has the newest of them. */
         uint64_t n_kept;
-        GQueue last; /* of char * */
+        GQueue last; /* char * */
 };
 
 SanitisedLines *sanitised_lines_new(bool utf8, bool limited) {
@@ -44,8 +44,8 @@ SanitisedLines *sanitised_lines_free(SanitisedLines *h) {
         return NULL;
 }
 
-/* Lines of the learner or the invoker must not be lost among others. An environment that imitates them
- * gets a few more lines. */
+/* Lines of the learner or the invoker must not be lost among others. An environment that imitates them gets
+ * a few more lines. */
 static bool may_show(SanitisedLines *h, const char *line) {
         if (!h->limited)
                 return true;
@@ -106,7 +106,7 @@ static void end_line(SanitisedLines *h, GString *to) {
         (void) g_string_free(before, TRUE);
 }
 
-/* A progress bar ends its line with a carriage return alone, and may begin with one. */
+/* A progress bar ends its line with only a carriage return, and may begin with one. */
 static void put_byte(SanitisedLines *h, char byte, GString *to) {
         bool returned = h->returned;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises text from untrusted programs: it moves no cursor, changes no title and does not go on for
- * ever. */
+/* Sanitises text from untrusted programs: it cannot move the cursor, change the title or go on for ever. */
 #pragma once
 
 #include <glib.h>
@@ -10,18 +9,19 @@
 typedef struct SanitisedLines SanitisedLines;
 
 enum {
-        SANITISED_LINE_BYTES = 1024, /* of a line; the number of further bytes is shown in their place */
-        SANITISED_FIRST_LINES = 400, /* shown as they come */
+        /* the most of a line; the number of further bytes is shown instead of them */
+        SANITISED_LINE_BYTES = 1024,
+        SANITISED_FIRST_LINES = 400, /* shown as they arrive */
         SANITISED_LAST_LINES = 20,   /* and these at the end */
-        SANITISED_OURS_LINES = 100,  /* of our own programs, besides */
+        SANITISED_OURS_LINES = 100,  /* lines of our own programs, in addition */
 };
 
-/* A stream of lines; limited: their number is limited, too. */
+/* A stream of lines. limited: their number is limited, too. */
 SanitisedLines *sanitised_lines_new(bool utf8, bool limited);
 SanitisedLines *sanitised_lines_free(SanitisedLines *lines);
 /* Takes n more bytes, and appends the lines that they complete to *to. */
 void sanitised_lines_put(SanitisedLines *lines, const char *bytes, size_t n, GString *to);
-/* Appends everything that was held back: a line without its end, a repetition, the last lines. More may
- * come after it. */
+/* Appends everything that was held back: an incomplete line, a repetition, the last lines. More may come
+ * afterwards. */
 void sanitised_lines_flush(SanitisedLines *lines, GString *to);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SanitisedLines, sanitised_lines_free)

@@ -2,11 +2,11 @@
 /* How wide a line may be. */
 #pragma once
 
-/* The columns of the terminal that standard output goes to, also through our pager: COLUMNS= where it is
- * set. 0: it goes to no terminal, and a line may be as long as it is. */
+/* The columns of the terminal to which standard output goes, also through our pager; or COLUMNS= if that is
+ * set. 0: there is no terminal, and lines may have any length. */
 unsigned screen_columns(void);
 
-/* The width of this terminal, without regard to COLUMNS=; 80 where the terminal does not say. */
+/* The width of this terminal, whatever COLUMNS= says; 80 if the terminal does not tell. */
 unsigned terminal_columns(int fd);
-/* Its height, 24 where it does not say. */
+/* Its height; 24 if the terminal does not tell. */
 unsigned terminal_lines(int fd);

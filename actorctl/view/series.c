@@ -38,7 +38,7 @@ static void add_column(Table *table, const SeriesColumn *known, const char *name
         if (g_str_has_prefix(name, "metric_")) {
                 g_autofree char *upper = g_ascii_strup(name + strlen("metric_"), -1);
 
-                /* The table keeps the pointer, and a daemon names eight at most. */
+                /* The table keeps the pointer, and a daemon names at most eight. */
                 table_column(table, g_intern_string(upper), name, COLUMN_MEASURED);
                 return;
         }
@@ -80,8 +80,8 @@ typedef struct Printer {
         const Options *options;
         const SeriesKind *kind;
         GStrv names;     /* NULL: before the first answer */
-        GString *words;  /* of all rows, in lines */
-        Table *table;    /* NULL: rows are printed as they come, as CSV */
+        GString *words;  /* of all rows, as lines */
+        Table *table;    /* NULL: rows are printed as CSV as they arrive */
         uint64_t round;  /* of the last row */
         uint32_t n_rows; /* of the last answer */
 } Printer;
@@ -93,7 +93,7 @@ static int index_of(char *const *names, const char *name) {
         return -EBADMSG;
 }
 
-/* The columns must be the same in all answers: they form one table. */
+/* The columns must be the same in all answers, since they form one table. */
 static int read_names(Printer *p, sd_bus_message *m) {
         g_auto(GStrv) names = NULL;
         int r;
@@ -115,7 +115,7 @@ static int read_names(Printer *p, sd_bus_message *m) {
         return 0;
 }
 
-/* Where there is no terminal, COLUMNS= may still say how wide words are to be. */
+/* Without a terminal, COLUMNS= may still say how wide the text may be. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
         unsigned columns = screen_columns();
@@ -154,7 +154,7 @@ static int read_rows(Printer *p, sd_bus_message *m) {
                 if (r < 0)
                         return r;
                 values = row;
-                /* Rounds must ascend, or the requests would never end. */
+                /* Rounds must ascend: otherwise the requests would never end. */
                 if (bytes != n * sizeof(double) || !(values[round] > (double) p->round) ||
                                 !(values[round] < 0x1p53))
                         return -EBADMSG;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints rows of numbers with a name for each column, which GetSeries and GetDecisions return. */
+/* Prints rows of numbers with named columns, which GetSeries and GetDecisions return. */
 #pragma once
 
 #include "actorctl/bus.h"
 
-/* A column with a heading for people. heading NULL: not for the screen; format NULL: a whole number. */
+/* A column with a heading for people. heading NULL: it is not for the screen. format NULL: it has whole
+ * numbers. */
 typedef struct SeriesColumn {
         const char *name, *heading, *format;
 } SeriesColumn;
 
-/* A method of the bus that returns rows. columns ends with a row without a name; what: "round". */
+/* A method of the bus that returns rows. columns ends with a row without a name. what: "round". */
 typedef struct SeriesKind {
         const char *method, *what;
         const SeriesColumn *columns;
-        uint32_t most;    /* the most rows of one answer */
-        bool until_fewer; /* an answer holds the first rows: ask again until fewer come */
-        /* Returns the text that is printed below the table for this row, g_free(), or NULL if it has
-         * none. The pointer itself may be NULL. */
+        uint32_t most;    /* the most rows in one answer */
+        bool until_fewer; /* an answer has the first rows: ask again until fewer come */
+        /* Returns the text below the table for this row, g_free(), or NULL: there is none. The pointer
+         * itself may be NULL. */
         char *(*words)(char *const *names, const double *row, bool utf8);
 } SeriesKind;
 
-/* Prints all rows of a job as the options say. */
+/* Prints all rows of a job as the options require. */
 ExitStatus series_print(
                 const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The keys that --sort= takes: a row for each, in a table of the verb. */
+/* The keys of --sort=: a table of the verb has a row for each. */
 #pragma once
 
 #include <glib.h>
@@ -7,9 +7,9 @@
 
 typedef struct SortKey {
         const char *word;
-        GCompareFunc compare; /* of two rows */
+        GCompareFunc compare; /* compares two rows */
 } SortKey;
 
-/* The number of the key with this word; without a word, of the first. false, with a message: there is no
+/* The number of the key with this word, or without a word the first key. false, with a message: there is no
  * such key. */
 bool sort_key_find(const SortKey *keys, size_t n, const char *word, size_t *ret);

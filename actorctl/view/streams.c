@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises standard output and standard error. Each of stdio's two streams is replaced by one that
- * sanitises its buffer when it is written, so that messages, tables and warnings of libraries are treated
- * alike, and no verb has to think of it. */
+/* Sanitises standard output and standard error. Each of the two stdio streams is replaced by one that
+ * sanitises its buffer when it is written. So messages, tables and warnings of libraries are all sanitised,
+ * and no verb has to care. */
 #include "actorctl/view/streams.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef struct Stream {
 static Stream streams[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
 static FILE *files[G_N_ELEMENTS(streams)];
 
-/* How many bytes at the end may be the beginning of a character. */
+/* How many bytes at the end may be an incomplete character. */
 static size_t unfinished(const char *bytes, size_t n) {
         for (size_t k = 1; k < CHARACTER_BYTES_MAX && k <= n; k++)
                 if ((unsigned char) bytes[n - k] >= 0xc0)
@@ -68,7 +68,7 @@ static ssize_t write_sanitised(void *cookie, const char *bytes, size_t n) {
 static FILE *open_stream(Stream *stream, int mode) {
         FILE *file = fopencookie(stream, "w", (cookie_io_functions_t){ .write = write_sanitised });
 
-        /* A file or a program gets UTF-8, whatever the locale of the terminal is. */
+        /* A file or a program gets UTF-8, whatever the terminal's locale is. */
         stream->utf8 = sanitise_locale_is_utf8() || !isatty(stream->fd);
         if (file)
                 (void) setvbuf(file, NULL, mode, mode == _IONBF ? 0 : BUFFER_BYTES);

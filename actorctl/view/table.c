@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A table as text or as JSON. libsmartcols makes the layout, json-glib writes JSON; each cell is kept in
- * both forms, so that neither parses the other's output. */
+/* A table as text or as JSON. libsmartcols makes the layout and json-glib writes the JSON. Each cell is kept
+ * in both forms, so that neither needs to parse the other. */
 #include "actorctl/view/table.h"
 
 #include <libsmartcols.h>
@@ -14,7 +14,7 @@
 #include "actorctl/view/screen.h"
 #include "lib/sanitise.h"
 
-/* With the blanks between columns. */
+/* The width of the columns with the spaces between them. */
 static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         unsigned sum = 0, n_shown = 0;
 
@@ -27,12 +27,12 @@ static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         return n_shown > 0 ? sum + n_shown - 1 : 0;
 }
 
-/* The lower, the earlier the column is left out. */
+/* The lower this number, the earlier the column is left out. */
 static size_t order_of(const FitColumn *columns, size_t n, size_t i) {
         return columns[i].spare > 0 ? columns[i].spare : UINT_MAX + n - i;
 }
 
-/* The column that is left out next; NULL: only the first one is left. */
+/* The next column to be left out; NULL: only the first one remains. */
 static FitColumn *next_spare(FitColumn *columns, size_t n) {
         size_t first = 0, found;
 
@@ -65,7 +65,7 @@ void columns_fit(FitColumn *columns, size_t n, unsigned screen) {
                 column->width--;
 }
 
-#define TEXT_LEAST      8u /* what is left of a text, if its heading is not wider */
+#define TEXT_LEAST      8u /* what remains of a text at least, unless its heading is wider */
 #define WRAPPED_LEAST   40u
 #define WRAPPED_LONGEST 80u
 
@@ -81,8 +81,8 @@ typedef struct Cell {
 } Cell;
 
 struct Table {
-        GArray *columns; /* of Column */
-        GArray *cells;   /* of Cell */
+        GArray *columns; /* Columns */
+        GArray *cells;   /* Cells */
         unsigned n_spare;
 };
 
@@ -205,7 +205,7 @@ static unsigned text_width(const char *text) {
         return width;
 }
 
-/* The characters that fit; the last one is a sign that there are more. */
+/* The characters that fit; the last one shows that there are more. */
 static char *text_cut(const char *text, unsigned width) {
         const char *more = sanitise_locale_is_utf8() ? "…" : "~", *p = text;
         unsigned left = width > 0 ? width - 1 : 0;
@@ -255,7 +255,7 @@ static FitColumn *measure(const Table *table, const Options *options) {
                 for (size_t row = 0; row < table_rows(table); row++)
                         fit[i].width = MAX(fit[i].width, text_width(cell_at(table, row, i)->text));
                 fit[i].least = fit[i].width;
-                /* The first one is what users type: it is never shortened. */
+                /* Users type the first column, so it is never shortened. */
                 if (column->kind == COLUMN_TEXT && i > 0)
                         fit[i].least = MIN(fit[i].width, MAX(heading, TEXT_LEAST));
         }

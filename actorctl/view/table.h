@@ -18,12 +18,13 @@ Table *table_new(void);
 Table *table_free(Table *table);
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
-/* A terminal that is too narrow leaves this column out, the one that is named first before the others. */
+/* A terminal that is too narrow leaves this column out; columns that are named earlier are left out
+ * first. */
 void table_spare(Table *table, const char *name);
 
-/* Adds the next cell, row by row. A number that is not finite is empty, or null. */
+/* Add the next cell, row by row. A number that is not finite becomes empty, or null. */
 void table_string(Table *table, const char *value);
-/* The name of a user, or the number of one without a name; g_free(). */
+/* A user's name, or the number of a user without a name; g_free(). */
 char *user_called(uint32_t uid);
 void table_user(Table *table, uint32_t uid);
 void table_unsigned(Table *table, uint64_t value);
@@ -32,33 +33,33 @@ void table_bool(Table *table, bool value);
 /* A cell whose text differs from its value; takes the node. */
 void table_shown(Table *table, const char *text, JsonNode *node);
 
-/* Prints to standard output; noun ("job") is for the footer, NULL: none. */
+/* Prints to standard output. noun ("job"): for the footer; NULL: there is none. */
 void table_print(const Table *table, const Options *options, const char *noun);
 
-/* The rows as an array of objects, for a larger JSON object. */
+/* The rows as an array of objects, for use in a larger JSON object. */
 JsonNode *table_to_json(const Table *table);
 
-/* Prints a sentence to standard output in lines of at most 80 columns, or as many as the terminal has: the
- * first begins with `first`, the others with `rest`. */
+/* Prints a sentence to standard output in lines of at most 80 columns, or as many as the terminal has. The
+ * first line begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
 
-/* The same for each line of a text, up to the first empty one; what is wrapped is indented. */
+/* The same for each line of a text, up to the first empty one. Continuation lines are indented. */
 void print_wrapped_lines(const char *text);
 
-/* Prints a line to standard output, and where it is longer than the terminal is wide, the rest of it below,
- * behind so many blanks. */
+/* Prints a line to standard output. If it is longer than the terminal is wide, the rest follows on lines
+ * that begin with `indent` spaces. */
 void print_line(unsigned indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
-/* Which columns of a table a narrow screen shows, and how wide. */
+/* The columns of a table that a narrow screen shows, and their widths. */
 typedef struct FitColumn {
-        unsigned width, least; /* of its widest cell; of what may be left of a text */
+        unsigned width, least; /* the width of its widest cell; the least that may remain of a text */
         unsigned spare; /* columns with 1 are left out first, then those with 2, …; 0: after all those */
         bool shown;
 } FitColumn;
 
-/* Fits the shown columns, with one blank between two, into `screen`. Texts are shortened first, the widest
- * one before the others. Where their least is still too much, columns are left out: the spare ones in their
- * order, then the last one, but never the first. */
+/* Fits the shown columns, with one space between them, into `screen`. Texts are shortened first, beginning
+ * with the widest. If that is not enough, columns are left out: the spare ones in their order, then the last
+ * one, but never the first. */
 void columns_fit(FitColumn *columns, size_t n, unsigned screen);

@@ -14,7 +14,7 @@ static const char *const charge_words[] = {
 #undef X
 };
 
-/* NaN: an older daemon has none. */
+/* NaN: an older daemon does not have it. */
 static double figure(char *const *names, const double *row, const char *name) {
         for (size_t i = 0; names[i]; i++)
                 if (strcmp(names[i], name) == 0)
