@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside an allocation of Slurm (SLURM_JOB_ID): its nodes are used, each by one srun, and no other is asked
- * for. The allocation itself belongs to the user and ends when the user's script does; a node costs from the
- * start of its step to its end. */
+/* Nodes inside an allocation of Slurm (SLURM_JOB_ID). Each of its nodes is used by one srun, and no other
+ * node is asked for. The allocation belongs to the user and ends when the user's script does. A node costs
+ * from the start of its step to its end. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ enum { HOSTS_MAX = 1024, NAME_BYTES = 64, COMMAND_SECONDS = 60, ABANDON_MSEC = 3
 typedef struct Host {
         char name[NAME_BYTES];
         bool taken;
-        size_t node;  /* that runs there */
-        Command step; /* srun */
+        size_t node;  /* the node of the step */
+        Command step; /* the running srun */
 } Host;
 
 typedef struct Allocation {

@@ -16,7 +16,8 @@
 
 extern char **environ;
 
-/* In a process group of its own, so that what it starts ends with it; and with no signal blocked. */
+/* Starts it in its own process group, so that everything that it starts ends with it, and without blocked
+ * signals. */
 static int spawn(char *const argv[], int input_fd, int output_fd, pid_t *ret) {
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
@@ -132,8 +133,8 @@ bool command_step(Command *command, uint64_t now_nsec) {
         }
         if (command->output_fd >= 0)
                 take_output(command);
-        /* A process that the command left behind may hold the pipe open for ever, so the command's own end
-         * counts. */
+        /* A process that the command left behind may hold the pipe open for ever, so the end of the command
+         * itself counts. */
         if (waitpid(command->pid, &command->status, WNOHANG) <= 0)
                 return false;
         if (command->output_fd >= 0)

@@ -14,7 +14,7 @@ enum { TTL_SECONDS = 120 };
 
 DEFINE_CLEANUP(munge_ctx_t, munge_ctx_destroy)
 
-/* What munge's error means for a user of a cluster. */
+/* The meaning of munge's error for a user of a cluster. */
 static const char *advice(munge_err_t error) {
         switch ((int) error) {
         case EMUNGE_SOCKET: return "is munged running on this host? (systemctl start munge)";

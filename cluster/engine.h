@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one door to a cluster: an engine starts and stops nodes, and says how they are and what they have
- * cost. It is a row of functions below (slurm.c; allocation.c inside an allocation of Slurm); another engine
- * is one more file.
+/* The interface to a cluster: an engine starts and stops nodes, and reports their states and costs. It is a
+ * row of the functions below (slurm.c; allocation.c inside an allocation of Slurm). Another engine is one
+ * more file.
  *
- * An engine never waits and never calls back. The head writes its wishes into the nodes, polls what the
- * engine polls, lets it take a step, and reads the nodes. */
+ * An engine never waits and never calls back. The head writes its wishes into the nodes, polls the engine's
+ * descriptors, lets it take a step, and reads the nodes. */
 #pragma once
 
 #include <poll.h>
@@ -15,45 +15,44 @@
 enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256 };
 
 typedef enum EngineState {
-        ENGINE_FREE,   /* no node is here */
+        ENGINE_FREE,   /* the place has no node */
         ENGINE_WANTED, /* not asked for yet */
-        ENGINE_ASKED,  /* words: why it is not there yet */
+        ENGINE_ASKED,  /* words: why the node is not there yet */
         ENGINE_RUNNING,
-        ENGINE_OVER, /* words: how it ended; its cost is final */
+        ENGINE_OVER, /* words: how the node ended; its cost is final */
 } EngineState;
 
 typedef struct EngineNode {
-        uint32_t number; /* used once a job */
+        uint32_t number; /* used only once in a job */
         EngineState state;
-        bool stop;     /* the head wants no more of it: withdraw it, or give it back */
-        bool stopping; /* the engine has done so */
-        char id[32];   /* the cluster's, once it is asked for */
-        char name[64]; /* the host's, once it runs */
+        bool stop;     /* the head does not need it any more: withdraw it, or give it back */
+        bool stopping; /* the engine has begun to do so */
+        char id[32];   /* the cluster's name for it, once it was asked for */
+        char name[64]; /* the host's name, once it runs */
         char words[256];
         /* in seconds since 1970, by the cluster's clock; 0: not known */
         int64_t asked, started, ended;
-        int64_t seen;  /* running, by the newest look */
-        int64_t limit; /* when the cluster ends it, by its own word; 0: no limit is known */
+        int64_t seen;  /* when it was last seen running */
+        int64_t limit; /* when the cluster says that it will end it; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
         double billing;
-        int exit_status; /* OVER: of the node's program; -1: not known */
+        int exit_status; /* OVER: of the program on the node; -1: not known */
 } EngineNode;
 
 typedef struct EngineTerms {
-        /* of [Slurm]; "": none */
+        /* from [Slurm]; "": not given */
         const char *partition, *account, *constraint, *options;
         uint64_t time_limit_sec;
-        const char *directory; /* where our programs lie */
+        const char *directory; /* the directory of our programs */
         uint8_t token[TOKEN_BYTES];
 } EngineTerms;
 
 typedef enum EngineOpen {
         ENGINE_CHECKING,
-        /* it accepts nodes; address is of one of them, by which the head finds its own address on that
-         * network */
+        /* it accepts nodes; address: one node's, by which the head finds its own address on that network */
         ENGINE_OPEN,
-        ENGINE_REFUSED, /* words */
+        ENGINE_REFUSED, /* with words */
 } EngineOpen;
 
 typedef struct Engine Engine;
@@ -62,10 +61,10 @@ typedef struct EngineKind {
         const char *name;
         int (*init)(Engine *engine);
         void (*done)(Engine *engine);
-        /* Fills in at most ENGINE_FDS_MAX; lowers *timeout_msec (-1: none). */
+        /* Fills in at most ENGINE_FDS_MAX descriptors, and lowers *timeout_msec (-1: none). */
         size_t (*poll)(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now_nsec);
         void (*step)(Engine *engine, uint64_t now_nsec);
-        /* The program ends: gives back everything at once, and waits for some seconds at most. */
+        /* For the end of the program: gives back everything at once, and waits for some seconds at most. */
         void (*abandon)(Engine *engine);
 } EngineKind;
 
@@ -75,7 +74,8 @@ struct Engine {
         EngineOpen open;
         char words[256];
         char address[ENGINE_ADDRESS_BYTES];
-        /* Where nodes reach the head; port 0: it does not listen yet, and no node is asked for. */
+        /* The address at which nodes reach the head. Port 0: the head does not listen yet, and no node is
+         * asked for. */
         char head_address[64];
         unsigned head_port;
         EngineNode *nodes;
@@ -83,16 +83,16 @@ struct Engine {
         void *own;
 };
 
-/* engine->open becomes ENGINE_REFUSED, with these words. */
+/* Sets engine->open to ENGINE_REFUSED, with these words. */
 __attribute__((format(printf, 2, 3))) void engine_refuse(Engine *engine, const char *format, ...);
-/* The arguments of actord-cluster on a node, to be executed there. */
+/* The arguments with which actord-cluster is executed on a node. */
 enum { ENGINE_ARGUMENTS = 6, ENGINE_ARGUMENT_BYTES = 4200 };
 typedef struct EngineArguments {
         char program[ENGINE_ARGUMENT_BYTES], port[8], token[TOKEN_TEXT_BYTES], number[16];
         char *argv[ENGINE_ARGUMENTS + 1];
 } EngineArguments;
 void engine_arguments(const Engine *engine, const EngineNode *node, EngineArguments *ret);
-/* The node is over, for a reason; "" keeps its words. */
+/* Marks the node as over, with a reason; "": its words stay. */
 void engine_node_over(EngineNode *node, const char *words);
 
 extern const EngineKind engine_slurm, engine_allocation;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The head: one loop over the invoker's socket, the engine's commands, the port and the connections. An
- * event changes what the head knows of a node. At the end of each turn the head tells the invoker of every
- * change, once. */
+ * event changes the head's view of a node. At the end of each turn the head reports every change to the
+ * invoker, once. */
 #include "cluster/head.h"
 
 #include <assert.h>
@@ -25,18 +25,18 @@
 #include "lib/message.h"
 
 enum {
-        /* A node that is ending keeps its place beside its successor. */
+        /* a node that is ending has a place beside its successor */
         NODES_SLOTS = CLUSTER_NODES_MAX + 256,
-        /* After so many nodes in a row that did not come up, the head asks the cluster for no more. */
+        /* When so many nodes in a row have not come up, the head asks the cluster for no more. */
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
         COST_SECONDS = 5,
-        /* How long the program of a node whose allocation has begun may stay silent. */
+        /* How long the program on a node may be silent after the node's allocation has begun. */
         SILENT_SECONDS = 120,
         END_SECONDS = 40,
         SEND_SECONDS = 10,
         COMPLAINTS_MAX = 20,
-        /* How long before its time limit a node gets a successor, within these. */
+        /* How long before its time limit a node gets a successor; the bounds of that time. */
         RENEW_SECONDS_LEAST = 20,
         RENEW_SECONDS_MOST = 600,
         RENEW_PART = 4,
@@ -44,11 +44,11 @@ enum {
 
 typedef struct HeadNode {
         Peer *peer;
-        int stream; /* the invoker's end, until it is sent */
+        int stream; /* the invoker's end, until it is passed on */
         bool up;
-        bool left;      /* the invoker was told LOST or GONE */
+        bool left;      /* LOST or GONE was reported to the invoker */
         bool renewed;   /* its time limit is near: a successor is asked for */
-        char told[256]; /* the newest words of PENDING */
+        char told[256]; /* the words of the newest PENDING */
         uint64_t next_cost_nsec, began_nsec;
 } HeadNode;
 
@@ -56,7 +56,7 @@ typedef struct Head {
         const HeadTerms *terms;
         Engine engine;
         Listener *listener;
-        HeadNode *nodes; /* beside engine.nodes */
+        HeadNode *nodes; /* the same places as in engine.nodes */
         uint32_t n_wanted, next_number;
         unsigned n_failures;
         uint64_t next_start_nsec;
@@ -106,7 +106,7 @@ static EngineNode *find_node(Head *head, uint32_t number) {
         return NULL;
 }
 
-/* A node has ended, as the invoker wished or not. Its place stays until its cost is final. */
+/* A node has ended, as requested or not. It keeps its place until its cost is final. */
 static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const char *words) {
         HeadNode *ours = head->nodes + index_of(head, node);
 
@@ -154,7 +154,7 @@ static uint32_t count_all(const Head *head) {
         return n;
 }
 
-/* The newest of those that are not up, since the oldest is first in the cluster's queue. */
+/* The newest node that is not up, since the oldest one is first in the cluster's queue. */
 static EngineNode *find_to_withdraw(const Head *head) {
         EngineNode *newest = NULL;
 
@@ -275,7 +275,7 @@ static void node_is_up(Head *head, EngineNode *node, const PeerReport *said) {
         ours->stream = close_fd(ours->stream);
 }
 
-/* The end of a connection, in good order or not. */
+/* Ends a connection, in good order or not. */
 static void lose_peer(Head *head, Peer *peer, const char *words) {
         EngineNode *node = peer->node ? find_node(head, peer->node) : NULL;
 
@@ -377,7 +377,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         renew(head, i);
 }
 
-/* Nodes that are not up by now will not come up any more. */
+/* Nodes that are not up by now are not waited for. */
 static void withdraw_all(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (counts(head, i) && !head->nodes[i].up)
@@ -473,7 +473,7 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
         tell_all(head, now);
 }
 
-/* Slurm has not reported the final costs in time, so those by our own clock count. */
+/* Slurm has not reported the final costs in time, so the costs by our own clock count. */
 static void settle(Head *head) {
         head->engine.kind->abandon(&head->engine);
         for (size_t i = 0; i < head->engine.n_nodes; i++) {

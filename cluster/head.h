@@ -5,11 +5,11 @@
 #include "cluster/engine.h"
 
 typedef struct HeadTerms {
-        int socket_fd;              /* to the invoker: SEQPACKET */
-        int settings_fd, launch_fd; /* sealed memfds, for nodes */
+        int socket_fd;              /* to the invoker, SEQPACKET */
+        int settings_fd, launch_fd; /* sealed memfds that are passed to nodes */
         const EngineKind *engine;
         EngineTerms terms;
 } HeadTerms;
 
-/* Until the invoker ends it, or closes the socket. Returns the exit status. */
+/* Runs until the invoker ends it, or closes the socket. Returns the exit status. */
 int head_main(const HeadTerms *terms);

@@ -7,8 +7,8 @@
 #include "include/launch.h"
 #include "include/settings.h"
 
-/* The versions of all layouts that both ends must share, as one number: a change of a layout raises one of
- * them. */
+/* The versions of all layouts that both ends must share, as one number. If a layout changes, so does its
+ * version. */
 static uint32_t contracts(void) {
         return CLUSTER_ABI << 24 | LAUNCH_ABI << 16 | SETTINGS_ABI << 8;
 }

@@ -25,9 +25,9 @@
 #define HELLO_CREDENTIAL_MAX 4096u
 #define HELLO_SETTINGS_MAX (4u << 20)
 #define HELLO_LAUNCH_MAX (64u << 10)
-/* How long a peer may take for everything before the stream: the node starts its invoker meanwhile. */
+/* How long a peer may take until the stream begins; the node also starts its invoker in that time. */
 #define HELLO_SECONDS 60u
-/* How long it may take to say who it is. */
+/* How long a peer may take to identify itself. */
 #define HELLO_CREDENTIAL_SECONDS 10u
 
 enum { TOKEN_BYTES = 16, KEY_BYTES = 32 };
@@ -35,15 +35,15 @@ enum { TOKEN_BYTES = 16, KEY_BYTES = 32 };
 typedef struct Hello {
         char magic[8];
         uint32_t abi;
-        uint32_t n_credential;          /* bytes that follow */
-        char version[32];               /* of the product on the node */
-        uint8_t token[TOKEN_BYTES];     /* tells one job's head from another's; no secret */
+        uint32_t n_credential;          /* the number of bytes that follow */
+        char version[32];               /* the product's version on the node */
+        uint8_t token[TOKEN_BYTES];     /* tells the heads of different jobs apart; it is not secret */
         uint32_t node;
-        uint32_t contracts;             /* the ABIs of what travels in the stream and before it */
+        uint32_t contracts;             /* the ABIs of everything that is sent in the stream and before it */
 } Hello;
 static_assert(sizeof(Hello) == 72, "ABI");
 
-typedef struct Sealed {                 /* what a credential carries */
+typedef struct Sealed {                 /* the content of a credential */
         char magic[8];
         uint8_t token[TOKEN_BYTES];
         uint8_t key[KEY_BYTES];
@@ -63,27 +63,27 @@ typedef struct Work {
 
 typedef struct NodeReady {
         uint32_t abi;
-        int32_t error;                  /* 0, or a negative errno with words */
+        int32_t error;                  /* 0; or a negative errno, with words */
         char words[256];
 } NodeReady;
 
 /* clang-format on */
 
-/* Why a hello is not taken; NULL: it is, as far as it can be seen without its credential. */
+/* Why a hello is refused; NULL: it is accepted, as far as that can be decided without its credential. */
 const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
-/* Whether node and head are of the same build, as far as they must agree. */
+/* Whether node and head come from the same build, as far as they must agree. */
 bool hello_is_ours(const Hello *hello);
-/* Whether a credential's content belongs to this hello. */
+/* Whether the content of a credential belongs to this hello. */
 bool sealed_check(const void *content, size_t n, const Hello *hello);
-/* Limits and terminates what a node says about itself. False: it makes no sense. */
+/* Cuts and terminates the texts that a node sends about itself. False: its facts are impossible. */
 bool node_facts_check(NodeFacts *facts);
 bool node_ready_check(NodeReady *ready);
 void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_credential, Hello *ret);
 
-/* 32 hexadecimal digits, as they stand on a node's command line. */
+/* 32 hexadecimal digits, as on a node's command line. */
 enum { TOKEN_TEXT_BYTES = 2 * TOKEN_BYTES + 1 };
 void token_to_string(const uint8_t token[TOKEN_BYTES], char ret[TOKEN_TEXT_BYTES]);
 bool token_from_string(const char *text, uint8_t ret[TOKEN_BYTES]);
 
-/* One line in printable ASCII, ended by a zero; other characters become question marks. */
+/* Makes it one line of printable ASCII, NUL-terminated; other characters become question marks. */
 void words_clean(char *words, size_t size);

@@ -14,7 +14,7 @@
 
 enum { BACKLOG = 64 };
 
-/* The kernel's own choice: the address from which a packet to there would leave. Nothing is sent. */
+/* Asks the kernel for the address from which a packet to that host would be sent. Nothing is sent. */
 static int find_source(const char *towards, struct sockaddr_storage *ret, socklen_t *ret_n) {
         const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
         _cleanup_close_ int fd = -EBADF;
@@ -88,7 +88,7 @@ static Peer *find_free(Listener *listener) {
         return NULL;
 }
 
-/* A host that connects again and again and says nothing must leave room for nodes on other hosts. */
+/* A host that opens many connections and sends nothing must leave room for nodes on other hosts. */
 static bool host_may_connect(const Listener *listener, const char *from) {
         unsigned n = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head's port, and the connections on it. Each has a process (cluster/peer.h); those who have not said
- * who they are are limited in number and time. */
+/* The head's port and its connections. Each connection has a process (cluster/peer.h). Connections that have
+ * not identified themselves are limited in number and time. */
 #pragma once
 
 #include <poll.h>
@@ -12,12 +12,12 @@
 enum { PEERS_MAX = CLUSTER_NODES_MAX + 64, STRANGERS_MAX = 64, STRANGERS_OF_A_HOST_MAX = 16 };
 
 typedef struct Peer {
-        pid_t pid; /* 0: none is here */
+        pid_t pid; /* 0: the place is free */
         int channel;
         uint32_t node; /* 0: not known yet */
         bool ready;
-        uint64_t deadline_nsec; /* to become ready */
-        char from[64];          /* its address */
+        uint64_t deadline_nsec; /* until when it must be ready */
+        char from[64];          /* the peer's address */
 } Peer;
 
 typedef struct Listener {
@@ -28,11 +28,11 @@ typedef struct Listener {
         unsigned n_complaints;
 } Listener;
 
-/* Opens a port on the interface by which this address is reached, and on no other. ret_address: ours, as a
+/* Opens a port only on the interface through which this address is reached. ret_address: our address as a
  * number. 0, or a negative errno with words. */
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
                 char words[256]);
-/* Takes one connection that waits. */
+/* Takes one waiting connection. */
 void listener_accept(Listener *listener);
 void peer_end(Listener *listener, Peer *peer);
 void listener_done(Listener *listener);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-cluster: nodes of a cluster for one job. Beside the job's invoker it is the head; on a node, with
- * --node, it is the head's other end. */
+/* actord-cluster: nodes of a cluster for one job. Beside the job's invoker it is the head. On a node, with
+ * --node, it is the head's counterpart. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/gnutls.h>

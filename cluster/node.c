@@ -45,7 +45,7 @@ const char *node_exit_sentence(int status) {
         return "";
 }
 
-/* What this host has for us: what Slurm has given, at most what there is. */
+/* The resources of this host for us: those that Slurm has allotted, at most those that exist. */
 static void fill_facts(NodeFacts *ret) {
         const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
         struct sysinfo info = {};
@@ -162,7 +162,7 @@ static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, La
         return 0;
 }
 
-/* What depends on this host, as `actorctl env` fills it in. */
+/* Fills in what depends on this host, like `actorctl env`. */
 static void fill_launch(Launch *launch) {
         bool ranges = geteuid() == 0;
 
@@ -247,7 +247,8 @@ static int start_invoker(
         return r;
 }
 
-/* Slurm's signals before an end: they become readable, and the head is told in good order. */
+/* Slurm sends signals before it ends a job. They are made readable, so that the head can be told in good
+ * order. */
 static int watch_signals(void) {
         sigset_t set;
 
@@ -260,7 +261,7 @@ static int watch_signals(void) {
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Slurm ends what is left of the step; but an invoker that sees its stream end cleans up by itself. */
+/* Slurm ends whatever remains of the step, but an invoker that sees its stream end cleans up by itself. */
 static void await_invoker(int pid_fd) {
         if (pid_fd >= 0)
                 (void) poll(&(struct pollfd){ .fd = pid_fd, .events = POLLIN }, 1, INVOKER_END_MSEC);

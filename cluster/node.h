@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-cluster on a node: it connects to the head, proves whose it is, starts the invoker by a spawner of
- * its own, and carries the stream's bytes. */
+/* actord-cluster on a node: it connects to the head, proves which user it belongs to, starts the invoker by
+ * its own spawner, and carries the stream's bytes. */
 #pragma once
 
 #include <stdint.h>
 #include "cluster/hello.h"
 
 /* clang-format off */
-/* Exit statuses, which the head translates. X(name, status, sentence) */
+/* Exit statuses, which the head turns into sentences. X(name, status, sentence) */
 #define NODE_EXITS(X)                                                                                   \
         X(USAGE, 2, "actord-cluster on the node does not understand the head: is it the same build?")   \
         X(CONNECT, 20, "the node cannot connect to this host: is a firewall between them?")             \
@@ -24,11 +24,11 @@ typedef enum NodeExit {
 #undef X
 } NodeExit;
 
-/* "" for a status of another meaning. */
+/* "": the status has another meaning. */
 const char *node_exit_sentence(int status);
 
 typedef struct NodeTerms {
-        const char *address, *port; /* the head's, numeric */
+        const char *address, *port; /* the head's, as numbers */
         uint8_t token[TOKEN_BYTES];
         uint32_t node;
 } NodeTerms;

@@ -38,8 +38,8 @@ __attribute__((format(printf, 4, 5))) static int refuse(
         return -EPROTO;
 }
 
-/* Receives a node's hello and credential, which has the key. Only a node of this user and this job
- * passes. */
+/* Receives a node's hello and its credential, which has the key. Only a node of this user and this job is
+ * accepted. */
 static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Sealed *ret) {
         uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
         char credential[HELLO_CREDENTIAL_MAX + 1], words[256] = "";
@@ -105,7 +105,7 @@ static int send_work(const Tls *tls, const PeerTerms *terms, uint64_t deadline) 
         return send_file(tls, terms->launch_fd, work.n_launch, deadline);
 }
 
-/* The head's consent to this node, with our end of the stream. */
+/* Receives the head's consent to this node, with our end of the stream. */
 static int take_consent(int channel, int *ret) {
         char word;
         size_t n, n_fds;
@@ -172,7 +172,7 @@ static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         r = tls_start(&tls, true, tcp_fd, sealed.key, deadline);
         explicit_bzero(&sealed, sizeof(sealed));
         if (r < 0)
-                /* A stranger who sends a copied credential knows the node's number but not its key. */
+                /* A stranger with a copied credential knows the node's number, but not its key. */
                 said.node = 0;
         if (r < 0)
                 (void) refuse(channel, &said, PEER_REFUSED, "it does not have the key: %s", strerror(-r));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One buffer each way, and no byte is read for which there is no room: the slower side holds up the faster
- * one, and nothing grows. */
+/* There is one buffer for each direction, and no byte is read for which there is no room. So the slower side
+ * slows the faster one down, and nothing grows. */
 #include "cluster/pump.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static bool is_empty(const Buffer *buffer) {
         return buffer->from == buffer->to;
 }
 
-/* 1: something was carried; 0: it must wait; -EPIPE: this side has ended. */
+/* 1: bytes were moved; 0: it must wait; -EPIPE: this side has ended. */
 static int fill_from_local(Buffer *buffer, int fd) {
         ssize_t n;
 
@@ -101,14 +101,14 @@ static int drain_to_peer(Buffer *buffer, const Tls *tls) {
         return n < 0 && gnutls_error_is_fatal((int) n) ? -EPIPE : 0;
 }
 
-/* Tells the peer that no more comes, as far as that is possible at once. */
+/* Tells the peer that nothing more will come, as far as that is possible at once. */
 static PumpEnd farewell(const Tls *tls, PumpEnd end) {
         for (unsigned i = 0; i < 10 && gnutls_bye(tls->session, GNUTLS_SHUT_WR) == GNUTLS_E_AGAIN; i++)
                 (void) poll(&(struct pollfd){ .fd = tls->fd, .events = POLLOUT }, 1, FAREWELL_MSEC / 10);
         return end;
 }
 
-/* Sends what is left to send, for a moment. */
+/* Tries for a moment to send the remaining bytes. */
 static void flush(Buffer *out, const Tls *tls) {
         for (unsigned i = 0; i < 10 && !is_empty(out); i++) {
                 int r = drain_to_peer(out, tls);
@@ -132,7 +132,7 @@ static void wait_for_any(const Tls *tls, int local_fd, int stop_fd, const Buffer
                 { .fd = stop_fd, .events = POLLIN },
         };
 
-        /* A hangup that cannot be taken while bytes wait must not be polled again and again. */
+        /* A hangup that cannot be handled while bytes wait must not be polled again and again. */
         for (size_t i = 0; i < 2; i++)
                 if (p[i].events == 0)
                         p[i].fd = -1;

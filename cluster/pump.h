@@ -5,16 +5,16 @@
 #include "cluster/tls.h"
 
 typedef enum PumpEnd {
-        PUMP_LOCAL,   /* this host's end was closed: the peer was told */
-        PUMP_PEER,    /* the peer has closed properly */
-        PUMP_CUT,     /* the connection broke, or nothing was heard from the peer's host */
-        PUMP_STOPPED, /* stop_fd became readable: the peer was told */
+        PUMP_LOCAL,   /* the local end was closed, and the peer was told */
+        PUMP_PEER,    /* the peer has closed the session properly */
+        PUMP_CUT,     /* the connection broke, or the peer's host was silent */
+        PUMP_STOPPED, /* stop_fd became readable, and the peer was told */
 } PumpEnd;
 
-/* The connection counts as broken after so long without a sign of the peer's host. */
+/* The connection counts as broken if the peer's host is silent for so long. */
 enum { PUMP_SILENCE_SECONDS = 20 };
 
-/* Makes the kernel notice a host that is gone, also while nothing is sent. 0, or -errno. */
+/* Makes the kernel notice a host that is gone, even while nothing is sent. 0, or -errno. */
 int pump_watch(int tcp_fd);
-/* Both descriptors are non-blocking. stop_fd: -EBADF: none. */
+/* Both descriptors must be non-blocking. stop_fd -EBADF: there is none. */
 PumpEnd pump_run(const Tls *tls, int local_fd, int stop_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Slurm, by its commands: one allocation of one whole node for each node, so that nodes come and go one by
- * one and each has a line in Slurm's accounts. sbatch submits, squeue tells of all in one call, scancel
- * gives back. At most one of each runs at a time, and each has a deadline. */
+/* Slurm, through its commands. Each node is an allocation of one whole node, so that nodes come and go one
+ * by one, and each has a line in Slurm's accounts. sbatch submits, squeue reports on all in one call,
+ * scancel gives back. At most one of each command runs at a time, and each has a deadline. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +17,11 @@
 enum {
         COMMAND_SECONDS = 60,
         RETRY_SECONDS = 15,
-        /* squeue asks slurmctld, which all users share: often at first, then less and less. */
+        /* squeue asks slurmctld, which all users share. So it is called often at first, and then less and
+         * less. */
         LOOK_MSEC_FIRST = 500,
         LOOK_MSEC_LAST = 15000,
-        /* An ended job that squeue does not know any more is forgotten there (MinJobAge). */
+        /* After a while squeue does not list ended jobs any more (MinJobAge). */
         ABSENT_LOOKS = 3,
         CANCELS_MAX = 64,
         ABANDON_SECONDS = 10,
@@ -31,18 +32,18 @@ typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 typedef struct Slurm {
         Check check;
         Command submit, look, cancel, checking;
-        size_t submitting; /* the node that sbatch submits */
-        char name[32];     /* of all our jobs */
-        char *options;     /* the copy that option words point into */
+        size_t submitting; /* the node for which sbatch runs */
+        char name[32];     /* the name of all our jobs */
+        char *options;     /* a copy, into which the option words point */
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec;
-        int64_t looked;  /* when the newest look began */
-        bool fresh;      /* something changed: look soon */
-        uint8_t *absent; /* looks in a row without it, of each node */
+        int64_t looked;  /* when the last look began */
+        bool fresh;      /* something has changed, so look soon */
+        uint8_t *absent; /* [nodes]: looks in a row that did not find the node */
 } Slurm;
 
-/* The commands' output must not depend on what a user has set for their own eyes. */
+/* The commands' output must not depend on a user's display settings. */
 static void set_environment(void) {
         static const char *const prefixes[] = { "SBATCH_", "SQUEUE_", "SCANCEL_", "SINFO_",
                 "SLURM_TIME_FORMAT", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_EXPORT_ENV" };
@@ -119,7 +120,7 @@ typedef struct SbatchCommand {
         char *argv[20 + TEXT_OPTIONS_MAX];
 } SbatchCommand;
 
-/* One whole node, no requeue: a node that was lost is asked for anew, under a new number. */
+/* One whole node without requeueing: a lost node is asked for anew, under a new number. */
 static void make_sbatch_command(const Engine *engine, bool test, SbatchCommand *ret) {
         const Slurm *slurm = engine->own;
         const EngineTerms *terms = &engine->terms;
@@ -153,7 +154,7 @@ static void make_sbatch_command(const Engine *engine, bool test, SbatchCommand *
         ret->argv[n] = NULL;
 }
 
-/* Before anything is queued: where are the nodes, and would Slurm take such a job? */
+/* Finds out, before anything is queued, where the nodes are, and whether Slurm would accept such a job. */
 static void begin_check(Engine *engine) {
         Slurm *slurm = engine->own;
         char partition[300];
@@ -170,7 +171,8 @@ static void begin_check(Engine *engine) {
         }
 }
 
-/* The address of a node: of the default partition (a star behind its name) where none is named. */
+/* Takes the address of a node. If no partition is named, it is one of the default partition, which has a
+ * star behind its name. */
 static void take_address(Engine *engine, const char *output) {
         char best[ENGINE_ADDRESS_BYTES] = "";
 
@@ -291,7 +293,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                         engine_refuse(engine, "%s", words);
                 return;
         }
-        /* A job that was cancelled before it began has a start and an end, but no resources. */
+        /* a job that was cancelled before it began has a start and an end, but no resources */
         if (job->n_cpus > 0) {
                 node->started = job->started;
                 node->n_cpus = job->n_cpus;
@@ -327,7 +329,7 @@ static bool is_asked(const EngineNode *node) {
         return node->id[0] && (node->state == ENGINE_ASKED || node->state == ENGINE_RUNNING);
 }
 
-/* A job that squeue has not listed for several looks has been over for longer than Slurm remembers. */
+/* A job that several looks of squeue have not listed has been over for longer than Slurm remembers. */
 static void count_absent(Engine *engine) {
         Slurm *slurm = engine->own;
 
@@ -463,7 +465,7 @@ static void slurm_abandon(Engine *engine) {
         char *argv[] = { (char *) "scancel", (char *) "--quiet", (char *) "--me", name, NULL };
         uint64_t deadline = clock_boottime() + ABANDON_SECONDS * 1000000000ull;
 
-        /* sbatch may be about to submit one more job. */
+        /* sbatch may be about to submit one more job */
         while (slurm->submit.pid > 0 && clock_boottime() < deadline) {
                 (void) poll(&(struct pollfd){ .fd = command_fd(&slurm->submit), .events = POLLIN }, 1, 100);
                 if (command_step(&slurm->submit, clock_boottime()))

@@ -11,7 +11,7 @@
 
 enum { FIELDS = 9 };
 
-/* Copies one field without the blanks around it. */
+/* Copies one field without surrounding spaces. */
 static void copy_field(const char *from, size_t n, char *ret, size_t size) {
         while (n > 0 && *from == ' ') {
                 from++;
@@ -37,7 +37,7 @@ int64_t text_time_parse(const char *text) {
         return seconds > 0 ? seconds : 0;
 }
 
-/* "4821M" in bytes. */
+/* From "4821M" to bytes. */
 static uint64_t parse_memory(const char *text) {
         static const char units[] = "KMGTP";
         char *end = NULL;
@@ -104,7 +104,7 @@ bool text_job_parse(const char *line, size_t n, TextJob *ret) {
         (void) snprintf(job.name, sizeof(job.name), "%.63s", fields[5]);
         (void) snprintf(job.reason, sizeof(job.reason), "%.103s", fields[8]);
         text_tres_parse(fields[7], &job);
-        /* Some releases print the raw wait status. */
+        /* some releases print the raw wait status */
         if (fields[6][0]) {
                 unsigned long status = strtoul(fields[6], &end, 10);
 

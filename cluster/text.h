@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Slurm's commands print, and what they are given. Pure. Nothing is believed: a line that does not read
- * as expected is left out. */
+/* The texts that Slurm's commands print and take. Pure. Nothing is trusted: a line with an unexpected form
+ * is left out. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 enum { TEXT_SCRIPT_MAX = 8192, TEXT_OPTIONS_MAX = 32 };
 
-/* squeue's -O that text_job_parse() reads. */
+/* The format (-O) of squeue that text_job_parse() reads. */
 #define TEXT_JOB_FORMAT                                                                            \
         "JobID:20|,State:20|,SubmitTime:24|,StartTime:24|,EndTime:24|,NodeList:64|,exit_code:16|," \
         "tres-alloc:160|,Reason:100|"
@@ -24,30 +24,30 @@ typedef struct TextJob {
         int exit_status; /* -1: not known */
 } TextJob;
 
-/* One line of squeue. False: it is none. */
+/* Parses one line of squeue. False: it has another form. */
 bool text_job_parse(const char *line, size_t n, TextJob *ret);
-/* "cpu=2,mem=1000M,node=1,billing=2,gres/gpu=1". */
+/* Parses "cpu=2,mem=1000M,node=1,billing=2,gres/gpu=1". */
 void text_tres_parse(const char *tres, TextJob *ret);
-/* "2026-11-24T16:56:26" in UTC; 0: it is none. */
+/* Parses "2026-11-24T16:56:26" in UTC; 0: it is not a time. */
 int64_t text_time_parse(const char *text);
 /* The number in the output of `sbatch --parsable`. */
 bool text_submitted_parse(const char *output, char ret[32]);
 
-/* What has become of a job, by the word of its state. */
+/* The state of a job, by Slurm's word for it. */
 typedef enum TextState { TEXT_PENDING, TEXT_RUNNING, TEXT_ENDING, TEXT_OVER, TEXT_UNKNOWN } TextState;
 TextState text_state(const char *word);
 /* One sentence about a job that has ended. */
 void text_end(const TextJob *job, char words[256]);
 
-/* What sbatch's refusal means: a sentence with what to do. True: it may pass by itself (a full queue). */
+/* The meaning of sbatch's refusal: a sentence with advice. True: it may pass by itself (a full queue). */
 bool text_refusal(const char *output, const char *partition, const char *account, char words[256]);
-/* Whether a job waits for something that does not come by waiting: then with a sentence. */
+/* Whether a job waits for something that waiting will not bring; then with a sentence. */
 bool text_reason_is_final(const char *reason, char words[256]);
-/* The line of an output that says most: the last one with "error" or "failure", else the first. */
+/* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
-/* Splits [Slurm] Options= at white space, quotes as in a shell but without expansion. The text is changed.
- * Returns how many words there are; -E2BIG: too many; -EINVAL: a quote has no end. */
+/* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
+ * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
-/* A batch script that becomes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
+/* A batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The steps of a child between its birth and the first order: a function for each step, with what it
- * closes, in the order in which they run, and the table at the end. The order matters: namespaces and
- * root need capabilities, which identity and capabilities take away; Landlock needs no_new_privs, which
- * capabilities sets; the filter is last, since it forbids what all others call. */
+/* The steps of a child between its start and its first order. Each step has a function, whose comment says
+ * what it closes. They run in the order of the table at the end. The order matters: namespaces and root need
+ * capabilities, which identity and capabilities take away. Landlock needs no_new_privs, which capabilities
+ * sets. The filter comes last, since it forbids what all other steps call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -23,8 +23,8 @@
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
 
-/* Closes: use that is neither metered nor limited. Children are born in their leaf (CLONE_INTO_CGROUP);
- * where clone3() does not exist they move there before they do anything else. */
+/* Closes: use that is neither metered nor limited. Children start in their leaf (CLONE_INTO_CGROUP). If
+ * clone3() does not exist, they move there before anything else. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
         _cleanup_close_ int fd = -EBADF;
 
@@ -43,11 +43,11 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
-/* Closes: every descriptor of the invoker. With a cgroup's the child could lift its limits, with a segment's
- * it could reach a neighbour's memory (mremap() reaches beyond what was mapped), with the socket's the
- * daemon. */
+/* Closes: every descriptor of the invoker. With a cgroup's descriptor the child could lift its limits, with
+ * a segment's it could reach a neighbour's memory (mremap() reaches beyond what was mapped), with the
+ * socket's it could reach the daemon. */
 static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
-        int own = sandbox->ruleset_fd; /* step_landlock() needs it, and closes it */
+        int own = sandbox->ruleset_fd; /* step_landlock() needs this one, and closes it */
         unsigned next = STDERR_FILENO + 1;
         size_t i = 0;
 
@@ -71,13 +71,13 @@ static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
 }
 
 /* Closes: other processes, other mounts, the host's name, its System V objects and its cgroup tree. The
- * child is born in namespaces of its own (sandbox_clone_flags()); here it only stops carrying the host's
- * name. The network namespace is the invoker's: empty. */
+ * child starts in its own namespaces (sandbox_clone_flags()); here it only gives up the host's name. The
+ * network namespace is the invoker's, and empty. */
 static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
                 return 0;
 
-        /* Another number would mean that clone3() made no PID namespace. */
+        /* another number would mean that clone3() made no PID namespace */
         if (getpid() != 1)
                 return -ECHILD;
         if (sethostname(entry->name, strlen(entry->name)) < 0)
@@ -85,16 +85,16 @@ static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
         return setdomainname("", 0) < 0 ? -errno : 0;
 }
 
-/* Closes: every file. The built root becomes the child's, what lay above it is unmounted: there is no
- * path to it any more, and with no /proc no way to reopen a read-only descriptor for writing either. */
+/* Closes: every file. The built root becomes the child's root, and everything above it is unmounted. There
+ * is no path to it any more and, without /proc, no way to reopen a read-only descriptor for writing. */
 static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->root[0] == 0)
                 return 0;
 
         if (chdir(sandbox_stage()) < 0 || chdir(sandbox->root) < 0)
                 return -errno;
-        /* This stacks the old root on the new one, so the old one needs no directory; umount2() takes it
-         * off. */
+        /* This stacks the old root on the new one, so no directory is needed for it, and umount2() removes
+         * it. */
         if (syscall(SYS_pivot_root, ".", ".") < 0)
                 return -errno;
         if (umount2(".", MNT_DETACH) < 0)
@@ -106,7 +106,7 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
  * each actor. */
 enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
 
-#define SPARE_BYTES (256ull << 20) /* of addresses: program, libraries, stacks */
+#define SPARE_BYTES (256ull << 20) /* of addresses, for program, libraries and stacks */
 
 static int limit(int resource, uint64_t value) {
         struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
@@ -119,7 +119,7 @@ static int limit(int resource, uint64_t value) {
 }
 
 static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
-        /* Each thread of the learner reserves a stack and an allocator's arena, and hardly uses them. */
+        /* Each thread of the learner reserves a stack and an allocator's arena, and uses little of them. */
         uint64_t spare_bytes =
                         SPARE_BYTES * (1 + (sandbox->kind == SANDBOX_LEARNER ? sandbox->n_threads : 0));
         int r;
@@ -139,7 +139,7 @@ static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
 static int limit_tasks(const Sandbox *sandbox) {
         if (sandbox->kind == SANDBOX_ACTOR)
                 return limit(RLIMIT_NPROC, 1);
-        /* The kernel counts by user id: under a shared one it would count all that this user runs. */
+        /* The kernel counts by user id. Under a shared id it would count everything that this user runs. */
         if (sandbox->n_uids > 1)
                 return limit(RLIMIT_NPROC, sandbox->n_threads + TASKS_LEARNER);
         return 0;
@@ -151,8 +151,8 @@ static uint64_t files_max(const Sandbox *sandbox) {
         return sandbox->libraries ? FILES_LIBRARIES : FILES_ACTOR;
 }
 
-/* Closes: what one process can take without a cgroup noticing: descriptors, core files, files, locked
- * memory; and, where no memory controller is available, memory itself. */
+/* Closes: resources that a process can take without a cgroup noticing: descriptors, core files, files,
+ * locked memory. If no memory controller is available, it also limits memory itself. */
 static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         const struct {
                 int resource;
@@ -184,15 +184,16 @@ static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         return limit_memory(sandbox, entry);
 }
 
-/* Closes: files and processes of any user. The child becomes a user of its own, in no group but its own.
- * Capabilities survive this step (the next one takes them, bounding set first, which needs one). */
+/* Closes: files and processes of any user. The child becomes a user of its own, in its own group only. It
+ * keeps its capabilities in this step. The next one takes them, beginning with the bounding set, for which
+ * it needs one. */
 static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
                 return 0;
 
         if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
                 return -errno;
-        /* The raw calls: there are no threads to keep in step, and glibc would signal them. */
+        /* The system calls themselves: glibc would signal other threads to follow, and there are none. */
         if (syscall(SYS_setgroups, 0, NULL) < 0)
                 return -errno;
         if (syscall(SYS_setresgid, entry->uid, entry->uid, entry->uid) < 0)
@@ -205,7 +206,7 @@ static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
                         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                          \
                         SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-/* A process that may not shrink its bounding set cannot use it either, since it has no_new_privs. */
+/* A process that may not shrink its bounding set cannot use the set either, since it has no_new_privs. */
 static int drop_bounding(void) {
         for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
@@ -226,16 +227,16 @@ static int drop_own(void) {
 static int end_with_parent(const Sandbox *sandbox) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 return -errno;
-        /* The parent may have died before we asked. From a PID namespace of our own it cannot be seen; that
+        /* The parent may have died before we asked. In a PID namespace of our own we cannot see it, but that
          * namespace ends with the parent's. */
         if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
                 return -ESRCH;
         return 0;
 }
 
-/* Closes: every privilege, and every way to gain one: bounding set, ambient set, root's special treatment
- * at exec, set-user-ID programs. The child also asks to end with the invoker, for levels without a PID
- * namespace. It asks here, since a change of user id revokes that. */
+/* Closes: every privilege, and every way to gain one: bounding set, ambient set, root's special treatment at
+ * exec, set-user-ID programs. The child also asks to end with the invoker, for levels without a PID
+ * namespace. It asks here, since a change of user id cancels that request. */
 static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) {
         int r;
 
@@ -251,8 +252,8 @@ static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) 
         return r < 0 ? r : drop_own();
 }
 
-/* Closes: files once more, by another part of the kernel; TCP; and, in newer kernels, signals and
- * abstract sockets. At level process this and the filter are all there is. */
+/* Closes: files once more, by another part of the kernel; TCP; and, in newer kernels, signals and abstract
+ * sockets. At level process only this step and the filter close anything. */
 static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->ruleset_fd < 0)
                 return 0;
@@ -262,8 +263,8 @@ static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         return close(sandbox->ruleset_fd) < 0 ? -errno : 0;
 }
 
-/* Closes: CPUs outside AllowedCPUs=. A cpuset does the same where the host has that controller; this holds
- * without one, too, since the filter forbids to change it. */
+/* Closes: CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same. This also
+ * works without one, since the filter forbids to change it. */
 static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;
@@ -274,8 +275,8 @@ static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         return 0;
 }
 
-/* Writes what only the child knows into its own copy of the program. Without a stretch for shared words the
- * comparison becomes true for all addresses. */
+/* Writes values that only the child knows into its own copy of the filter program. If there is no stretch
+ * for shared words, the comparison becomes true for all addresses. */
 static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
         for (unsigned i = 0; i < filter->len; i++) {
                 uint32_t *k = &filter->filter[i].k;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A seccomp filter in the making. */
+/* Begins a seccomp filter. */
 #pragma once
 
 #include <errno.h>
@@ -10,14 +10,14 @@ static inline void filter_release(scmp_filter_ctx *filter) {
 }
 #define _cleanup_filter_ _cleanup_(filter_release)
 
-/* otherwise: the action for a call that no rule names. */
+/* otherwise: the action for calls that no rule names. */
 static inline int filter_new(uint32_t otherwise, scmp_filter_ctx *ret) {
         scmp_filter_ctx filter = seccomp_init(otherwise);
         int r;
 
         if (!filter)
                 return -ENOMEM;
-        /* A tree and not a list: a few comparisons for each call. */
+        /* Makes a tree and not a list: a few comparisons for each call. */
         r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
         if (r < 0) {
                 seccomp_release(filter);

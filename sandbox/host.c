@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The process that makes the sandboxes gives up new privileges and the calls below, for itself and its
  * children, before it does anything for its job. In system mode the unit of actord-spawn already forbids
- * them; in run mode and user mode no unit does. This is a list of denied calls and not of allowed ones,
- * since this program needs most others: its work is namespaces, mounts, cgroups and processes. */
+ * them; in run mode and user mode no unit does. The list names denied calls and not allowed ones, since this
+ * program needs most calls for its work: namespaces, mounts, cgroups and processes. */
 #include <errno.h>
 #include <sys/prctl.h>
 
@@ -56,7 +56,7 @@ int sandbox_confine_parent(void) {
         _cleanup_filter_ scmp_filter_ctx filter = NULL;
         int r;
 
-        /* libseccomp would set it as well, but not on a kernel without seccomp. */
+        /* libseccomp would set this as well, but not on a kernel without seccomp. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
 
@@ -67,7 +67,7 @@ int sandbox_confine_parent(void) {
                 int number = seccomp_syscall_resolve_name(denied[i].name);
 
                 if (number < 0)
-                        continue; /* a call that this machine does not have */
+                        continue; /* this machine does not have this call */
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
                 if (r < 0)
                         return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The roots of sandboxes, built once. Each is a small file system, read-only when it is done, without
- * /proc: empty for built-in environments, with the host's libraries and three devices where a plugin or
- * the learner needs them. All lie in one directory, which the invoker makes its own root afterwards, so
- * that a child copies a dozen mounts and not the host's hundred. */
+/* The roots of sandboxes, which are built once. Each is a small file system without /proc, which is
+ * read-only when it is done. It is empty for built-in environments. For a plugin or the learner it has the
+ * host's libraries and three devices. All roots are in one directory, which the invoker makes its own root
+ * afterwards, so that a child copies a dozen mounts and not the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 /* Directories that the invoker may mount over: in its own mount namespace no other process sees it. */
 static const char *const stages[] = { "/tmp", "/run", "/mnt", "/var" };
 
-/* The directory that holds the roots, "" after it has become the root. NULL: none was made. */
+/* The directory with the roots; "": it has become the root. NULL: there is none yet. */
 static const char *stage;
 
 static int mount_memory(const char *at, const char *options) {
@@ -32,7 +32,7 @@ static int stage_make(void) {
         if (stage)
                 return 0;
 
-        /* The mounts become private, so that nothing done here reaches the host's. */
+        /* Makes the mounts private, so that nothing done here reaches the host. */
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return -errno;
 
@@ -62,7 +62,7 @@ static int make_parents(int root_fd, const char *path) {
         return 0;
 }
 
-/* A directory or a file for something of the same kind to be mounted over. */
+/* Makes a directory or a file, over which something of the same kind is mounted. */
 static int make_target(int root_fd, const char *path, bool directory) {
         int fd, r;
 
@@ -95,7 +95,7 @@ static int attach(int root_fd, const char *path, int tree_fd, uint64_t attribute
         return move_mount(tree_fd, "", root_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* A file or directory of the host, at the same path; left out where this host does not have it. */
+/* Mounts a file or directory of the host at the same path; it is left out if this host does not have it. */
 static int bind(int root_fd, const char *path, uint64_t attributes) {
         _cleanup_close_ int fd = -EBADF;
         char target[128];
@@ -136,7 +136,7 @@ static int add_libraries(int root_fd) {
         return 0;
 }
 
-/* The job's mounts as the spawner handed them over: detached trees, or plain descriptors that can still be
+/* Mounts what the spawner passed on for the job: detached trees, or plain descriptors that can still be
  * cloned. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Landlock leaves open. Everything that the running kernel can close is closed, and then a few places
- * are opened again; an actor with a built-in environment has none. The numbers are the kernel's ABI; they
- * stand here since the installed headers may be older than the kernel. */
+/* The Landlock rules. Everything that the running kernel can close is closed, and then a few places are
+ * opened again; an actor with a built-in environment needs none. The numbers are those of the kernel's ABI.
+ * They are repeated here, since the installed headers may be older than the kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum {
         FS_LOOK = FS_READ_FILE | FS_READ_DIR,
         FS_KEEP = FS_LOOK | FS_WRITE_FILE | FS_REMOVE_FILE | FS_MAKE_REG | FS_TRUNCATE,
 
-        RULESET_VERSION = 1 << 0, /* landlock_create_ruleset(): only tell the ABI */
+        RULESET_VERSION = 1 << 0, /* landlock_create_ruleset(): only return the ABI */
         RULE_PATH_BENEATH = 1,
         NET_ALL = 1 << 0 | 1 << 1,   /* bind, connect */
         SCOPE_ALL = 1 << 0 | 1 << 1, /* abstract sockets, signals */
@@ -118,7 +118,7 @@ static int allow_libraries(int ruleset_fd, uint64_t fs) {
         return 0;
 }
 
-/* The learner becomes one program, which needs its dynamic linker; and keeps files in one directory. */
+/* The learner becomes one program, which needs its dynamic linker, and it keeps files in one directory. */
 static int allow_learner(int ruleset_fd, const SandboxSpec *spec, uint64_t fs) {
         static const char *const linkers[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1" };
         int r;

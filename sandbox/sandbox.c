@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The part of a sandbox that is made once for all its children: the root, the Landlock rules, the filter.
- * Each child then makes a handful of system calls and decides nothing. */
+ * Each child then makes only a few system calls and no decisions. */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool cpuset_is_set(const setting_cpuset *cpus) {
         return false;
 }
 
-/* In run mode stderr may be a file of the user's, to which RLIMIT_FSIZE would apply. */
+/* In run mode stderr may be a user's file, to which RLIMIT_FSIZE would apply. */
 static bool stderr_is_file(void) {
         struct stat st;
 
@@ -48,7 +48,7 @@ static int sandbox_close_files(const SandboxSpec *spec, Sandbox *sandbox, uint32
 
 static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32_t *missing) {
 #ifdef ACTORD_SANITIZE
-        /* Sanitizers read /proc, map executable memory and run threads, which our lists forbid. */
+        /* Sanitizers read /proc, map executable memory and use threads, all of which our lists forbid. */
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else
@@ -112,8 +112,8 @@ Sandbox *sandbox_free(Sandbox *sandbox) {
         return NULL;
 }
 
-/* No CLONE_NEWNET: the invoker is in an empty network namespace already, and creating one costs more than
- * all other namespaces together. */
+/* There is no CLONE_NEWNET: the invoker is in an empty network namespace already, and making one costs more
+ * than all other namespaces together. */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
                 return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sandbox is data, prepared once before any fork (filters are compiled there), and entered by the forked
- * child in one visible order; a step that fails ends the child with that step's exit status. */
+/* A sandbox is data. It is prepared once, before any fork, and filters are compiled then. A forked child
+ * enters it in one visible order of steps. A step that fails ends the child with the step's exit status. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,39 +13,42 @@
 
 typedef enum SandboxKind { SANDBOX_ACTOR, SANDBOX_LEARNER } SandboxKind;
 
-typedef struct Sandbox Sandbox; /* one per kind and job; immutable once made */
+typedef struct Sandbox Sandbox; /* one for each kind in a job; it never changes */
 
 typedef struct SandboxSpec {
         uint32_t kind, level; /* SandboxKind, SandboxLevel */
-        uint32_t n_uids;      /* of the user namespace; 1: identity is shared */
+        uint32_t n_uids;      /* user ids in the user namespace; 1: actors share one id */
         const JobSettings *settings;
-        const LaunchMount *mounts; /* what the job brought: descriptors from INVOKER_FD_MOUNTS on */
+        const LaunchMount *mounts; /* files that came with the job: descriptors from INVOKER_FD_MOUNTS on */
         uint32_t n_mounts;
-        /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
+        /* whether the root has the host's /usr and linker cache, read-only: for plugins and the learner */
         bool libraries;
-        bool interpreter; /* with libraries: a forbidden call fails with EPERM, the process goes on */
+        /* with libraries: a forbidden call fails with EPERM and does not end the process */
+        bool interpreter;
         uint64_t memory_max_bytes; /* of the process */
-        bool memory_limited;       /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
-        /* the sandbox's own descriptors are this number or above: a child uses those below for others */
+        /* whether a controller limits it; otherwise RLIMIT_AS and RLIMIT_DATA do */
+        bool memory_limited;
+        /* the lowest number of the sandbox's own descriptors: a child uses lower numbers for others */
         int fd_floor;
-        int executable_fd; /* the learner's binary, the only program it may become; -EBADF: none */
-        int state_fd;      /* the directory it may write in; -EBADF: none */
+        /* the learner's binary, the only program that the process may become; -EBADF: there is none */
+        int executable_fd;
+        int state_fd; /* the only directory in which it may write; -EBADF: there is none */
 } SandboxSpec;
 
 /* Builds the root and compiles the filter. 0 or a negative errno; *ret_missing: bits of Limit. */
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
-/* The caller gives up new privileges and the calls that neither it nor its children need (host.c). To be
- * called before anything else is done for a job. 0 or a negative errno. */
+/* The caller gives up gaining privileges, and the calls that neither it nor its children need (host.c). Call
+ * this before anything else is done for a job. 0 or a negative errno. */
 int sandbox_confine_parent(void);
 
-/* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small
- * file system that holds the sandboxes' roots, so that a child copies no other mounts. Does nothing where
- * no root was built. */
+/* Leaves the host's file system for good. Call it when every sandbox is made: the caller's root becomes the
+ * small file system with the sandboxes' roots, so that a child copies no other mounts. Does nothing if no
+ * root was built. */
 int sandbox_leave_host(void);
 
-/* Whether the kernel maps memory at SANDBOX_OWN_ADDRESSES and above. Where it does not (ulimit -s unlimited,
+/* Whether the kernel maps memory at SANDBOX_OWN_ADDRESSES and above. If not (ulimit -s unlimited,
  * vm.legacy_va_layout=1), the filter has no rule about addresses. */
 bool sandbox_has_high_addresses(void);
 
@@ -53,19 +56,20 @@ bool sandbox_has_high_addresses(void);
  * process). */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox);
 
-typedef struct SandboxEntry { /* what differs from child to child */
-        uint32_t uid;         /* inside the user namespace; shared with no other actor where n_uids allows */
-        const int *keep_fds;  /* ascending; everything else above 2 is closed */
+typedef struct SandboxEntry { /* values that differ from child to child */
+        uint32_t uid;         /* in the user namespace; no other actor shares it if n_uids allows that */
+        const int *keep_fds;  /* in ascending order; all others above 2 are closed */
         size_t n_keep_fds;
-        int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born in its leaf */
-        uint64_t mapped_bytes; /* shared memory that the limit of addresses must not count */
-        /* Start of the stretch of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be anywhere. */
+        int cgroup_fd;         /* a leaf to move into; -EBADF: the child started in its leaf */
+        uint64_t mapped_bytes; /* shared memory, which the limit of addresses must not count */
+        /* The start of the stretch of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be anywhere. */
         uint64_t words_at;
-        const char *name; /* comm: actord-actor, actord-learner */
-        /* Shared with the parent alone, and unmapped at the end; NULL: the exit status alone tells. */
+        const char *name; /* for comm: actord-actor, actord-learner */
+        /* Only the parent shares it, and the child unmaps it at the end. NULL: only the exit status reports
+         * a failure. */
         Verdict *verdict;
 } SandboxEntry;
 
-/* In the child: applies all steps, or _exit()s with the step's status. Afterwards an actor can do
- * arithmetic, wait and ring. */
+/* In the child: applies all steps, or ends with the step's status. Afterwards an actor can compute, wait and
+ * ring. */
 void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry);

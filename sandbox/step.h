@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The inside of a sandbox: what the steps of enter.c read, and how root, rules and filter are made
- * before. */
+/* The inside of a sandbox: the data that the steps of enter.c read, and the functions that make root, rules
+ * and filter before. */
 #pragma once
 
 #include <linux/filter.h>
@@ -14,29 +14,30 @@
 struct Sandbox {
         uint32_t kind, level, n_uids;
         bool libraries, memory_limited, stderr_is_file;
-        char root[SANDBOX_ROOT_MAX]; /* name of the built root in sandbox_stage(); empty: none */
-        int ruleset_fd;              /* Landlock; -EBADF: the kernel has none */
+        /* the name of the built root in sandbox_stage(); empty: there is none */
+        char root[SANDBOX_ROOT_MAX];
+        int ruleset_fd; /* for Landlock; -EBADF: the kernel has none */
         int executable_fd;
-        pid_t parent; /* its death ends the child, also where no PID namespace sees to that */
+        pid_t parent; /* its death ends the child, even without a PID namespace */
         uint32_t n_threads, n_actors;
         uint64_t memory_max_bytes;
         setting_cpuset allowed_cpus;
         bool has_cpus;
-        struct sock_fprog filter; /* len 0: none */
+        struct sock_fprog filter; /* len 0: there is none */
 };
 
 /* root.c: builds the root of a sandbox in a small file system of its own. Fills sandbox->root. */
 int sandbox_root_build(const SandboxSpec *spec, Sandbox *sandbox);
 
-/* The directory that holds the roots: a place on the host, or / once the host was left. */
+/* The directory with the roots: a place on the host, or / when the host's file system was left. */
 const char *sandbox_stage(void);
 
 /* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */
 int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 
-/* syscalls.c: the allow-list as a program. Where a call may only name the process itself, the program
- * compares with FILTER_PID_LATER, which no process has; the child replaces it by its own number before it
- * loads the program. */
+/* syscalls.c: the allow-list as a program. Where a call may name only the process itself, the program
+ * compares with FILTER_PID_LATER, which is no process's number. The child replaces it by its own number
+ * before it loads the program. */
 #define FILTER_PID_LATER 0x7ffffffeu
 /* The same for SandboxEntry.words_at, whose upper half is compared under this mask. */
 #define FILTER_WORDS_MASK  ((uint32_t) (~(SANDBOX_WORDS_BYTES - 1) >> 32))

@@ -38,24 +38,24 @@ enum {
         ALL = ACTORS | LEARNER
 };
 
-/* What a call is restricted to. */
+/* How a call is restricted. */
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
-        HOLD_DATA,           /* mmap(): the same, at addresses of its own */
+        HOLD_DATA,           /* mmap(): the same, at the process's own addresses */
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
         HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, at addresses of its own */
-        HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto words that are shared */
-        HOLD_OWN_WORDS,      /* futex(): of the process, or of the words that it shares */
-        HOLD_READING,        /* open for reading, create nothing */
-        /* SIGABRT to oneself: any other could pass for a signal from outside, SIGKILL above all */
+        HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of words that are shared, or onto them */
+        HOLD_OWN_WORDS,      /* futex(): on the process's own words, or the words that it shares */
+        HOLD_READING,        /* open for reading, without creating */
+        /* SIGABRT to itself: any other signal, above all SIGKILL, could look like one from outside */
         HOLD_OWN_ABORT,
-        HOLD_OWN_FLAGS, /* fcntl(): flags of a number, not what others see of the same open file */
-        HOLD_OWN_FILES, /* not standard output and error: a terminal is open for reading as well */
-        HOLD_THREADS,   /* clone() of a thread */
+        HOLD_OWN_FLAGS, /* fcntl(): flags of the descriptor, not of the open file, which others may share */
+        HOLD_OWN_FILES, /* not standard output and error, since a terminal can also be read from */
+        HOLD_THREADS,   /* clone() of a thread only */
         HOLD_TERMINAL,  /* ioctl(TCGETS): "is this a terminal?" */
-        HOLD_NO_CHANGE, /* prlimit(): look only */
-        HOLD_ABSENT,    /* answered with ENOSYS, so that libraries take their older way */
+        HOLD_NO_CHANGE, /* prlimit(): only reading */
+        HOLD_ABSENT,    /* answered with ENOSYS, so that libraries use older calls */
 } Hold;
 
 typedef struct Allowed {
@@ -152,9 +152,9 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-/* Not F_SETFL: the bell's and stderr's flags are the invoker's too, which must never block on either. Not
- * F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same user. Not
- * F_DUPFD: add_read() goes by numbers. */
+/* Not F_SETFL: the flags of the bell and of stderr are the invoker's, too, and it must never block on
+ * either. Not F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same
+ * user. Not F_DUPFD: add_read() goes by numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
@@ -164,8 +164,8 @@ static int add_fcntl(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* 0, 3 and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a number
- * and a filter at 64, so that "above 2" would let 2^32 + 2 pass for another file. */
+/* Allows 0, 3, and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a
+ * number and a filter at 64. So "above 2" would accept 2^32 + 2, which is another file for the kernel. */
 static int add_read(scmp_filter_ctx filter, int number) {
         const uint64_t above = ~UINT64_C(0xffff);
         int r;
@@ -180,7 +180,8 @@ static int add_read(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Address 0, which most allocations ask for, or one where no word that is shared with others can lie. */
+/* Address 0, which most allocations ask for, or an address where no word can be that is shared with
+ * others. */
 static const struct scmp_arg_cmp own_addresses[] = {
         { .arg = 0, .op = SCMP_CMP_EQ, .datum_a = 0 },
         { .arg = 0,
@@ -189,8 +190,8 @@ static const struct scmp_arg_cmp own_addresses[] = {
                         .datum_b = SANDBOX_OWN_ADDRESSES },
 };
 
-/* mmap(): memory that is not executable, and with `code` also a private mapping of a file that is never
- * writable, as the linker makes of a library's text; at any address, or at its own. */
+/* mmap(): memory that is not executable. With `code` also a private mapping of a file that is never
+ * writable, as the linker makes for a library's text. At any address, or only at the process's own. */
 static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
 
@@ -213,7 +214,7 @@ static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         return 0;
 }
 
-/* munmap() has no fourth argument, where mremap() has its flags. */
+/* munmap() has no fourth argument; in mremap() it is the flags. */
 static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap) {
         const struct scmp_arg_cmp rules[] = { own_addresses[1],
                 SCMP_A3(SCMP_CMP_MASKED_EQ, MREMAP_FIXED, 0) };
@@ -221,7 +222,8 @@ static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap)
         return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, is_mremap ? 2 : 1, rules);
 }
 
-/* Not FUTEX_REQUEUE and FUTEX_WAKE_OP there: their second address is in another argument. */
+/* FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed there, since their second address is in another
+ * argument. */
 static int add_futex(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { FUTEX_WAIT, FUTEX_WAKE };
         int r;
@@ -235,7 +237,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* A fresh mapping shows which addresses the kernel gives out first. */
+/* A new mapping shows which addresses the kernel gives out first. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -289,8 +291,8 @@ static int add_all(scmp_filter_ctx filter, unsigned list) {
                 if (!(calls[i].lists & list))
                         continue;
 
-                /* Some calls exist on some machines only (newfstatat is fstatat64 elsewhere, arch_prctl
-                 * is x86's). */
+                /* Some calls exist only on some machines (newfstatat is fstatat64 elsewhere, arch_prctl is
+                 * x86's). */
                 number = seccomp_syscall_resolve_name(calls[i].name);
                 if (number < 0)
                         continue;

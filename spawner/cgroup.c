@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any cgroup: where the unified hierarchy is mounted, who is in a cgroup, how it is delegated, what it has
- * counted, and how it is emptied. */
+/* Work on any cgroup: where the unified hierarchy is mounted, which processes are in a cgroup, how it is
+ * delegated, what it has counted, and how it is emptied. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* Dead processes leave their cgroup within a moment; the bill does not wait for one that hangs in the
+/* Dead processes leave their cgroup within a moment. The bill does not wait for one that hangs in the
  * kernel. */
 enum { EMPTY_PATIENCE = 100, EMPTY_ATTEMPTS = 400, EMPTY_WAIT_USEC = 5000 };
 
@@ -50,8 +50,8 @@ bool cgroup_holds(int fd, pid_t pid) {
         return false;
 }
 
-/* The owner of a file may give it to a group that they are in, and with CAP_SETGID we can be in any group
- * for a moment: so this program needs no CAP_CHOWN. */
+/* The owner of a file may give it to a group of their own. With CAP_SETGID we can be in any group for a
+ * moment, so this program needs no CAP_CHOWN. */
 int cgroup_give(int fd, const char *name, gid_t group) {
         struct stat st;
         int r;
@@ -63,7 +63,7 @@ int cgroup_give(int fd, const char *name, gid_t group) {
                 return r;
         if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
-        /* The group gets the owner's permissions. */
+        /* the group gets the owner's permissions */
         return fchmodat(fd, name, (st.st_mode & 0777) | (st.st_mode & S_IRWXU) >> 3, 0) < 0 ? -errno : 0;
 }
 

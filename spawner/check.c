@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The spawner believes nothing of a record before it has been checked here. The daemon parses text of users,
- * so a hostile user may have taken it over and written the record. */
+/* The spawner trusts nothing in a record before it was checked here. The daemon parses users' texts, so a
+ * hostile user may have taken it over and written the record. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ static int refuse(LaunchAnswer *answer, const char *what) {
                         "the daemon's launch record is refused: %s", what);
 }
 
-/* Absolute, and spelt in the one way that needs no resolving: no empty, "." or ".." component, no slash
- * at the end. */
+/* Whether the path is absolute and needs no resolving: it has no empty, "." or ".." component, and no slash
+ * at its end. */
 static bool path_is_clean(const char *path, size_t size) {
         size_t n = strnlen(path, size), from = 1;
 
@@ -61,8 +61,8 @@ static bool is_dataset(const LaunchMount *mount) {
         return strcmp(mount->at, DATASET_FILE) == 0;
 }
 
-/* The paths at which a job's files are mounted. All are read-only: through files that they may write, actors
- * could talk to one another. */
+/* The paths at which a job's files are mounted. All are read-only: through writable files, actors could talk
+ * to each other. */
 static bool mounts_are_clean(const Launch *launch) {
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
                 const LaunchMount *mount = &launch->mounts[i];
@@ -80,9 +80,9 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job ids of the reserved range only: no id of a person or a service, and never 0. A job
- * gets a whole part of the range, so that two jobs have all ids in common or none. A spawner of another
- * user has only that user's id to give. */
+/* Root gives a job only ids of the reserved range: none of a person or a service, and never 0. A job gets a
+ * whole part of the range, so that two jobs have either all ids in common or none. A spawner of another user
+ * can only give that user's id. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;

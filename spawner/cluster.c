@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Starts actord-cluster beside an invoker that may have nodes of a cluster. It stays outside of the job's
- * namespaces: it speaks as the user with programs that know the user, and over the network. So it gets
- * nothing of the job but its settings and its stream, and keeps the user's environment, which says where
- * the cluster is. */
+ * namespaces, since it uses the network, and talks as the user to programs that know the user. So the job
+ * gives it only settings and a stream, and it keeps the user's environment, which says where the cluster
+ * is. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-enum { FD_FLOOR = 64 }; /* above every number of ClusterFd */
+enum { FD_FLOOR = 64 }; /* above the numbers of ClusterFd */
 
-/* Of a node's launch, what does not depend on the node. */
+/* Makes the part of a node's launch that does not depend on the node. */
 static int seal_launch(const Launch *job) {
         const Launch launch = {
                 .abi = LAUNCH_ABI,

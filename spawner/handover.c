@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The child, between clone and exec: takes its identity, receives what the parent has found out meanwhile,
- * puts every descriptor at the number that include/launch.h gives it, and becomes the invoker. It inherits
- * nothing else of the spawner: no environment, no signal settings, no other descriptors. */
+ * gives every descriptor the number of include/launch.h, and becomes the invoker. It inherits nothing else
+ * from the spawner: no environment, no signal settings, no other descriptors. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -22,13 +22,14 @@
 #include "lib/message.h"
 #include "lib/fd.h"
 
-enum { FD_FLOOR = 64 }; /* above every number of InvokerFd */
+enum { FD_FLOOR = 64 }; /* above the numbers of InvokerFd */
 
 #define STACK_BYTES (8u << 20)
 static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,
                 "fixed descriptors must not meet moved ones");
 
-typedef struct Go { /* parent -> child, with descriptors: the cgroup's, the slice's, the detached mounts */
+/* From parent to child, with descriptors: the cgroup's, the slice's, the detached mounts */
+typedef struct Go {
         uint32_t cgroup, has_slice, n_mounts;
         char unit[128];
 } Go;
@@ -71,8 +72,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* The job's user cannot walk to a build tree in a home directory of mode 0700; the descriptor leads
-         * there. */
+        /* The job's user may have no way to a build tree in a home directory of mode 0700; the descriptor
+         * leads there. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -117,7 +118,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;
         }
-        /* Messages for people go where the job's go. */
+        /* Messages for people go where the job's messages go. */
         from[n] = request->fds[LAUNCH_FD_STDERR];
         to[n++] = STDOUT_FILENO;
         from[n] = request->fds[LAUNCH_FD_STDERR];
@@ -132,8 +133,8 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         if (*invoker_fd < 0)
                 return *invoker_fd;
 
-        /* Nothing else is inherited, even if a close-on-exec flag was forgotten above. dup2() takes the flag
-         * off again. */
+        /* Nothing else is inherited, even if a close-on-exec flag was forgotten above. dup2() clears the
+         * flag again. */
         if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
                 return -errno;
         for (size_t i = 0; i < n; i++)
@@ -145,7 +146,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         return 0;
 }
 
-/* Of the caller's environment only the sanitizers' options of a debugging build are kept. */
+/* From the caller's environment only the sanitizers' options of a debugging build are kept. */
 static char **environment_make(void) {
         static const char *const kept[] = { "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
                 "LSAN_OPTIONS" };
@@ -182,7 +183,7 @@ static void reset_signals(void) {
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Where the parent has no privilege to clone mounts, the child has it in its own namespaces. */
+/* If the parent has no privilege to clone mounts, the child has it in its own namespaces. */
 static int clone_mounts(const Request *request, const Child *child, Go *go, int received[], size_t *n) {
         const Launch *launch = &request->launch;
 
@@ -200,8 +201,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* The stream is opened in the job's scope, since the journal limits messages by the unit that connects: so a
- * noisy job is limited, and the daemon is not. */
+/* Opens the stream in the job's scope, since the journal limits messages by the connecting unit. So a noisy
+ * job is limited, and the daemon is not. */
 static void open_journal(Request *request) {
         char identifier[64];
         int fd;
@@ -214,8 +215,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* The parent sends this order once the job's scope exists, so that the anchors are born in the scope and
- * the parent finds them there. */
+/* The parent sends this request once the job's scope exists, so that the anchors start in the scope and the
+ * parent finds them there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];
@@ -241,7 +242,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         char **environment;
         Go go = {};
 
-        /* The parent tells us when the user ids are mapped. */
+        /* The parent's message says that the user ids are mapped. */
         r = message_receive(child->channel, LAUNCH_STEP_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
         if (r < 0)
                 _exit(EXIT_FAILURE);

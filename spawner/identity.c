@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child in namespaces of its own, and the user ids it may have there. At level full the user namespace
- * holds a reserved range, so the invoker keeps no capability on the host and each actor gets an id of its
- * own; at level userns the namespace holds one id. */
+/* Starts a child in namespaces of its own, and gives it user ids. At level full the user namespace has a
+ * reserved range, so the invoker keeps no capability on the host, and each actor gets an id of its own. At
+ * level userns the namespace has one id. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
         if (flags != 0)
                 return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
 
-        /* Level process is for places where clone3() is forbidden, so it must not need it. */
+        /* Level process is for hosts that forbid clone3(), so it must not need it. */
         pid = fork();
         if (pid > 0) {
                 *ret_pid_fd = pidfd_open(pid, 0);
@@ -85,7 +85,7 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* A child of another user id, which we may not kill, ends when its channel is closed. */
+        /* We may not kill a child of another user id, but it ends when its channel is closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
@@ -135,7 +135,7 @@ int child_map(const Child *child, const Launch *launch) {
         (void) snprintf(gids, sizeof(gids), "0 %u %u\n", range ? launch->uid_first : (uint32_t) getegid(),
                         n);
 
-        /* Without privileges a process may map its own group only after it has given up setgroups(). */
+        /* Without privileges a process may map its own group only when it has given up setgroups(). */
         if (!range) {
                 r = write_proc(child->pid, "setgroups", "deny");
                 if (r < 0)
@@ -157,19 +157,19 @@ int child_identify(uint32_t level, const Launch *launch) {
 
         if (!privileged)
                 return 0;
-        /* EPERM: child_map() gave up setgroups(); the child keeps the caller's own groups. */
+        /* EPERM: child_map() has given up setgroups(), and the child keeps the caller's groups. */
         if (setgroups(0, NULL) < 0 && errno != EPERM)
                 return -errno;
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* This also proves that we have capabilities in the new namespace: on some hosts we have none. */
+        /* This also proves that we have capabilities in the new namespace, which is not so on some hosts. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* A scope ends with its last process, so a scope that waits for actors needs an anchor. The anchor dies with
- * the job's first process: by the PID namespace, or by the signal. */
+/* Starts the anchors: a scope ends with its last process, so one that waits for actors needs an anchor. An
+ * anchor dies with the job's first process, by the PID namespace or by a signal. */
 int anchors_start(uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 pid_t pid = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-spawn: socket-activated in system mode, one launch from an inherited connection (--fd=N)
- * otherwise. Each launch has a process of its own, since one may hang in a file system that a user
+/* actord-spawn: in system mode it is socket-activated; otherwise it carries out one launch from an inherited
+ * connection (--fd=N). Each launch has a process of its own, since one may hang in a file system that a user
  * serves. */
 #include <errno.h>
 #include <poll.h>
@@ -44,7 +44,7 @@ static void reap(Seat *seats) {
                                 seats[i] = (Seat){};
 }
 
-/* *ret: a free one, or NULL. Returns how many are taken. */
+/* *ret: a free seat, or NULL. Returns how many are taken. */
 static unsigned find_seat(Seat *seats, Seat **ret) {
         unsigned n = 0;
 
@@ -58,7 +58,7 @@ static unsigned find_seat(Seat *seats, Seat **ret) {
         return n;
 }
 
-/* Starts a process for this launch and gives it all that it needs. */
+/* Starts a process for this launch and gives it everything that it needs. */
 static void start_launch(int fd, int listen_fd, Terms *terms) {
         pid_t pid;
 
@@ -114,7 +114,7 @@ static int serve_socket(int listen_fd, uint32_t least_sandbox) {
         }
 }
 
-/* A word of SandboxLevel. */
+/* Parses a word of SandboxLevel. */
 static bool parse_level(const char *word, uint32_t *ret) {
         for (uint32_t level = 0; level < _SANDBOX_LEVEL_MAX; level++)
                 if (strcmp(word, sandbox_level_to_string(level)) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A descriptor becomes a detached mount, which the invoker attaches in its actors' root. The file is
- * never opened by a user's path: so a plugin in a home directory of mode 0700 works, and a link that has
+/* Makes a detached mount from a descriptor, which the invoker attaches in its actors' root. The file is
+ * never opened by a user's path. So a plugin in a home directory of mode 0700 works, and a link that has
  * changed meanwhile does no harm. */
 #include "spawner/spawner.h"
 
@@ -15,8 +15,8 @@
 #include "lib/cleanup.h"
 
 /* The kernel clones only mounts of the caller's own mount namespace, and the descriptor may come from
- * another one (a hardened daemon's, or the one we were cloned from). Then the file is looked up at the same
- * path here, and taken only if it is the same inode. */
+ * another one: a hardened daemon's, or the one that we were cloned from. Then the file is looked up here at
+ * the same path, and taken only if it is the same inode. */
 static int reopen(int fd, uid_t as, int *ret) {
         _cleanup_close_ int found = -EBADF;
         char link[64], path[PATH_MAX];
@@ -30,8 +30,8 @@ static int reopen(int fd, uid_t as, int *ret) {
                 return -errno;
         path[n] = 0;
 
-        /* The path is looked up with the caller's rights: the spawner has no capability to pass through
-         * closed directories. */
+        /* The path is looked up with the caller's rights, since the spawner has no capability to pass
+         * through closed directories. */
         (void) setfsuid(as);
         found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         r = found < 0 ? -errno : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's own cgroup, where no manager can be asked. */
+/* A job's own cgroup, if there is no service manager to make one. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* A job's cgroup is named by the daemon's process and the job, and lasts until all of the job's lives are
- * billed. The daemon of a run never comes back. Another daemon may be killed and come back as a new process
- * that still has to read the counter: so its job's cgroup is kept for a day after its process has died. */
+/* A job's cgroup is named after the daemon's process and the job, and lasts until all of the job's lives are
+ * billed. The daemon of a run never comes back. Another daemon may be killed and come back as a new process,
+ * which still has to read the counter. So its job's cgroup is kept for a day after its process has died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
-#define LIFE_NAME "life-%llu" /* the cgroup inside of it that is delegated */
+#define LIFE_NAME "life-%llu" /* the cgroup in it that is delegated */
 
-/* An extended attribute of a job's cgroup: when the spawner first saw the cgroup empty and without its
+/* An extended attribute of a job's cgroup: when the spawner first found the cgroup empty and without its
  * daemon, as a uint64_t in seconds of CLOCK_REALTIME. */
 #define LEFT_ATTRIBUTE "user.actord.left"
 
@@ -59,7 +59,7 @@ static int move_in(int cgroup_fd, pid_t pid) {
         return write(fd, text, (size_t) n) < 0 ? -errno : 0;
 }
 
-/* Leaves first. A process that is still dying keeps its directory busy for a moment. */
+/* Removes cgroups, the leaves first. A process that is still dying keeps its directory busy for a moment. */
 static bool remove_below(int parent_fd, const char *name, int depth) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         _cleanup_closedir_ DIR *directory = NULL;
@@ -83,8 +83,8 @@ static bool is_populated(int parent_fd, const char *name) {
         return file_read_at(parent_fd, path, text, sizeof(text)) < 0 || !strstr(text, "populated 0\n");
 }
 
-/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after our first look at it. Where the
- * kernel keeps no such attribute, the cgroup stays until the host restarts. */
+/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after we first found it left. If the kernel
+ * keeps no such attribute, the cgroup stays until the host restarts. */
 static bool is_long_left(int parent_fd, const char *name) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         uint64_t now = (uint64_t) time(NULL), since;
@@ -120,8 +120,8 @@ static bool is_abandoned(int parent_fd, const char *name) {
         return run || is_long_left(parent_fd, name);
 }
 
-/* Removes the cgroups of jobs whose daemon was killed together with its spawner. A daemon that lives has its
- * jobs' cgroups read and removed itself. */
+/* Removes the cgroups of jobs whose daemon was killed together with its spawner. A running daemon asks for
+ * its jobs' cgroups to be read and removed. */
 static void sweep_siblings(const char *own) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_closedir_ DIR *siblings = NULL;
@@ -157,7 +157,8 @@ static int own_directory(const Launch *launch, char ret[512], char ret_path[256]
         return 0;
 }
 
-/* The job's cgroup never holds a process itself, so the delegated one below may have every controller. */
+/* Makes the job's cgroup, which never has a process itself. So the delegated one in it may have every
+ * controller. */
 static int make_around(const char *path) {
         static const char *const orders[] = { "+cpu", "+memory", "+pids", "+cpuset" };
         _cleanup_close_ int fd = -EBADF, control_fd = -EBADF;
@@ -174,7 +175,7 @@ static int make_around(const char *path) {
         return TAKE_FD(fd);
 }
 
-/* The cgroup of a life, delegated, with this process in it. Returns its directory. */
+/* Makes the cgroup of a life, delegated, with this process in it. Returns its directory. */
 static int life_open(int around_fd, const char *life, pid_t pid, gid_t group) {
         _cleanup_close_ int fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         int r;
@@ -249,7 +250,7 @@ int own_cgroup_clear(const Launch *launch) {
         r = own_directory(launch, full, path);
         if (r < 0)
                 return r;
-        /* Tries several times: the spawner of the last life may be removing cgroups below at the same
+        /* Tries several times: the spawner of the last life may be removing cgroups in it at the same
          * time. */
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
@@ -277,8 +278,8 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* The cgroup of a run can go with its counters, since no later daemon asks for them. That of
-         * another job stays, as a later daemon may ask. */
+        /* The cgroup of a run can be removed with its counters, since no later daemon asks for them. That of
+         * another job stays, since a later daemon may ask. */
         if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* systemd is asked for one transient, delegated scope per life of a job. The call only queues a job of the
- * manager's, and a bad property fails there, later. So we wait for the signal that tells how that job ended,
- * and then look the process up in the kernel. */
+/* Asks systemd for one transient, delegated scope for each life of a job. The call only queues a job of the
+ * manager's, and a wrong property makes that job fail later. So we wait for the signal that tells how that
+ * job ended, and then look the process up in the kernel. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -32,8 +32,8 @@ typedef struct Asking {
         unsigned timeout_msec;
         uint64_t deadline_usec;
         char slice[64];
-        char job[256];   /* object path of the manager's job */
-        char result[32]; /* how it ended; empty: not yet */
+        char job[256];   /* the object path of the manager's job */
+        char result[32]; /* how that job ended; empty: not yet */
 } Asking;
 
 static uint64_t now_usec(void) {
@@ -49,7 +49,8 @@ static Asking asking_new(const Launch *launch, LaunchAnswer *answer, unsigned ti
         };
 }
 
-/* Signals that overtake the call's answer wait in the connection's queue until await_result() looks. */
+/* A signal that arrives before the call's answer waits in the connection's queue until await_result()
+ * looks. */
 static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Asking *a = userdata;
         const char *path, *unit, *result;
@@ -99,7 +100,7 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         return sd_bus_message_close_container(m);
 }
 
-/* A call of the manager's that answers with the path of the job it queued. */
+/* Makes a call to the manager that is answered with the path of a queued job. */
 static int call_for_job(Asking *a, sd_bus_message *call, sd_bus_error *error) {
         _cleanup_message_ sd_bus_message *reply = NULL;
         const char *job;
@@ -136,7 +137,7 @@ static int start_unit(Asking *a, const char *unit, pid_t pid, sd_bus_error *erro
         return call_for_job(a, call, error);
 }
 
-/* The manager may take a moment to forget the scope of the life before. */
+/* The manager may need a moment to forget the scope of the last life. */
 static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         for (;;) {
                 _cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -152,8 +153,8 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         }
 }
 
-/* systemd 252 may report a scope as started although its process is not in it, or not any more. So the
- * kernel is asked which cgroup the process is in. */
+/* systemd 252 may report a scope as started although its process is not in it yet, or any more. So the
+ * kernel is asked in which cgroup the process is. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
         char at[256], full[512];
@@ -181,7 +182,7 @@ static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret
         return -ESRCH;
 }
 
-/* One scope with this process in it, delegated. Returns its directory. */
+/* Makes one delegated scope with this process in it. Returns its directory. */
 static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char ret_path[256]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -208,7 +209,7 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         return TAKE_FD(fd);
 }
 
-/* The child's anchors are the only other processes in its scope: they were born there. */
+/* The child's anchors are the only other processes in its scope, since they started there. */
 static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid_t ret[]) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fclose_ FILE *f = NULL;
@@ -236,8 +237,7 @@ static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid
                         a->launch->scope_each);
 }
 
-/* To move processes from one scope to another the invoker must be allowed to write in the cgroup above
- * both. */
+/* To move processes from one scope to another the invoker needs write access to the cgroup above both. */
 static int hand_slice(gid_t group, Cgroup *cgroup) {
         cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (cgroup->slice_fd < 0)
@@ -247,7 +247,7 @@ static int hand_slice(gid_t group, Cgroup *cgroup) {
         return cgroup_give(cgroup->slice_fd, "cgroup.procs", group);
 }
 
-/* ActorScope=each: one more scope for each of the child's anchors. */
+/* ActorScope=each: makes one more scope for each of the child's anchors. */
 static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup *cgroup) {
         char path[256], unit[160], prefix[128];
         pid_t anchors[ACTORS_MAX];
@@ -271,8 +271,8 @@ static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup
         return 0;
 }
 
-/* Each job has a slice. Until it is stopped it outlives its last scope and still counts what that used. The
- * dashes of a slice's name lead to the slices that it lies in. */
+/* The job's slice. Until it is stopped it outlives its last scope and still has the count of its use. The
+ * dashes in a slice's name lead to the slices around it. */
 static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";
@@ -335,7 +335,7 @@ static int open_slice(const Asking *a) {
                         "ControlGroup", NULL, &group);
         if (r < 0)
                 return r;
-        /* The property is empty while the slice does not run. */
+        /* the property is empty while the slice does not run */
         if (group[0] == 0 || cgroup_mount(at) < 0)
                 return -ENOENT;
         if (asprintf(&full, "%s%s", at, group) < 0)

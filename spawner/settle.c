@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settles a life that is over. Its invoker may have died before it reported what it used, but a cgroup
- * keeps counting until it is removed. Reading it is one request; removing it is another, which the daemon
- * makes when the reading is in the ledger. If daemon or spawner is killed in between, it can be read
- * again. */
+/* Settles a life that is over. Its invoker may have died before it reported its use, but a cgroup keeps its
+ * count until it is removed. Reading it is one request. Removing it is another, which the daemon makes when
+ * the reading is in the ledger. If daemon or spawner is killed in between, the cgroup can be read again. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A launch, step by step. Levels are tried from strong to weak as far as the job allows; the first child
- * that has its identity stays. */
+/* Carries out a launch step by step. Levels are tried from strong to weak as far as the job allows. The
+ * first child that gets its identity is used. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void programs_done(Programs *programs) {
         (void) close_fd(programs->directory_fd);
 }
 
-/* Opened here, as the caller: the job's user may have no way to their directory. */
+/* Opens them here with the caller's rights: the job's user may have no way to their directory. */
 static int programs_open(Programs *ret, LaunchAnswer *answer) {
         int r;
 
@@ -161,8 +161,8 @@ static int clone_mounts(const Request *request, const Child *child, Mounts *moun
         return 0;
 }
 
-/* Gives the child everything that it waits for. If it cannot go on, it says so; when it becomes the invoker,
- * its end of the channel is closed. */
+/* Gives the child everything that it waits for. If the child cannot go on, it reports that; when it becomes
+ * the invoker, its end of the channel is closed. */
 static int give_all(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
         _cleanup_(mounts_done) Mounts mounts = {};
         int r;
@@ -242,7 +242,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* No manager removes a cgroup that we made, and no other process may: so we stay until the job is over. */
+/* No manager removes a cgroup that we made, and no other process may do so. So we stay until the job is
+ * over. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
@@ -252,9 +253,9 @@ static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup)
         own_cgroup_remove(launch, cgroup);
 }
 
-/* Removes this life's cgroup alone. The one around it is the job's: it has counted what earlier lives used
- * and what this one used before it failed; a daemon will ask for that and then have it removed. No daemon
- * comes back to a run: the rest of a run goes at once. */
+/* Removes only this life's cgroup. The one around it is the job's: it has counted the use of earlier lives,
+ * and of this one before it failed. A daemon will ask for that and then have it removed. No daemon comes
+ * back to a run, so the rest of a run is removed at once. */
 static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
         LaunchAnswer unheard = {};
 
@@ -270,7 +271,7 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 
-        /* SETTLE and REMOVE ask no file system of a user, and many lives may end at once. */
+        /* SETTLE and REMOVE use no file system of a user, and many lives may end at once. */
         if (!terms->seats || launch->purpose >= LAUNCH_SETTLE)
                 return 0;
         __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);
@@ -288,7 +289,7 @@ static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *ans
                         n - 1, (unsigned) launch->submitter);
 }
 
-/* In printable ASCII alone: a file's name may hold control sequences for a terminal. */
+/* Prints only ASCII: a file's name may have control sequences for a terminal. */
 static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         char safe[sizeof(answer->message)] = "";
 
@@ -297,7 +298,7 @@ static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
 }
 
-/* A launch that hangs is killed, if it can be. */
+/* Kills a launch that hangs, if that is possible. */
 static void limit_time(uint32_t scope_each) {
         (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
 }
@@ -325,8 +326,8 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         if (*ret_settles)
                 return settle(&request->launch, answer);
 
-        /* Root of a container without the reserved range is not root of the host: like any user it has only
-         * its own id to give. */
+        /* The root user of a container without the reserved range is not the host's root: like any user it
+         * can only give its own id. */
         if (!ids_are_mapped(request->launch.uid_first, request->launch.n_uids)) {
                 request->launch.uid_first = geteuid();
                 request->launch.n_uids = 1;
@@ -355,7 +356,7 @@ int spawner_serve(int fd, const Terms *terms) {
                 r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &settles, &answer);
 
         sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
-        /* The daemon is gone and will never hear of this job, so the job must not run. */
+        /* The daemon is gone and will never know of this job, so the job must not run. */
         if (sent < 0 && r >= 0) {
                 child_done(&child, true);
                 r = sent;
@@ -369,8 +370,8 @@ int spawner_serve(int fd, const Terms *terms) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        /* The caller reports the error. The spawner reports it as well only where its stderr is the
-         * journal. A caller that settles tries again and reports an error once. */
+        /* The caller reports the error. The spawner reports it as well only if its stderr is the journal. A
+         * caller that settles tries again and reports an error once. */
         if (answer.error < 0 && !settles && getenv("JOURNAL_STREAM"))
                 say_failed(&request.launch, &answer);
         return r;

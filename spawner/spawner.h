@@ -23,49 +23,52 @@
 
 #define LAUNCH_FDS_MAX (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 
-/* How many launches may be begun and not answered: of all users, and of each. A launch may hang in a file
- * system that does not answer, where not even SIGKILL ends it: then it keeps its seat. */
+/* How many launches may be begun and not answered, of all users and of each. A launch may hang in a file
+ * system that does not answer, where even SIGKILL cannot end it. Then it keeps its seat. */
 #define LAUNCHES_MAX      64u
 #define LAUNCHES_USER_MAX 8u
 
 typedef struct Seat {
-        pid_t pid;          /* 0: free */
+        pid_t pid;          /* 0: the seat is free */
         uint32_t submitter; /* UINT32_MAX: not known yet */
         uint32_t answered;
 } Seat;
 
-/* The most that this spawner may do. It is compiled in or on the command line, and no record changes it. */
+/* The limits of this spawner. They are compiled in or given on the command line, and no record changes
+ * them. */
 typedef struct Terms {
-        /* serves a listening socket: the daemon and root alone, with scopes of the system's manager */
+        /* serves a listening socket, for the daemon and root only, with scopes of the system's manager */
         bool system;
         uid_t daemon_uid;
-        uint32_t least_sandbox; /* SandboxLevel */
-        Seat *seats;            /* LAUNCHES_MAX, shared by all launches; NULL: there is one launch */
-        Seat *seat;             /* this launch's */
+        uint32_t least_sandbox; /* a SandboxLevel */
+        /* LAUNCHES_MAX seats, shared by all launches; NULL: there is only one launch */
+        Seat *seats;
+        Seat *seat; /* the seat of this launch */
 } Terms;
 
 typedef struct Request {
         Launch launch;
-        int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, then the mounts */
+        int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, followed by the mounts */
         size_t n_fds;
-        int cluster_fd; /* the invoker's end of actord-cluster's socket; -EBADF */
-        uid_t peer;     /* who sent it */
-        uint32_t least; /* SandboxLevel: none below it */
+        int cluster_fd; /* the invoker's end of the socket to actord-cluster; -EBADF */
+        uid_t peer;     /* the sender */
+        uint32_t least; /* the lowest SandboxLevel that is allowed */
 } Request;
 
 typedef struct Child {
         pid_t pid;
         int pid_fd;
-        int channel; /* SEQPACKET: the parent tells what it finds out, the child errors; exec closes it */
+        /* SEQPACKET: the parent sends what it finds out, and the child sends errors; exec closes it */
+        int channel;
         uint32_t level;
 } Child;
 #define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
 
 typedef struct Cgroup {
-        uint32_t metering; /* InvokerCgroup */
+        uint32_t metering; /* an InvokerCgroup */
         int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
-        uint64_t cpu_nsec; /* the counter of the cgroup around it before this life; UINT64_MAX: not known */
+        uint64_t cpu_nsec; /* the count of the cgroup around it before this life; UINT64_MAX: not known */
 } Cgroup;
 #define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF, .cpu_nsec = UINT64_MAX })
 
@@ -73,60 +76,64 @@ typedef struct Cgroup {
 __attribute__((format(printf, 4, 5))) int answer_fail(
                 LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...);
 
-/* check. Pure but for looking at the descriptors. uid: who runs the spawner. */
+/* check.c. Pure, except that it looks at the descriptors. uid: the user who runs the spawner. */
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
 int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer);
-/* Asks the descriptors' file systems, which may never answer. */
+/* Makes calls to the descriptors' file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner. Receives, launches and answers within LAUNCH_SEC; then it may stay until the job's end. */
+/* spawner.c. Receives, launches and answers within LAUNCH_SEC; then it may stay until the job's end. */
 int spawner_serve(int fd, const Terms *terms);
 
-/* identity. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do not.
- * child_start(): the child waits on its channel, in its namespaces, without an identity. -EPERM, -ENOSYS,
- * -ENOSPC, -EUSERS: this host does not allow that level. */
+/* identity.c. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do
+ * not. child_start(): the child waits on its channel, in its namespaces, without an identity. -EPERM,
+ * -ENOSYS, -ENOSPC, -EUSERS: this host does not allow that level. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
-int child_map(const Child *child, const Launch *launch);  /* user namespace */
-int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
-/* -EPIPE: it has closed its channel. */
+int child_map(const Child *child, const Launch *launch);  /* maps the user namespace */
+int child_identify(uint32_t level, const Launch *launch); /* call it in the child, once the ids are mapped */
+/* -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
-int child_tell(const Child *child); /* that it may go on */
-int anchors_start(uint32_t n);      /* in the child: processes that keep a scope alive, and do nothing */
+int child_tell(const Child *child); /* tells it to go on */
+/* call it in the child: processes that keep a scope alive, and do nothing else */
+int anchors_start(uint32_t n);
 
-/* cgroups. The directory is delegated to a group, the job's own (UINT32_MAX: the job has it already). */
+/* cgroup.c, scope.c, own-cgroup.c. The directory is delegated to a group, the job's own (UINT32_MAX: the job
+ * has it already). */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
 int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
-bool run_is_over(const Launch *launch); /* the daemon of a run is dead; no other comes back for it */
-/* The cgroup of a life lies in another one, a slice or one that the spawner made, which goes on counting
- * when the life's cgroup is gone. *ret_nsec: what it has counted. It is emptied by force if need be, and
- * stays for the job's next life and for repeated requests until it is cleared. -ENOENT: there is none. */
+bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no other comes back for it */
+/* The cgroup of a life is in another one, a slice or one that the spawner made. That one keeps its count
+ * when the life's cgroup is gone. *ret_nsec: this count. The life's cgroup is emptied, by force if
+ * necessary; the other one stays for the job's next life and for repeated requests, until it is removed.
+ * -ENOENT: there is none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
 int own_cgroup_clear(const Launch *launch);
-int cgroup_mount(char ret[256]);      /* where the unified hierarchy is mounted */
-bool cgroup_holds(int fd, pid_t pid); /* by the kernel's list: another user's /proc/PID is closed to us */
+int cgroup_mount(char ret[256]); /* where the unified hierarchy is mounted */
+/* by the kernel's list, since we may not read another user's /proc/PID */
+bool cgroup_holds(int fd, pid_t pid);
 int cgroup_delegate(int fd, gid_t group);
-int cgroup_give(int fd, const char *name, gid_t group); /* one file of it, for writing */
+int cgroup_give(int fd, const char *name, gid_t group); /* one file of the cgroup, for writing */
 int cgroup_usage(int fd, uint64_t *ret_nsec);
-int cgroup_empty(int fd); /* kills what still runs in it; -ETIMEDOUT: something does not end */
+int cgroup_empty(int fd); /* kills the processes that are still in it; -ETIMEDOUT: one does not end */
 
-/* settle. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
+/* settle.c. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
 int settle(const Launch *launch, LaunchAnswer *answer);
 
-/* mounts. as: the user with whose rights a path is looked up, where the descriptor is not enough. */
+/* mounts.c. as: the user with whose rights a path is looked up, if the descriptor is not enough. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret);
 
-/* handover: in the child; returns only by _exit(). */
+/* handover.c: call it in the child; it never returns. */
 typedef struct Programs {
         int invoker_fd, learner_fd, directory_fd;
         char directory[240];
 } Programs;
-/* actord-cluster, for a launch that asks for it. *ret: the invoker's end of its socket. */
+/* Starts actord-cluster for a launch that asks for it. *ret: the invoker's end of its socket. */
 int cluster_start(const Request *request, const Programs *programs, int *ret, LaunchAnswer *answer);
 _Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child);
 int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts);
