@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. An order's result depends on
- * the order, the slots and the policy alone. So this process may be killed at any instruction, and another
+/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. An order's result depends
+ * only on the order, the slots and the policy. So this process may be killed at any instruction, and another
  * one repeats the order with the same result. */
 #include "actor/actor.h"
 
@@ -18,8 +18,8 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default, and then crashes: without
- * a handler the record would name another signal. */
+/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default; then abort() crashes.
+ * Without a handler the record would name another signal. */
 static void abort_exits(void) {
         struct sigaction action = { .sa_handler = on_abort };
 
@@ -37,7 +37,7 @@ const ActordEnv *actor_acquire(const ActorContext *context) {
         return env;
 }
 
-/* Made at the first order that needs it, since at a probe the sizes are not known yet. */
+/* Makes the host at the first order that needs it: in a probe the sizes are not known yet. */
 static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
         if (*host)
                 return 0;

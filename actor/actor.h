@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The program inside an actor's sandbox. A container hosts the actors with the same number modulo
- * n_containers and carries out orders on their segments until it is told to end. It keeps nothing from one
- * invocation to the next: all that lasts is in the slots. */
+ * n_containers, and carries out orders on their segments until it is told to end. It keeps nothing from one
+ * invocation to the next: everything that lasts is in the slots. */
 #pragma once
 
 #include <stdint.h>
@@ -13,51 +13,53 @@
 
 typedef struct ActorContext {
         const JobSettings *settings;
-        const JobPage *page; /* NULL for ORDER_PROBE only: the spec is not known yet */
+        const JobPage *page; /* NULL: only for ORDER_PROBE, when the spec is not known yet */
         WorkerPage *worker;
-        const ActordEnv *env;    /* loaded before the fork; NULL: load plugin_path inside the sandbox */
-        const char *plugin_path; /* inside the root: /plugin/mine.so */
+        /* it was loaded before the fork; NULL: load plugin_path inside the sandbox */
+        const ActordEnv *env;
+        const char *plugin_path; /* its path inside the root: /plugin/mine.so */
         uint32_t n_containers;
-        void *const *segments; /* [actors]: mapped where the actor is ours, NULL elsewhere */
+        void *const *segments; /* [actors]: mapped if the actor is in this container, else NULL */
         const void *policy;    /* read-only */
         int bell_fd;
-        int ask_fd; /* the learner's bell, where it acts for us */
+        int ask_fd; /* the learner's bell, if the learner acts for us */
         uint64_t spin_nsec;
-        const DatasetModule *dataset_module; /* NULL: actors act; else they read the file of Dataset= */
-        const void *dataset;                 /* which is mapped here */
+        const DatasetModule *dataset_module; /* NULL: actors act; otherwise they read the file of Dataset= */
+        const void *dataset;                 /* the mapped file */
         uint64_t dataset_bytes;
 } ActorContext;
 
 /* The environment of an actor whose sandbox has closed: the one that was loaded before the fork, or the
- * plugin. Ends the process with EXIT_ENVIRONMENT_LOAD when it cannot be used. After this call abort() ends
+ * plugin. If it cannot be used, the process ends with EXIT_ENVIRONMENT_LOAD. After this call abort() ends
  * the process with EXIT_ABORTED. */
 const ActordEnv *actor_acquire(const ActorContext *context);
 
-/* Never returns: ends with status 0 at ORDER_END, EXIT_ENVIRONMENT_LOAD if the environment does not load. */
+/* Never returns. It ends with status 0 at ORDER_END, and with EXIT_ENVIRONMENT_LOAD if the environment does
+ * not load. */
 _Noreturn void actor_main(const ActorContext *context);
 
-/* An administrator's environment: built in, or of a module beside our programs (env-mujoco.so in
- * `directory`). 0; -ENOENT: no such name; -ENOEXEC: the module does not load. Called by the invoker,
- * before any fork. */
+/* An administrator's environment: a built-in one, or one in a module beside our programs (env-mujoco.so in
+ * `directory`). 0; -ENOENT: there is none of this name; -ENOEXEC: the module does not load. The invoker
+ * calls this before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
-/* The same for a job, whose Engine= may ask for the module with another release of the engine
+/* The same for a job. Its Engine= may ask for the module with another release of the engine
  * (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
 /* An environment that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and
- * is called in the sandbox, or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
- * no code of the user's. Descriptors in the actor: python_fd the virtual environment's, below 0: the
- * system's packages; path_fd that of PythonPath=, below 0: there is none. 0, -ENOEXEC. */
+ * is called in the sandbox; or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
+ * no code of the user's. Descriptors in the actor: python_fd is that of the virtual environment (negative:
+ * the system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
 int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
                 const ActordEnv **ret);
 
-/* Environment=mujoco:FILE: env-mujoco.so, or that of Engine=, which reads the model at its first spec(),
- * in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC, or -EINVAL
- * and -ENOENT as environment_load_for(). */
+/* Environment=mujoco:FILE: env-mujoco.so, or the module for Engine=, which reads the model at its first
+ * spec(), in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC, or
+ * -EINVAL and -ENOENT as in environment_load_for(). */
 int environment_load_mjcf(
                 const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret);
 
 /* Environment=job:FILE: env-job.so in `directory`, with the settings of the job in FILE. 0; -ENOEXEC: the
- * module or the inner job's environment does not load. Called by the invoker, before any fork. */
+ * module or the inner job's environment does not load. The invoker calls this before any fork. */
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

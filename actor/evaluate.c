@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An evaluation: one whole episode on random streams of its own. It touches no slot, so that a job learns
- * the same with and without evaluations. Episode k has the same random numbers for every policy of one
- * seed, whatever the other settings are, so that two policies can be compared on common random numbers. */
+/* An evaluation: one whole episode with its own random streams. It touches no slot, so a job learns the same
+ * with and without evaluations. Episode k has the same random numbers for every policy with one seed,
+ * whatever the other settings are, so two policies can be compared on common random numbers. */
 #include <assert.h>
 #include <errno.h>
 
@@ -13,10 +13,10 @@
 /* An environment without a horizon may never end an episode by itself. */
 enum { EVALUATION_STEPS_MAX = 1000000 };
 
-/* An evaluation has its own RANDOM_ purposes, so this number collides with no slot of the job. */
+/* Evaluations have their own RANDOM_ purposes, so this number collides with no slot of the job. */
 enum { EVALUATION_SLOT = 0 };
 
-/* Behind the slots' own. */
+/* Evaluations use the places behind the slots' own. */
 static double *evaluation_noise(const Host *host, uint32_t agent) {
         return host->noise + (size_t) (host->envs + agent) * host->context->page->network.n_action;
 }

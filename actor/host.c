@@ -2,9 +2,9 @@
 /* What a container keeps between orders: instances of the environment, and scratch memory. Its actors take
  * turns on the same instances, since a slot's state comes from a snapshot and goes back into one.
  *
- * A sticky environment has no snapshots. Each slot then has an instance of its own, which alone holds the
- * slot's state: when the container dies, is parked for good or repeats an invocation, the slot's current
- * episode is lost and a new one begins. */
+ * A sticky environment has no snapshots. There each slot has its own instance, which alone has the slot's
+ * state. When the container dies, is parked for good or repeats an invocation, the slot's current episode is
+ * lost and a new one begins. */
 #include "actor/host.h"
 
 #include <assert.h>
@@ -102,7 +102,7 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
                         return -ENOMEM;
         }
         if (noise_bytes(&page->network) > 0) {
-                /* One more, of evaluations. */
+                /* one more set, for evaluations */
                 host->noise = calloc(host->envs + n_agents, noise_bytes(&page->network));
                 if (!host->noise)
                         return -ENOMEM;
@@ -208,7 +208,7 @@ void host_regulate(const Host *host, const void *before, const void *after, Regu
                 step->reward = regulation_step(&host->regulation, before, after, counts);
 }
 
-/* What is measured beside the environment comes behind its own. */
+/* Metrics that are measured besides the environment's own come behind them. */
 int host_metrics(const Host *host, const Instance *instance, const RegulationCounts *counts, double *ret) {
         ActordEnvSpec own = host->context->page->spec;
 
@@ -234,7 +234,7 @@ int host_active(const Host *host, const Instance *instance, uint8_t *ret) {
         return env_active(host->env, &host->context->page->spec, instance->memory, ret);
 }
 
-/* Joins what each agent sees of the others and of the state that they share. */
+/* Joins each agent's view of the other agents, and of the state that they share. */
 static int host_join(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
         const JobPage *page = host->context->page;
         const CompanyIn in = {

@@ -44,7 +44,7 @@ typedef struct Invocation {
         const JobPage *page;
         void *segment;
         uint64_t n_finals;
-        Spent *spent; /* NULL: not asked for */
+        Spent *spent; /* NULL: it is not asked for */
 } Invocation;
 
 static uint32_t invocation_slot(const Invocation *v, uint32_t e) {
@@ -59,7 +59,8 @@ static bool invocation_stacks(const Invocation *v) {
         return v->page->segment.frames > 1;
 }
 
-/* What slot e sees, oldest frame first; from e = envs on: what a step shows to each agent. */
+/* The stack that slot e sees, the oldest frame first; from e = envs on, the stack that a step shows to each
+ * agent. */
 static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
@@ -103,8 +104,8 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* Slot e sees from now on what the step showed, which must be the last stack without its oldest frame,
- * and a new frame. */
+/* From now on slot e sees what the step showed. This must be the last stack without its oldest frame, plus a
+ * new frame. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *shown;
@@ -151,7 +152,8 @@ static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, 
         return 0;
 }
 
-/* The slots of an environment as the last invocation left them, or a new episode; observations in row 0. */
+/* Restores the slots of an environment from the last invocation, or begins a new episode, with observations
+ * in row 0. */
 static int slot_begin(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t bank = v->order->snapshot_bank;
@@ -187,7 +189,8 @@ static int slot_begin(const Invocation *v, uint32_t e) {
         return v->host->env->restore(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
 }
 
-/* Which agents of the environment whose first agent has slot e are there, in the rows from `row` on. */
+/* Notes which agents of the environment whose first agent has slot e are present, in the rows from `row`
+ * on. */
 static int active_note(const Invocation *v, uint64_t row, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         Instance *instance;
@@ -213,8 +216,8 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         return 0;
 }
 
-/* The second slot of pair k sees and goes on from what the first does. The bank that slot_park() writes at
- * the end has room for the snapshot until then. */
+/* The second slot of pair k sees what the first one sees, and continues from its state. The bank that
+ * slot_park() writes at the end has room for the snapshot until then. */
 static int pair_begin(const Invocation *v, uint32_t t, uint32_t k) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t first = 2 * k, second = first + 1;
@@ -251,7 +254,7 @@ static int pairs_begin(const Invocation *v, uint32_t t) {
         return 0;
 }
 
-/* After step t. */
+/* Call this after step t. */
 static void pairs_step(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *ends = segment_ends(v->segment, l) + (uint64_t) t * l->envs;
@@ -287,7 +290,7 @@ static int slot_park(const Invocation *v, uint32_t e) {
         return v->host->env->snapshot(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
 }
 
-/* The actions of n slots, from slot e on. */
+/* Chooses the actions of n slots, from slot e on. */
 static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint32_t n) {
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
@@ -308,7 +311,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
                                 &segment_log_probabilities(v->segment, l)[row + k]);
 }
 
-/* Adds noise that goes on from step to step, wherever the actions came from. */
+/* Adds noise that continues from step to step, wherever the actions came from. */
 static void slots_add_noise(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
 
@@ -322,7 +325,7 @@ static void slots_add_noise(const Invocation *v, uint32_t t) {
         }
 }
 
-/* The actions of a step, which we draw ourselves or ask the learner for. */
+/* Gets the actions of a step: we draw them ourselves or ask the learner. */
 static void slots_act(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const ActorContext *context = v->host->context;
@@ -336,7 +339,7 @@ static void slots_act(const Invocation *v, uint32_t t) {
                 slots_act_together(v, t, e, l->envs - e < FORWARD_ROWS_MAX ? l->envs - e : FORWARD_ROWS_MAX);
 }
 
-/* A termination ends the task itself, also on the last step before the horizon; a truncation only stops the
+/* A termination ends the task itself, even in the last step before the horizon. A truncation only stops the
  * episode. */
 static int step_end(
                 const ActordEnvSpec *spec, const ActordStep *step, uint64_t elapsed_steps, EndKind *ret) {
@@ -353,7 +356,7 @@ static int step_end(
         return 0;
 }
 
-/* What the step came to for the agent of slot e, whose row it is. */
+/* Takes the result of the step for the agent of slot e, into its row. */
 static int slot_take(Invocation *v, uint64_t row, uint32_t e, const ActordStep *step, EndKind end) {
         const SegmentLayout *l = &v->page->segment;
         const void *shown = segment_observation(v->segment, l, row + l->envs);
@@ -377,7 +380,7 @@ static int slot_take(Invocation *v, uint64_t row, uint32_t e, const ActordStep *
         return 0;
 }
 
-/* The metrics of the episode that has ended are those of each of its agents. */
+/* When an episode ends, each of its agents gets the same metrics. */
 static int metrics_take(const Invocation *v, const Instance *instance, uint64_t row, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         double *first = segment_metrics(v->segment, l, row);
@@ -391,7 +394,7 @@ static int metrics_take(const Invocation *v, const Instance *instance, uint64_t 
         return 0;
 }
 
-/* One step of the environment whose first agent has slot e. */
+/* Makes one step of the environment whose first agent has slot e. */
 static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
@@ -421,7 +424,8 @@ static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
         if (r < 0)
                 return r;
         for (uint32_t a = 0; a < l->agents; a++) {
-                /* What follows a truncation is worth nothing to an agent that has gone. */
+                /* An agent that has left gets nothing more, so its end counts as a termination even if the
+                 * episode was truncated. */
                 EndKind own = end == END_TRUNCATED && !v->host->active[a] ? END_TERMINATED : end;
 
                 r = slot_take(v, row + a, e + a, &steps[a], own);
@@ -503,7 +507,7 @@ static int invocation_steps(Invocation *v) {
         return slots_park(v);
 }
 
-/* Sums up the profile. A learner that acts counts the network's outputs itself. */
+/* Adds up the profile. A learner that acts counts the network's outputs itself. */
 static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
         const SegmentLayout *l = &v->page->segment;
 

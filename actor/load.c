@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environments that an administrator installed: built in, or in a module beside our programs. They load
- * before any fork, so that all actors share their pages. A user's plugin is never loaded here, and for a
- * user's packages only the module that will load them. */
+ * before any fork, so that all actors share their pages. A user's plugin is never loaded here. For a user's
+ * packages, only our module that will load them is. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void *module_entrance(const char *module, const char *directory, const ch
         if (n < 0 || (size_t) n >= sizeof(path))
                 return NULL;
 
-        /* Stays open: its environments are called until this process ends. */
+        /* It stays loaded: its environments are called until this process ends. */
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         return handle ? dlsym(handle, symbol) : NULL;
 }
@@ -71,7 +71,8 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         return 0;
 }
 
-/* The release that [Environment] Engine= asks for. NULL: none, or the environment has no engine. */
+/* The release that [Environment] Engine= asks for. NULL: it asks for none, or the environment has no
+ * engine. */
 static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
         const ActordOption *engine = settings_option(settings, ENGINE_KEY);
 
@@ -89,7 +90,7 @@ static bool is_default_engine(const EnvironmentRow *row, const char *directory, 
         return of_default && strcmp(of_default(), engine) == 0;
 }
 
-/* The module's name for a job, by its Engine=. 0; -EINVAL; -ENOENT after a sentence on stderr. */
+/* The module's name for a job, by the job's Engine=. 0; -EINVAL; -ENOENT after a sentence on stderr. */
 static int choose_module(const JobSettings *settings, const EnvironmentRow *row, const char *directory,
                 char ret[ENVIRONMENT_MODULE_MAX]) {
         const char *engine = asked_engine(settings, row);
@@ -97,7 +98,7 @@ static int choose_module(const JobSettings *settings, const EnvironmentRow *row,
         (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s", row->module);
         if (!engine)
                 return 0;
-        /* It becomes part of a path. */
+        /* the release becomes part of a path */
         if (!environment_engine_valid(engine)) {
                 (void) fprintf(stderr, "Engine=%s is no release of MuJoCo: write one such as 4.0.0.\n",
                                 engine);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An invocation of a job that learns from a data set (Dataset=): it reads recorded steps instead of making
- * some, and is as pure as any: what it writes follows from the file, the slot and the invocation's number.
+ * them. It is as pure as any other: its output follows from the file, the slot and the invocation's number.
  *
- * The steps of the file, one episode after another, are shared out evenly: slot s of S has those from
- * n s / S on, and reads them in a circle, RolloutSteps= for each invocation. Where a share ends inside an
- * episode, that is cut off as a truncation would. */
+ * The steps of the file, one episode after another, are divided evenly: slot s of S has the steps from n s /
+ * S on. It reads them in a circle, RolloutSteps= in each invocation. Where a share ends inside an episode,
+ * the episode is cut off as by a truncation. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -22,10 +22,10 @@ typedef struct Reading {
 } Reading;
 
 typedef struct Share {
-        uint64_t first, end; /* steps of the data set */
+        uint64_t first, end; /* steps of the data set that belong to the slot */
 } Share;
 
-/* Numbers as the segment has them. */
+/* Writes numbers in the segment's format. */
 static void write_values(const ActordSpace *space, const float *from, uint64_t n, void *to) {
         for (uint64_t i = 0; i < n; i++)
                 switch ((ActordElement) space->element) {
@@ -36,7 +36,7 @@ static void write_values(const ActordSpace *space, const float *from, uint64_t n
                 }
 }
 
-/* after: the observation that the step led to. */
+/* after: the observation after the step. */
 static void write_observation(const Reading *r, uint64_t step, bool after, void *to) {
         uint64_t row = step + dataset_episode(r->dataset, step) + after;
 
@@ -51,7 +51,7 @@ static Share share_of(const Reading *r, uint32_t e) {
         return (Share){ .first = n * slot / n_slots, .end = n * (slot + 1) / n_slots };
 }
 
-/* The step of the share that the invocation reads in its step t. */
+/* The step of the share that the invocation reads as its step t. */
 static uint64_t step_at(const Reading *r, const Share *share, uint64_t t) {
         uint64_t length = share->end - share->first, steps = r->host->context->page->segment.steps;
 
@@ -79,7 +79,7 @@ static int step_read(Reading *r, uint32_t t, uint32_t e) {
         if (end == END_NOT)
                 return 0;
 
-        /* Of recorded episodes there are no metrics. */
+        /* recorded episodes have no metrics */
         for (uint64_t i = 0; i < l->n_metrics; i++)
                 segment_metrics(r->segment, l, row)[i] = NAN;
         state->episode++;
@@ -104,7 +104,7 @@ static void slot_begin(const Reading *r, uint32_t e) {
         state->needs_reset = 0;
 }
 
-/* The row behind the last step, and the slot for the next invocation. */
+/* Writes the row behind the last step, and the slot for the next invocation. */
 static void slot_end(const Reading *r, uint32_t e) {
         const SegmentLayout *l = &r->host->context->page->segment;
         uint32_t bank = r->order->snapshot_bank ^ 1;
@@ -133,7 +133,7 @@ static int read_steps(Reading *r) {
         return 0;
 }
 
-/* The file is read once for each container: its content does not change. */
+/* Reads the file once for each container, since its content does not change. */
 static int32_t acquire(Host *host) {
         const ActorContext *context = host->context;
 

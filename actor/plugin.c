@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A user's environment: a shared object that defines `actord_env`. Its constructors run when it loads, so it
- * is loaded only here, after the sandbox has closed. Its table is checked before a function is called. */
+ * is loaded only here, after the sandbox has closed. Its table is checked before any function is called. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ int environment_check(const ActordEnv *env) {
         return 0;
 }
 
-/* The linker's sentence without the path: that is one inside the sandbox, which the user does not know. */
+/* The linker's sentence without the path, which is one inside the sandbox that the user does not know. */
 static const char *load_error(const char *path) {
         const char *why = dlerror();
         size_t n = strlen(path);
@@ -59,7 +59,7 @@ int plugin_load(const char *path, const ActordEnv **ret) {
                 return -ENOEXEC;
         }
 
-        /* Never closed: the environment lives as long as this process. */
+        /* never closed: the environment lives as long as this process */
         *ret = env;
         return 0;
 }

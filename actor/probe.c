@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A probe asks an environment for its spec before a job starts, and tries to begin an episode: if it cannot,
- * the job is refused and not retried. Each later process is probed, too: slots are laid out by the first
- * answer, and an environment with another spec would write beyond its slot. */
+/* A probe asks an environment for its spec before a job starts, and tries to begin an episode. If that
+ * fails, the job is refused and not tried again. Each later process is probed, too: slots are laid out by
+ * the first answer, and an environment with another spec would write beyond its slot. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* Begins one episode, on a stream that no job uses: a job's episodes count from 1. */
+/* Begins one episode, on a stream that no job uses, since a job's episodes count from 1. */
 static int episode_try(
                 const JobSettings *settings, const ActordEnv *env, void *instance, void *observation) {
         ActordRandom random;
@@ -61,7 +61,7 @@ static void dataset_try(const ActorContext *context, const ActordEnvSpec *spec, 
         dataset_free(dataset);
 }
 
-/* Equal, except that snapshots may be shorter. first: as the job page has it. */
+/* Whether two specs are equal, except that snapshots may be shorter. first: the spec in the job page. */
 static bool spec_agrees(const JobSettings *settings, const ActordEnvSpec *spec, const ActordEnvSpec *first) {
         ActordEnvSpec own = *spec, same;
 
@@ -107,7 +107,7 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
                 return;
         }
 
-        /* Once: each actor checks what it reads again. */
+        /* once is enough: each actor checks the steps that it reads */
         if (context->dataset_module && !context->page)
                 dataset_try(context, &spec, ret);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names on the bus; the interface itself is units/org.actord1.xml. */
+/* Names on the bus. The interface itself is in units/org.actord1.xml. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -26,12 +26,12 @@
 #define BUS_FILE_PYTHON_PATH "python-path"      /* the directory of PythonPath= */
 #define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
 #define BUS_FILE_DATASET "dataset"              /* the file of Dataset= */
-#define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */
-#define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own messages go */
+#define BUS_FILE_CHECKPOINT "checkpoint"        /* the checkpoint to evaluate */
+#define BUS_FILE_STDERR "stderr"                /* run mode: the destination of actors' own messages */
 
 /* Keys of SubmitJob's `options`. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
 #define BUS_OPTION_PRICE_SHEET "price-sheet"    /* s: the text of PriceSheet=./FILE */
-#define BUS_OPTION_EPISODES "episodes"          /* t: evaluate */
-/* ay: what the scheduler of Policy= is to know; at most 1 MiB */
+#define BUS_OPTION_EPISODES "episodes"          /* t: for evaluate */
+/* ay: data for the scheduler of Policy=; at most 1 MiB */
 #define BUS_OPTION_SCHEDULER_DATA "scheduler-data"

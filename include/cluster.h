@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> actord-cluster: a SEQPACKET socket with fixed records and no pointers. The invoker says how
- * many nodes its rounds are worth; actord-cluster, which runs as the job's user and alone knows the cluster,
- * its network and its credentials, says what became of that. With a node that is up comes one descriptor: a
- * SOCK_STREAM socket that carries bytes to and from the invoker of that node. What the bytes mean,
- * actord-cluster does not know (invoker/frame.h).
+ * many nodes its rounds are worth; actord-cluster reports what has become of that. It runs as the job's
+ * user, and only it knows the cluster, its network and its credentials. A node that is up comes with one
+ * descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node. actord-cluster
+ * does not know the meaning of these bytes (invoker/frame.h).
  *
  * The head. The spawner starts `actord-cluster` beside the job's invoker, in the job's cgroup, with nothing
- * but these descriptors (ClusterFd). It ends when the socket is closed, and gives back every node first:
- * a killed invoker leaves no allocation behind.
+ * but these descriptors (ClusterFd). It ends when the socket is closed, and gives back every node first: a
+ * killed invoker leaves no allocation behind.
  *
  * A node. actord-cluster hands a Launch of the purpose NODE to an actord-spawn of its own there, as
  * `actorctl env` hands one of the purpose TRIAL, so that an actor of a node is confined as strongly as that
- * node allows. Of the Launch in CLUSTER_FD_LAUNCH it fills in what depends on the node: uid_first, n_uids,
- * owner, submitter. The descriptors, in the order of LaunchFd: a sealed memfd with the bytes of
- * CLUSTER_FD_SETTINGS; stderr; /dev/null as the state; the node's end of the stream; /dev/null as the
- * checkpoint. That invoker ends when its stream does, and closes the stream when it ends. */
+ * node allows. In the Launch of CLUSTER_FD_LAUNCH it fills in the members that depend on the node:
+ * uid_first, n_uids, owner, submitter. The descriptors, in the order of LaunchFd: a sealed memfd with the
+ * bytes of CLUSTER_FD_SETTINGS; stderr; /dev/null as the state; the node's end of the stream; /dev/null as
+ * the checkpoint. That invoker ends when its stream does, and closes the stream when it ends. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -24,23 +24,24 @@
 #include <stdint.h>
 
 #define CLUSTER_ABI 1u
-#define CLUSTER_NODES_MAX 1024u         /* that a job may ask for at once */
+#define CLUSTER_NODES_MAX 1024u         /* the most that a job may ask for at once */
 #define CLUSTER_PROGRAM "actord-cluster"
 
-/* What actord-cluster finds after exec (its stderr is the job's; argv has its name alone). */
+/* The descriptors of actord-cluster after exec. Its stderr is the job's, and argv has only its name. */
 typedef enum ClusterFd {
         CLUSTER_FD_SOCKET = 3,
         CLUSTER_FD_SETTINGS,    /* sealed memfd: JobSettings; the keys of [Slurm] are in it */
         CLUSTER_FD_LAUNCH,      /* sealed memfd: Launch of the purpose NODE */
-        CLUSTER_FD_DIRECTORY,   /* O_PATH: where our programs and modules lie */
+        CLUSTER_FD_DIRECTORY,   /* O_PATH: the directory of our programs and modules */
 } ClusterFd;
 
 typedef enum ClusterRequestKind {
-        /* n_nodes: up and asked for, together. More than there are: ask the cluster for the rest. Fewer than
-         * there are: withdraw those that are still pending; one that is up stays until its RELEASE */
+        /* n_nodes: how many should be up or asked for, together. If there are fewer, ask the cluster for the
+         * rest. If there are more, withdraw those that are pending; a node that is up stays until its
+         * RELEASE */
         CLUSTER_WANT = 1,
         CLUSTER_RELEASE,        /* node: give it back; its GONE follows */
-        CLUSTER_END,            /* give back all; a GONE for each node, then the socket is closed */
+        CLUSTER_END,            /* give back all nodes: a GONE for each, then the socket is closed */
 } ClusterRequestKind;
 
 typedef struct ClusterRequest {
@@ -49,14 +50,14 @@ typedef struct ClusterRequest {
         uint32_t node;
 } ClusterRequest;
 
-/* X(NAME, word): what has become of a node; `actorctl status` has these words. */
+/* X(NAME, word): events of a node; `actorctl status` prints these words. */
 #define CLUSTER_EVENTS(X)                                                                               \
-        X(PENDING, "pending")   /* it is asked for; words: the cluster's reason (Priority) */           \
+        X(PENDING, "pending")   /* it was asked for; words: the cluster's reason (Priority) */          \
         X(UP, "up")             /* with the stream's descriptor; name, n_cpus, memory_bytes are set */  \
-        X(LOST, "lost")         /* it or the way to it failed; words: why. It is given back already */  \
-        X(GONE, "gone")         /* it was given back, or withdrawn, as the invoker wished */            \
-        X(COST, "cost")         /* what it has cost so far, or in the end (final) */                    \
-        X(REFUSED, "refused")   /* no node will come, whatever is asked: words. node is 0 */
+        X(LOST, "lost")         /* it failed; words: why. It has been given back */                     \
+        X(GONE, "gone")         /* it was given back, or withdrawn, as requested */                     \
+        X(COST, "cost")         /* its cost so far, or its whole cost (final) */                        \
+        X(REFUSED, "refused")   /* no node will come, whatever is asked; words: why. node is 0 */
 
 typedef enum ClusterEventKind {
         CLUSTER_EVENT_NONE,
@@ -66,12 +67,13 @@ typedef enum ClusterEventKind {
         _CLUSTER_EVENT_MAX,
 } ClusterEventKind;
 
-/* Of one allocation, in the cluster's own accounts: they count from its start to its end, whether an actor
- * ran or not. Each event repeats the whole sum, as of when the cluster last said that it runs, so that it
- * never exceeds the next; the last one has final = 1 and comes after LOST or GONE. */
+/* The cost of one allocation, by the cluster's own accounts: they count from its start to its end, whether
+ * an actor ran or not. Each event has the whole sum so far. It counts up to the time at which the cluster
+ * last reported that the allocation runs, so it never exceeds the next sum. The last one has final = 1, and
+ * comes after LOST or GONE. */
 typedef struct ClusterCost {
         uint64_t allocated_usec;
-        uint64_t waited_usec;                   /* from asking to the start */
+        uint64_t waited_usec;                   /* from the request to the start */
         uint64_t memory_bytes;                  /* allocated */
         uint32_t n_cpus, n_gpus;                /* allocated */
         /* TRES billing units by the site's weights; 0: it has none */
@@ -81,11 +83,11 @@ typedef struct ClusterCost {
 
 typedef struct ClusterEvent {
         uint32_t abi, kind;
-        uint32_t node;                          /* counted from 1; no number is used twice in a job */
-        uint32_t n_cpus;                        /* UP: that actors may use there */
+        uint32_t node;                          /* counted from 1; a job uses no number twice */
+        uint32_t n_cpus;                        /* UP: how many actors may use there */
         uint64_t memory_bytes;                  /* UP: the same */
         ClusterCost cost;                       /* COST */
-        char name[64];                          /* UP: the host's; ended by a zero */
-        char words[256];                        /* one line in printable ASCII, ended by a zero */
+        char name[64];                          /* UP: the host's; NUL-terminated */
+        char words[256];                        /* one line of printable ASCII, NUL-terminated */
 } ClusterEvent;
 static_assert(sizeof(ClusterCost) == 48 && sizeof(ClusterEvent) == 392, "ABI");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The options of environments: the keys that [Environment] takes, a row for each, a list for each
  * environment. The catalogue (include/environments.h) takes key and default out of a row; the environment's
- * own file makes its parser from the whole row (ENV_OPTION() of actor/envs/option.h). What a key does
- * stands in ENVIRONMENT_OPTIONS, once for all environments that have it.
+ * own file makes its parser from the whole row (ENV_OPTION() of actor/envs/option.h). The help of a key is
+ * in ENVIRONMENT_OPTIONS, once for all environments that have it.
  *
- * X(key, kind, member, low, high, default): kind is NUMBER, WHOLE, BOOL or WORD; member is the one of the
- * environment's own struct that holds the value. A number lies between low and high, which may be constants
- * of the environment's file; a word is one of the list `low`; a yes or no has neither. */
+ * X(key, kind, member, low, high, default): kind is NUMBER, WHOLE, BOOL or WORD. member: the member of the
+ * environment's own struct that holds the value. A number must be between low and high, which may be
+ * constants of the environment's file. For a word, low is the list of words. A BOOL has neither. */
 #pragma once
 
 /* clang-format off */
@@ -44,7 +44,7 @@
         X(EnableWind, BOOL, enable_wind, , , "no") \
         X(WindPower, NUMBER, wind_power, 0, 1000, "15") \
         X(TurbulencePower, NUMBER, turbulence_power, 0, 1000, "1.5")
-/* Options of both tasks; floods have a weight of their own in one of them. */
+/* Options of both tasks; the weight of floods differs between them. */
 #define STORMWATER_OPTIONS(X) \
         X(Storms, WORD, storms, storms_words, , "random") \
         X(Storm, WHOLE, storm, 0, N_HELD_OUT, "0") \
@@ -55,7 +55,7 @@
         STORMWATER_OPTIONS(X) \
         X(FloodWeight, NUMBER, flood_weight, 0, SCALE_MAX, "1e6")
 
-/* MuJoCo's tasks, as Gymnasium has them; actor/envs/mujoco/tasks.h says how large a weight may be. */
+/* MuJoCo's tasks, as in Gymnasium; actor/envs/mujoco/tasks.h has the largest weights. */
 #define MUJOCO_WEIGHT(X, key, member, fallback) X(key, NUMBER, member, -WEIGHT_MAX, WEIGHT_MAX, fallback)
 #define MUJOCO_BOUND(X, key, member, fallback)  X(key, NUMBER, member, -INFINITY, INFINITY, fallback)
 #define MUJOCO_NOISE(X, fallback) X(ResetNoiseScale, NUMBER, reset_noise_scale, 0, NOISE_MAX, fallback)
@@ -65,7 +65,7 @@
         X(IncludeCvel, BOOL, include_cvel, , , "yes") \
         X(IncludeQfrcActuator, BOOL, include_qfrc_actuator, , , "yes") \
         X(IncludeCfrcExt, BOOL, include_cfrc_ext, , , "yes")
-/* Robots that cannot fall, and robots that end an episode by it. */
+/* Robots that cannot fall, and robots whose falls end an episode */
 #define MUJOCO_MOVING(X, control) \
         MUJOCO_WEIGHT(X, ForwardRewardWeight, forward_reward_weight, "1") \
         MUJOCO_WEIGHT(X, CtrlCostWeight, ctrl_cost_weight, control)
@@ -102,7 +102,7 @@
         MUJOCO_MOVING(X, "0.0001") \
         MUJOCO_NOISE(X, "0.1") \
         MUJOCO_EXCLUDE(X)
-/* Where v4 has a constant without a name, the option is v5's alone. */
+/* Where v4 has a constant without a name, only v5 has the option. */
 #define INVERTEDPENDULUM_V5_OPTIONS(X) \
         MUJOCO_NOISE(X, "0.01")
 #define INVERTEDDOUBLEPENDULUM_V5_OPTIONS(X) \
@@ -124,7 +124,7 @@
         MUJOCO_HEIGHT(X, "0.2", "1") \
         MUJOCO_NOISE(X, "0.1") \
         MUJOCO_EXCLUDE(X)
-/* Under v5 contacts always cost. */
+/* in v5 contacts always cost */
 #define ANT_V4_OPTIONS(X) \
         X(UseContactForces, BOOL, include_cfrc_ext, , , "no") \
         ANT_OPTIONS(X)
@@ -154,7 +154,8 @@
         MUJOCO_EXCLUDE(X) \
         MUJOCO_INCLUDE(X)
 
-/* Environment=mujoco:FILE: the numbers; its texts are read by actor/envs/mujoco/mjcf.c. */
+/* Environment=mujoco:FILE: its options that are numbers; actor/envs/mujoco/mjcf.c reads those that are
+ * texts. */
 #define MJCF_NUMBER_OPTIONS(X) \
         X(FrameSkip, WHOLE, frame_skip, 1, FRAMES_MAX, "1") \
         X(Horizon, WHOLE, horizon_steps, 0, HORIZON_MAX, "1000") \
@@ -162,7 +163,7 @@
         X(SkipPositions, WHOLE, n_skipped, 0, MUJOCO_OBSERVATION_MAX, "0") \
         X(VelocityClip, NUMBER, velocity_limit, 0, INFINITY, "inf")
 
-/* Environment=job:FILE; what has no default here comes from the inner job. */
+/* Environment=job:FILE; options without a default here take it from the inner job. */
 #define JOB_NUMBER_OPTIONS(X) \
         X(Beta, NUMBER, beta, 0, 1e6, JOB_TEXT(JOB_BETA_DEFAULT)) \
         X(Target, NUMBER, target, -JOB_TARGET_MAX, JOB_TARGET_MAX, "") \

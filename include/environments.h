@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The catalogue: every environment that has a name, for programs that check, list and complete names without
- * loading one. The environments themselves say the rest through their ABI; a test compares the two. */
+ * loading one. All other facts come from the environments themselves, through their ABI; a test compares the
+ * two. */
 #pragma once
 
 #include <stddef.h>
 
 #include "include/environment-options.h"
 
-/* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
- * env-mujoco.so and so on; threshold is the registered return at which the task counts as solved, NAN where
- * there is none; options are the keys that its [Environment] section takes, each with its default, or empty
- * where it depends on the rest of the job. include/environment-options.h has the rows. */
+/* X(name, module, description, threshold, options): module: "" is built into the invoker, "mujoco" is in
+ * env-mujoco.so, and so on. threshold: the registered return at which the task counts as solved; NAN: there
+ * is none. options: the keys of its [Environment] section, each with its default, which is empty if it
+ * depends on the rest of the job. include/environment-options.h has the rows. */
 /* clang-format off */
 #define OPTION_TEXT(key, kind, member, low, high, fallback) #key "=" fallback " "
 #define ENGINE_TEXT ENGINE_KEY "=" ENGINE_DEFAULT " "
@@ -84,32 +85,32 @@
                         STORMWATER_OPTIONS(OPTION_TEXT))
 /* clang-format on */
 
-/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE
- * registers; its [Environment] section has the keyword arguments of gymnasium.make() and this one key of
- * ours. */
+/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers.
+ * Its [Environment] section has the keyword arguments of gymnasium.make(), and this key of ours. */
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
-/* Environment=pettingzoo:MODULE is what parallel_env() of that module makes, of several agents, by the same
- * bridge; its [Environment] section has the keyword arguments. */
+/* Environment=pettingzoo:MODULE is the environment of several agents that parallel_env() of that module
+ * makes, through the same bridge. Its [Environment] section has the keyword arguments. */
 #define ENVIRONMENT_PETTINGZOO_PREFIX "pettingzoo:"
 
-/* The module whose engine, EPA SWMM, comes with a Python package. It is loaded inside of the sandbox, also
- * from the directory of Python=. */
+/* The module whose engine, EPA SWMM, comes in a Python package. The engine is loaded inside of the sandbox,
+ * also from the directory of Python=. */
 #define ENVIRONMENT_SWMM "swmm"
 
-/* Environment=job:FILE trains a scheduler for another job (env-job.so): its row is not in the list, since it
+/* Environment=job:FILE trains a scheduler for another job (env-job.so). Its row is not in the list, since it
  * has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
-#define JOB_BETA_DEFAULT       0.1 /* of a second on the emulated clock */
+#define JOB_BETA_DEFAULT       0.1 /* for each second on the emulated clock */
 #define JOB_TARGET_MAX         1e300
 #define JOB_ROUNDS_DEFAULT     50
-#define JOB_ROUNDS_MAX         1048576 /* as RolloutSteps= */
-#define JOB_EPISODES_DEFAULT   5 /* evaluations after each round; 0: its training episodes say how it does */
-#define JOB_EPISODES_MAX       10000
-#define JOB_OPTIONS            JOB_NUMBER_OPTIONS(OPTION_TEXT)
-#define JOB_TEXT(number)       JOB_TEXT_OF(number) /* what the name stands for, not the name */
-#define JOB_TEXT_OF(number)    #number
+#define JOB_ROUNDS_MAX         1048576 /* the same limit as for RolloutSteps= */
+/* evaluation episodes after each round; 0: its training episodes show how good it is */
+#define JOB_EPISODES_DEFAULT 5
+#define JOB_EPISODES_MAX     10000
+#define JOB_OPTIONS          JOB_NUMBER_OPTIONS(OPTION_TEXT)
+#define JOB_TEXT(number)     JOB_TEXT_OF(number) /* the value of the name, and not the name */
+#define JOB_TEXT_OF(number)  #number
 
 /* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); its options
  * define the task. */
@@ -120,21 +121,21 @@
 #define MJCF_TERMINATE_KEY      "Terminate"
 #define MJCF_PLUGIN_KEY         "RewardPlugin"
 
-/* Environment=faas:N is faas with N others on its node, the same as Neighbours=N. */
+/* Environment=faas:N is faas with N other functions on its node, the same as Neighbours=N. */
 #define ENVIRONMENT_FAAS        "faas"
 #define ENVIRONMENT_FAAS_PREFIX "faas:"
 #define FAAS_NEIGHBOURS_KEY     "Neighbours"
 #define FAAS_NEIGHBOURS_MAX     15
 
-/* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside
+/* The option for running an environment on one release of its engine: env-MODULE-RELEASE.so beside
  * env-MODULE.so, the default. */
 #define ENGINE_KEY             "Engine"
 #define ENGINE_DEFAULT         "default"
 #define ENGINE_MAX             32
 #define ENVIRONMENT_MODULE_MAX 64
 
-/* X(key, help): what a key of [Environment] does, wherever one takes it; `actorctl env show` prints it
- * within 80 columns. */
+/* X(key, help): the meaning of a key of [Environment], for all environments that have it. `actorctl env
+ * show` prints it within 80 columns. */
 #define ENVIRONMENT_OPTIONS(X)                                                 \
         X("SuttonBartoReward", "-1 at a fall and 0 before, not 1 a step")      \
         X("Gravity", "acceleration of gravity, m/s2")                          \
@@ -211,8 +212,8 @@
 
 typedef struct EnvironmentRow {
         const char *name;
-        const char *module; /* "": built in */
+        const char *module; /* "": it is built in */
         const char *description;
-        double threshold;    /* NAN: none */
+        double threshold;    /* NAN: there is none */
         const char *options; /* KEY=DEFAULT, separated by single spaces */
 } EnvironmentRow;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts
- * each. After "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23):
- * the algorithm is written once, and a row decides how it runs. lib/fragment.c maps a row onto the graph
- * and refuses what cannot work (pure); actorctl prints it; the invoker asks the row what to do and knows
- * no distribution by name. */
+ * each. As in "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23), the
+ * algorithm is written once, and a row decides how it runs. lib/fragment.c maps a row onto the graph, and
+ * refuses rows that cannot work (pure). actorctl prints the graph. The invoker follows the row, and knows no
+ * distribution by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -15,11 +15,11 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-/* The lanes in which a minibatch's shards are summed, and the sets of blocks in which parameters are moved,
- * by whichever process. */
+/* The number of lanes in which a minibatch's shards are summed, and of the sets of blocks in which
+ * parameters are updated, by any processes. */
 #define GRADIENT_PARTS 16u
 
-/* X(NAME, word, what it does) */
+/* X(NAME, word, its task) */
 #define FRAGMENTS(X)                                                                \
         X(STEP, "step", "steps environments")                                       \
         X(INFERENCE, "inference", "acts: observation to action, by the policy")     \
@@ -33,7 +33,7 @@
 #define HOSTS(X)                                                                    \
         X(ACTOR, "actor") X(LEARNER, "learner") X(LEARNERS, "every learner") X(FUSED, "one process")
 
-#define CHANNELS(X)                     /* X(NAME, word, what it is) */                      \
+#define CHANNELS(X)                     /* X(NAME, word, its meaning) */                     \
         X(SEGMENT, "segment", "the actor's shared memory, handed over by an order")          \
         X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")             \
         X(POLICY, "policy", "banks of versions that the learner alone writes")               \
@@ -44,7 +44,7 @@
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
 
-/* When the consumer goes on. Which one it is never changes a result, only which side waits. */
+/* When the consumer goes on. The kind of barrier never changes a result, only which side waits. */
 #define BARRIERS(X) X(NONE, "no actor") X(READY, "the actors that are ready") X(ALL, "all actors")
 
 typedef enum Fragment {
@@ -78,10 +78,11 @@ typedef enum Barrier {
         _BARRIER_MAX,
 } Barrier;
 
-typedef struct Distribution {           /* a row of the table: all that a distribution says */
+typedef struct Distribution {           /* a row of the table: everything that defines a distribution */
         uint32_t host[_FRAGMENT_MAX];   /* FragmentHost */
         uint32_t round_barrier;         /* Barrier: what an update waits for */
-        uint32_t inference_barrier;     /* what serving a step waits for; NONE: actors act by themselves */
+        /* Barrier: what serving a step waits for; NONE: actors act by themselves */
+        uint32_t inference_barrier;
         const char *help;
 } Distribution;
 
@@ -94,20 +95,20 @@ typedef struct Edge {
         const char *tensor;
         uint32_t from, to;              /* Fragment */
         uint32_t rate;
-        uint32_t element;               /* ActordElement; 0: as the environment has it */
+        uint32_t element;               /* ActordElement; 0: the environment decides it */
         uint32_t n_dims;
         Dim dims[EDGE_DIMS_MAX];
-        bool held;                      /* has a value before its producer runs, which breaks a cycle */
+        bool held;                      /* it has a value before its producer runs, which breaks a cycle */
         /* pieces that replicas divide among themselves; 0: each replica has the whole */
         uint32_t n_parts;
-        uint64_t n_a_round;             /* how often; 0: as often as the algorithm asks */
+        uint64_t n_a_round;             /* how often in a round; 0: as often as the algorithm asks */
 } Edge;
 
 typedef struct Channel {
         uint32_t kind, edge;
 } Channel;
 
-typedef struct Graph {                  /* one job's, as one distribution maps it */
+typedef struct Graph {                  /* one job's graph under one distribution */
         uint32_t host[_FRAGMENT_MAX];
         uint32_t n_replicas[_HOST_MAX];
         uint32_t round_barrier, inference_barrier;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Message ids of the journal: one per kind of event, each explained in units/actord.catalog. */
+/* Message ids of the journal: one for each kind of event, which units/actord.catalog explains. */
 #pragma once
 
 /* clang-format off */
 
 #include <errno.h>
 
-/* X(NAME, id): never change an id, never use one twice. */
+/* X(NAME, id): never change an id, and never use one twice. */
 #define MESSAGES(X) \
         X(DAEMON_READY,        "75e0094687c74340b94a5e05d2d80302") \
         X(DAEMON_SECOND,       "08a94538008b433daad38bcaa1c09911") \

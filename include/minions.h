@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler, as a file: MinionsModel, then the network's parameters: the actor's half, which
- * decides, and the critic's, with which a training goes on (actorctl scheduler train --from). Each
- * layer's weights stand before its biases. A daemon gets it from a stranger: lib/minions.c refuses a
- * file whose size does not follow exactly from its head. Numbers are little-endian. */
+/* The file of a trained scheduler: MinionsModel, then the network's parameters. The actor's half of them
+ * decides. The critic's half is for a training that goes on from this file (actorctl scheduler train
+ * --from). Each layer's weights come before its biases. A daemon gets the file from a stranger, so
+ * lib/minions.c refuses one whose size does not follow exactly from its head. Numbers are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -14,15 +14,15 @@
 
 #define MINIONS_MAGIC 0x736e6f696e696d00ull
 #define MINIONS_ABI 2u
-#define MINIONS_UNITS 64u               /* of each of the two hidden layers (Yu et al., AAAI 2024) */
-#define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
+#define MINIONS_UNITS 64u               /* units in each of the two hidden layers (Yu et al., AAAI 2024) */
+#define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file name */
 
 /* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. A fixed function brings each
- * number within -1 and 1, since the original does not scale them; job.conf(5) lists these functions. A
- * trained network is useless under others. KL deviates: the paper has D_KL of the newest two policies; d is
- * the statistic kl (include/record.h), the mean over the round's steps of the estimated divergence from the
- * policy that acted, each taken before its step. For equal steps in one direction that is about a third of
- * the paper's, and 0 for a single step. */
+ * number between -1 and 1, since the original does not scale them; job.conf(5) lists these functions. A
+ * trained network is useless with others. KL differs from the paper, which has D_KL of the newest two
+ * policies. Here d is the statistic kl (include/record.h): the mean over the round's steps of the estimated
+ * divergence from the policy that acted, each estimated before its step. For equal steps in one direction
+ * that is about a third of the paper's value; for a single step it is 0. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
@@ -43,19 +43,19 @@ typedef enum MinionsFeature {
 typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
-        uint32_t n_choices;                     /* counts 1 .. n_choices */
-        uint32_t n_asked;                       /* runs that were asked for; 0: all were done */
-        double target;                          /* J: what RETURN is measured against */
-        /* Where it comes from; words for people, each ended by a zero. */
+        uint32_t n_choices;                     /* numbers of actors, 1 .. n_choices */
+        uint32_t n_asked;                       /* how many runs were asked for; 0: all of them were done */
+        double target;                          /* J: the return with which RETURN is compared */
+        /* Its origin, in words for people, each NUL-terminated. */
         char job[128];                          /* the inner job's file and environment */
         char environment[64];
         char currency[16], price_sheet[64];
         uint64_t seed, n_episodes, n_rounds;    /* inner runs, and their rounds */
-        uint64_t wall_nsec, emulated_nsec;      /* of the training */
-        uint64_t trained_usec;                  /* when, since 1970 */
-        double beta, cost_paper, cost_full;     /* the training's own bill */
-        /* The scheduler that it began with, and what all trainings up to that one took together; an empty
-         * name: it began with nothing. */
+        uint64_t wall_nsec, emulated_nsec;      /* of the whole training */
+        uint64_t trained_usec;                  /* when it was trained, since 1970 */
+        double beta, cost_paper, cost_full;     /* cost: the training's own bill */
+        /* The scheduler with which the training began, and the sums of all trainings up to that one. An
+         * empty name: it began with none. */
         char start[128], start_environment[64];
         uint64_t start_episodes, start_wall_nsec;
         double start_paper, start_full;         /* in the same currency */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* daemon <-> invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the daemon
- * has already decided and can pay for. The invoker never starts a round beyond it; waiting at its end
+/* Between daemon and invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the
+ * daemon has already decided and can pay for. The invoker never starts a round beyond it; waiting at its end
  * changes no result. The invoker listens, the daemon connects (again after each restart) and the invoker
  * says Hello with the spool's descriptor. */
 #pragma once
@@ -15,13 +15,13 @@
 
 #define PLAN_ABI 4u
 
-/* X(name, word): why no further round may start. */
+/* X(name, word): why no further round may start */
 #define PLAN_ENDS(X)                                                                                     \
         X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                            \
         X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted")       \
         X(FAILED, "failed")                                                                              \
-        X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */              \
-        X(PREEMPTED, "preempted") /* the job goes back to the queue, and on from its checkpoint later */
+        X(REDISTRIBUTED, "redistributed") /* the job goes on elsewhere, in its next life */              \
+        X(PREEMPTED, "preempted") /* the job goes back to the queue, and on later */
 
 typedef enum PlanEnd {
 #define X(name, word) PLAN_END_##name,
@@ -30,7 +30,7 @@ typedef enum PlanEnd {
         _PLAN_END_MAX, _PLAN_END_INVALID = -EINVAL,
 } PlanEnd;
 
-/* X(name, sentence): the step at which an invoker failed before it could begin. */
+/* X(name, sentence): the step at which an invoker failed before it could begin */
 #define INVOKER_STEPS(X)                                                                            \
         X(CONTRACTS, "what the spawner left for it cannot be used")                                 \
         X(STREAMS, "the job's streams cannot be taken over")                                        \
@@ -49,36 +49,38 @@ typedef enum PlanMessage {
         PLAN_MESSAGE_PLAN = 1, PLAN_MESSAGE_HELLO, PLAN_MESSAGE_WRITTEN, PLAN_MESSAGE_FAILED
 } PlanMessage;
 
-typedef struct Plan {                           /* daemon -> invoker; each replaces the one before */
+/* from daemon to invoker; each plan replaces the one before */
+typedef struct Plan {
         uint32_t abi, message;
         uint64_t through_round;                 /* the last round that may start */
-        /* records up to this seq are committed: their places are free */
+        /* records up to this seq are committed, so their places are free */
         uint64_t acknowledged;
-        Decision decision;                      /* for each round of this lease that has not started */
+        Decision decision;                      /* for each round of this lease that has not started yet */
         uint32_t end;                           /* PlanEnd: end after the round in flight */
-        uint32_t checkpoint;                    /* write one at the end of the round in flight */
-        /* with end, CLOCK_BOOTTIME: when the round in flight is given up; 0: never */
+        uint32_t checkpoint;                    /* write a checkpoint at the end of the round in flight */
+        /* together with end, in CLOCK_BOOTTIME: when to give up the round in flight; 0: never */
         uint64_t stop_deadline_nsec;
-        /* ask 1: answer with Written even if nothing is new; an invoker that does not answer is hung */
+        /* ask 1: answer with Written even if nothing is new; an invoker that does not answer hangs */
         uint32_t ask, reserved;
 } Plan;
 
-/* invoker -> daemon at each connection, with the spool's descriptor and no other */
+/* from invoker to daemon at each connection, with only the spool's descriptor */
 typedef struct Hello {
         uint32_t abi, message;
         uint64_t job, life, round, through_round, written;
         Decision decision;
 } Hello;
 
-typedef struct Written {                        /* invoker -> daemon: look into the spool up to here */
+typedef struct Written {                        /* from invoker to daemon: read the spool up to here */
         uint32_t abi, message;
         uint64_t seq;
 } Written;
 
-/* invoker -> daemon instead of Hello, just before it exits: numbers alone, since it may lack memory */
+/* from invoker to daemon instead of Hello, just before it exits; it has only numbers, since there may be no
+ * memory */
 typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */
         int32_t error;                          /* a negative errno */
-        uint32_t needed, limit;                 /* of what there is too little of; 0: not known */
+        uint32_t needed, limit;                 /* of the resource that ran out; 0: not known */
 } Failed;

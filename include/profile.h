@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes, for a job with Profile=yes. Workers say in their answers what they spent
- * their time on, the invoker lays that out over the time that it waited for them, and leaves the sums as a
- * file in the job's state directory. */
+/* Where the time of rounds goes, for a job with Profile=yes. Workers report in their answers how they spent
+ * their time. The invoker divides the time for which it waited for them accordingly, and writes the sums
+ * into a file in the job's state directory. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -9,17 +9,17 @@
 
 #include <stdint.h>
 
-/* `actord-learner LIMIT_OPTION N`, with N of KernelClass=: what one core reaches in matrix products, as
- * operations in a second, a line written to descriptor LIMIT_FD. */
+/* `actord-learner LIMIT_OPTION N`, with N a KernelClass, measures the speed of one core in matrix products,
+ * and writes a line with the operations per second to descriptor LIMIT_FD. */
 #define LIMIT_OPTION "--limit"
 enum { LIMIT_FD = 3 };
 
-/* The profile of the life that closed a round last: a key file, [Profile] with the numbers of the lists
- * below. */
+/* The profile of the last life that closed a round: a key file with a section [Profile] and the numbers of
+ * the lists below. */
 #define PROFILE_NAME "profile"
 
-/* X(name, sentence). Together they are the wall time from the first round's begin to the last one's end,
- * each moment in one of them. */
+/* X(name, sentence). Together the parts are the wall time from the begin of the first round to the end of
+ * the last; each moment belongs to one part. */
 #define PROFILE_PARTS(X)                                                                                \
         X(environment, "actors step, reset and restore their environments")                             \
         X(forward, "actors choose actions: the network's outputs, and draws from them")                 \
@@ -43,8 +43,8 @@ typedef enum ProfilePart {
         _PROFILE_PART_MAX,
 } ProfilePart;
 
-/* The parts that are mostly matrix products. Operations counted from shapes are compared with the time of
- * the whole part. */
+/* The parts that are mostly matrix products. The operations, counted from shapes, are compared with the time
+ * of the whole part. */
 #define PROFILE_PRODUCTS(X) X(forward) X(advantage) X(gradient)
 
 typedef enum ProfileProduct {
@@ -56,12 +56,12 @@ typedef enum ProfileProduct {
 
 typedef struct ProfileRate {
         uint64_t operations;                    /* multiplications and additions */
-        uint64_t core_nsec;                     /* of all cores that shared them */
+        uint64_t core_nsec;                     /* of all cores that took part */
 } ProfileRate;
 
 /* A worker's report on one order; it is used for profiles only. */
 typedef struct Spent {
         uint64_t busy_nsec;                     /* from the order to the answer */
-        uint64_t nsec[_PROFILE_PART_MAX];       /* of that */
+        uint64_t nsec[_PROFILE_PART_MAX];       /* parts of busy_nsec */
         ProfileRate rates[_PRODUCT_MAX];
 } Spent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records are all that goes up from a job to the daemon. The invoker appends them to the spool (a bounded
- * ring in a memfd); the daemon commits them to the ledger and acknowledges their sequence number. Quantities
- * are base units; there is no money here. */
+/* A job reports to the daemon by records only. The invoker appends them to the spool, a bounded ring in a
+ * memfd. The daemon commits them to the ledger and acknowledges their sequence numbers. Quantities are in
+ * base units; there is no money here. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -19,41 +19,43 @@
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
 typedef enum RecordKind {
-        /* the job runs: level, limits not enforced; metered: start-up of the job itself */
+        /* the job runs: its level, and limits that are not enforced; metered: the start-up of the job
+         * itself */
         RECORD_STARTED,
-        /* a container or the learner became ready: metered is its start-up, until its first order */
+        /* a container or the learner became ready; metered: its start-up, until its first order */
         RECORD_WORKER,
         RECORD_ROLLOUT,         /* one actor invocation */
-        /* one evaluation episode: statistics.evaluation_mean is its return, metered.n_steps its length */
+        /* one evaluation episode; statistics.evaluation_mean: its return, metered.n_steps: its length */
         RECORD_EVALUATION,
         RECORD_UPDATE,          /* one learner invocation: takes and update together */
-        /* a parked container: metered.emulated_nsec is its provisioned time, and start to end what that
-         * took here */
+        /* a parked container; metered.emulated_nsec: its provisioned time, start to end: the same on this
+         * host */
         RECORD_POOL,
-        /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
+        /* closes a round: statistics, and the decision under which it ran; metered: control (the invoker) */
         RECORD_ROUND,
-        RECORD_CHECKPOINT,      /* the file is complete; the ledger's row makes it count */
-        /* an attempt that failed, with its reason; its metered use stands in its own wasted record */
+        RECORD_CHECKPOINT,      /* the file is complete; it counts when the ledger has its row */
+        /* an attempt that failed, with its reason; its metered use is in a wasted record of its own */
         RECORD_FAULT,
-        /* the last one of a life: end, sha256 of the policy, remaining control time */
+        /* the last record of a life: end, sha256 of the policy, remaining control time */
         RECORD_ENDED,
-        /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it
-         * completes, statistics are that record's with the evaluation's; a CHECKPOINT of the round comes
-         * after it */
+        /* an evaluation has ended for which its round did not wait. ordinal: the seq of the ROUND that it
+         * completes; statistics: those of that record, with the evaluation's. A CHECKPOINT of the round
+         * comes after it */
         RECORD_EVALUATED,
-        /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the
-         * cgroup counted beyond the life's records; scope_cpu_nsec as in ENDED */
+        /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: what
+         * the cgroup has counted beyond the life's records; scope_cpu_nsec as in ENDED */
         RECORD_LOST,
-        /* after STARTED: the name of a metric of episodes, of number ordinal, from 0 */
+        /* after STARTED: the name of a metric of episodes; ordinal is its number, from 0 */
         RECORD_METRIC,
-        /* what became of a node of the cluster: ordinal is its number, detail a ClusterEventKind. Of COST,
-         * LOST and GONE, metered.emulated_nsec is for how long it was allocated since the record before,
-         * metered.memory_reserved_bytes and n_cpus what, in the cluster's own accounts; use has the rest */
+        /* an event of a node of the cluster. ordinal: its number; detail: a ClusterEventKind. For COST, LOST
+         * and GONE, metered.emulated_nsec is how long it was allocated since its last record, and
+         * metered.memory_reserved_bytes and n_cpus are what was allocated, by the cluster's own accounts;
+         * use has the rest */
         RECORD_NODE,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 
-/* X(name, word, sentence): why an attempt, or the job, failed. `detail` is what the sentence's %d says. */
+/* X(name, word, sentence): why an attempt, or the job, failed. `detail` replaces %d in the sentence. */
 #define FAULTS(X)                                                                                       \
         X(NONE, "none", "no fault")                                                                     \
         X(KILLED, "killed", "was killed by signal %d")                                                  \
@@ -86,30 +88,30 @@ typedef enum Fault {
         _FAULT_MAX, _FAULT_INVALID = -EINVAL,
 } Fault;
 
-/* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured.
- * Only ever append: checkpoints have them in this order.
+/* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured. Only
+ * append: checkpoints have them in this order.
  *
- * kl is not D_KL of two consecutive policies. It is the mean, over the gradient steps that the round took,
- * of the estimated divergence from the policy that acted, each estimated before its step, on its rows. So it
- * is 0 but for rounding where a round takes one step, and for many equal steps in one direction a third of
- * the divergence at their end. That is PPO's; IMPACT's is from its target network, which need not have
- * acted. NaN: A2C, IMPALA and DQN, which do not estimate it, and a round of PPO that took no step. */
+ * kl is not D_KL of two consecutive policies. It is the mean, over the gradient steps of the round, of the
+ * estimated divergence from the policy that acted, each estimated before its step and on its rows. So it is
+ * 0, except for rounding, if a round takes one step. For many equal steps in one direction it is a third of
+ * the divergence at their end. This holds for PPO; for IMPACT the divergence is from its target network,
+ * which need not have acted. NaN: A2C, IMPALA and DQN do not estimate it, or a round of PPO took no step. */
 #define STATISTICS(X) LEARNED_STATISTICS(X) METRIC_STATISTICS(X) EVALUATION_METRIC_STATISTICS(X)
 
 #define LEARNED_STATISTICS(X)                                                                           \
-        X(return_mean, "reward")        /* last 100 episodes by (round, step, slot); NaN before 100 */  \
+        X(return_mean, "reward")        /* of the last 100 episodes by (round, step, slot) */           \
         X(return_round, "reward")       /* episodes that ended in this round */                         \
         X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
         X(loss_policy, "1") X(loss_value, "1") X(entropy, "nat") X(kl, "nat") X(clip_fraction, "1")     \
         X(explained_variance, "1") X(gradient_norm, "1") X(learning_rate, "1")                          \
         X(curvature_min, "1") X(curvature_max, "1")     /* of the surrogate objective's Hessian */      \
-        X(curvature_ratio, "1")         /* Nitro's R = -max / min, as its paper has it */               \
-        X(curvature_loss, "1")          /* the same of the whole loss, as its published code has it */  \
+        X(curvature_ratio, "1")         /* Nitro's R = -max / min, as in its paper */                   \
+        X(curvature_loss, "1")          /* the same for the whole loss, as in its published code */     \
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
-        X(curvature_products, "rows")   /* what the curvature cost: rows times products with Hessians */
+        X(curvature_products, "rows")   /* the cost of the curvature: rows times products with Hessians */
 
-/* Metrics that an environment names (include/actord/env.h), in its order: their means over the episodes
- * that ended in this round and have the figure, and over those of an evaluation. */
+/* Metrics that an environment names (include/actord/env.h), in its order: their means over the episodes of
+ * this round that ended and have the figure, and over those of an evaluation. */
 #define METRIC_STATISTICS(X)                                                                            \
         X(metric_0, "own") X(metric_1, "own") X(metric_2, "own") X(metric_3, "own")                     \
         X(metric_4, "own") X(metric_5, "own") X(metric_6, "own") X(metric_7, "own")
@@ -125,21 +127,21 @@ typedef struct Statistics {
         uint64_t n_env_steps, n_episodes, policy_version;       /* since the job's beginning */
 } Statistics;
 
-typedef struct Metered {                        /* read by the invoker, never told by the worker */
+typedef struct Metered {                        /* read by the invoker, never reported by the worker */
         uint64_t start_nsec, end_nsec;          /* CLOCK_BOOTTIME; for reports */
-        uint64_t cpu_nsec;                      /* telescoping: this reading minus the one before */
+        uint64_t cpu_nsec;                      /* each reading counts from the one before */
         uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
-        uint64_t memory_reserved_bytes;         /* allocated: what is billed */
-        /* lib/clock.c, by the invoker, once; everyone above only adds */
+        uint64_t memory_reserved_bytes;         /* the allocation, which is billed */
+        /* computed once, by the invoker (lib/clock.c); everyone above only adds it up */
         uint64_t emulated_nsec;
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
-typedef struct Decision {                       /* what a run is repeated from */
+typedef struct Decision {                       /* what is needed to repeat a run */
         uint64_t id;
-        /* how many act; where a round waits for all, also how many it learns from */
+        /* how many actors act; if a round waits for all, also from how many it learns */
         uint32_t n_actors;
-        /* Policy=async: 1 + the actor whose rollout the round learns from; 0: all, or the one that comes
+        /* Policy=async: 1 + the actor from whose rollout the round learns; 0: all, or the one that comes
          * first */
         uint32_t taken;
 } Decision;
@@ -149,19 +151,19 @@ typedef struct Decision {                       /* what a run is repeated from *
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 
-/* Of a node of a cluster, since its record before. */
+/* The use of a cluster's node since its last record. */
 typedef struct NodeUse {
-        uint64_t idle_nsec;                     /* of the time that it was allocated: nothing was ordered */
-        uint64_t waited_nsec;                   /* from asking for it to its start, which costs nothing */
-        uint64_t sent_bytes, received_bytes;    /* by the job's own host, before they are encrypted */
+        uint64_t idle_nsec;                     /* the part of its allocation in which nothing was ordered */
+        uint64_t waited_nsec;                   /* from the request to the start, which costs nothing */
+        uint64_t sent_bytes, received_bytes;    /* counted by the job's own host, before encryption */
         uint64_t billing_milli;                 /* thousandths of a billing unit of the cluster; 0: none */
 } NodeUse;
 
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
-        /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner;
-         * ROUND: the one that was taken, UINT32_MAX: all */
+        /* the actor (in WORKER and POOL the container); from MaxActors up: it evaluates; UINT32_MAX: the
+         * learner. ROUND: the actor that was taken, UINT32_MAX: all */
         uint32_t kind, actor;
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
         uint32_t attempt;                       /* > 0: a retry */
@@ -170,33 +172,33 @@ typedef struct Record {
         uint32_t fault;
         int32_t detail;                         /* of the fault */
         uint32_t level, limits_missing;         /* STARTED */
-        /* ENDED, ROUND: PlanEnd (include/plan.h) that the invoker saw; else 0 */
+        /* ENDED, ROUND: the PlanEnd (include/plan.h) that the invoker saw; otherwise 0 */
         uint32_t end;
         Metered metered;
         /* ROUND: duration of the whole round on the emulated clock */
         uint64_t emulated_round_nsec;
-        /* ROLLOUT, EVALUATION, WORKER, POOL: of the cluster, where the actor ran; its CPU time is not in
-         * the job's cgroup. 0: on this host */
+        /* ROLLOUT, EVALUATION, WORKER, POOL: the cluster's node on which the actor ran; its CPU time is not
+         * in the job's cgroup. 0: it ran on this host */
         uint32_t node;
         uint32_t n_cpus;                        /* NODE */
         NodeUse use;                            /* NODE */
-        /* ENDED: what the job's whole cgroup counted, to compare the records with; 0: not known */
+        /* ENDED: the count of the job's whole cgroup, with which the records are compared; 0: not known */
         uint64_t scope_cpu_nsec;
-        Decision decision;                      /* ROUND: durable exactly when its effect is */
-        Statistics statistics;                  /* ROUND: the learner's, of the rollouts that it took */
-        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, ended by zeros;
-         * NODE: its host's name, or the reason of its state, cut and ended by a zero */
+        Decision decision;                      /* ROUND: it becomes durable together with its effect */
+        Statistics statistics;                  /* ROUND: the learner's, for the rollouts that it took */
+        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, padded with zeros; NODE: its
+         * host's name, or the reason of its state, cut and NUL-terminated */
         uint8_t sha256[32];
 } Record;
 static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");
 static_assert(sizeof(Record) % 8 == 0, "no tail padding");
 
-/* The ring: record seq lies at records[(seq - 1) % n_records]. Written by the invoker alone. */
+/* The ring: record seq is at records[(seq - 1) % n_records]. Only the invoker writes it. */
 typedef struct SpoolHead {
         uint64_t magic;
         uint32_t abi, record_bytes;
         uint32_t n_records, reserved;
-        _Atomic uint64_t written;               /* seq of the newest complete record */
+        _Atomic uint64_t written;               /* the seq of the newest complete record */
         uint64_t pad[4];
 } SpoolHead;
 static_assert(sizeof(SpoolHead) == 64, "records start on a cache line");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a sandbox closes, in order; one exit status and one word per step; the three levels; the limits a
- * host may lack. */
+/* The steps of a sandbox in their order, with an exit status and a word for each; the three levels; and the
+ * limits that a host may lack. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-/* X(name, exit status): in the order in which they are applied; seccomp is last. */
+/* X(name, exit status), in the order in which they are applied; seccomp is last. */
 #define SANDBOX_STEPS(X)                                                                     \
         X(cgroup, 200) X(descriptors, 201) X(namespaces, 202) X(root, 203) X(limits, 204)    \
         X(identity, 205) X(capabilities, 206) X(landlock, 207) X(affinity, 208) X(seccomp, 209)
@@ -21,14 +21,14 @@ typedef enum SandboxStep {
         _SANDBOX_STEP_MAX, _SANDBOX_STEP_INVALID = -EINVAL,
 } SandboxStep;
 
-/* Exit statuses of an actor that got past its sandbox. */
+/* Exit statuses of an actor whose sandbox has closed. */
 enum { EXIT_ENVIRONMENT_LOAD = 220, EXIT_ABORTED = 221, EXIT_LEARNER_SETUP = 222 };
-/* Of a relay (invoker/relay.h): its node has gone. */
+/* The exit status of a relay (invoker/relay.h) whose node is gone. */
 #define EXIT_NODE_LOST 227
 
-/* X(errno, exit status): of a learner that could not begin because of a limit of the host. */
+/* X(errno, exit status): for a learner that could not begin because of a limit of the host. */
 #define LEARNER_LIMITS(X) X(ENOMEM, 223) X(EAGAIN, 224) X(EMFILE, 225) X(EFBIG, 226)
-/* The dynamic loader's own: a library is missing, or there was no memory to map it. */
+/* The dynamic loader's exit status: a library is missing, or there was no memory to map it. */
 #define EXIT_LOADER 127
 
 #define SANDBOX_LEVELS(X) X(NONE, "none") X(PROCESS, "process") X(USERNS, "userns") X(FULL, "full")
@@ -40,7 +40,7 @@ typedef enum SandboxLevel {
         _SANDBOX_LEVEL_MAX, _SANDBOX_LEVEL_INVALID = -EINVAL,
 } SandboxLevel;
 
-/* X(name, word, sentence): bits of Record.limits_missing and words of LimitsNotEnforced. */
+/* X(name, word, sentence): bits of Record.limits_missing, and words of LimitsNotEnforced. */
 #define LIMITS(X)                                                                                       \
         X(NAMESPACES, "namespaces",                                                                     \
                 "actors share the host's namespaces: by Sandbox=, or this host forbids them")           \
@@ -60,11 +60,11 @@ typedef enum Limit {
         _LIMIT_MAX,
 } Limit;
 
-/* The words that an actor waits on together with another process (include/turn.h, include/slot.h) lie in
- * one stretch of addresses of this size and alignment. The filter lets a futex that is not FUTEX_PRIVATE
- * be there and nowhere else: on a page of a file, libc's say, it would be a way to signal to an actor of
- * another job which has that file mapped, too. So that no file can come to lie there, the stretch is
- * reserved as a whole before the sandbox closes, and an actor can neither unmap nor choose addresses
- * below SANDBOX_OWN_ADDRESSES. */
+/* The words on which an actor waits together with another process (include/turn.h, include/slot.h) are in
+ * one stretch of addresses with this size and alignment. The filter allows a futex that is not FUTEX_PRIVATE
+ * only there: on a page of a file, such as libc's, it could be used to signal to an actor of another job
+ * that maps the same file. No file may ever be mapped in the stretch. So the whole stretch is reserved
+ * before the sandbox closes, and an actor can neither unmap it nor choose addresses below
+ * SANDBOX_OWN_ADDRESSES. */
 #define SANDBOX_WORDS_BYTES   (UINT64_C(1) << 40)
 #define SANDBOX_OWN_ADDRESSES (UINT64_C(1) << 46)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every scheduler, that is, every word of [Scaling] Policy=. A row holds all that other programs need to
- * know of one; how it decides is the `Scheduler` of its name in daemon/scheduler/. A new scheduler is a row
- * here, that `Scheduler`, and its paragraph in job.conf(5). */
+/* Every scheduler, that is, every word of [Scaling] Policy=. A row has all facts that other programs need
+ * about it. Its decisions are made by the `Scheduler` of its name in daemon/scheduler/. A new scheduler is a
+ * row here, that `Scheduler`, and its paragraph in job.conf(5). */
 #pragma once
 
 #include <stdbool.h>
@@ -11,15 +11,17 @@
 /* clang-format off */
 
 enum {
-        TRAIT_DECIDES = 1 << 0,         /* a round follows from the one before: a lease is one round */
-        TRAIT_TAKES_JOB = 1 << 1,       /* behind a colon stands the job whose decisions it repeats */
-        TRAIT_TAKES_TRAINED = 1 << 2,   /* behind a colon stands a trained scheduler */
-        TRAIT_OBJECTIVE = 1 << 3,       /* goes by the curvature of the objective: the learner measures it */
-        TRAIT_LOSS = 1 << 4,            /* goes by the curvature of the whole loss */
-        TRAIT_NOISE = 1 << 5,           /* goes by the gradient's noise scale */
-        TRAIT_RETURNS = 1 << 6,         /* goes by returns: a round waits for the evaluation before it */
-        TRAIT_TARGET = 1 << 7,          /* needs a return to arrive at */
-        TRAIT_WEIGHS = 1 << 8,          /* money against time, as Objective= says */
+        /* it decides each round from the one before, so a lease is one round */
+        TRAIT_DECIDES = 1 << 0,
+        TRAIT_TAKES_JOB = 1 << 1,       /* a job follows the colon, whose decisions it repeats */
+        TRAIT_TAKES_TRAINED = 1 << 2,   /* a trained scheduler follows the colon */
+        /* it uses the curvature of the objective, which the learner measures */
+        TRAIT_OBJECTIVE = 1 << 3,
+        TRAIT_LOSS = 1 << 4,            /* it uses the curvature of the whole loss */
+        TRAIT_NOISE = 1 << 5,           /* it uses the gradient's noise scale */
+        TRAIT_RETURNS = 1 << 6,         /* it uses returns, so a round waits for the evaluation before it */
+        TRAIT_TARGET = 1 << 7,          /* it needs a return as its target */
+        TRAIT_WEIGHS = 1 << 8,          /* it weighs money against time, as Objective= says */
 };
 
 /* X(NAME, word, traits) */
@@ -40,8 +42,8 @@ enum {
         X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
         X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE | TRAIT_WEIGHS)
 
-/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only ever append: ledgers
- * have them in this order. */
+/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only append: ledgers have
+ * them in this order. */
 #define DECISION_REASONS(X)                                                        \
         X(NONE, "it gives none")                                                   \
         X(FIRST, "nothing is measured yet: MinActors=")                            \
@@ -68,7 +70,7 @@ enum Scheduler_ {
         _SCHEDULER_MAX,
 };
 
-/* Whether it has all of these traits. */
+/* Whether the scheduler has all of these traits. */
 static inline bool scheduler_has(uint32_t kind, uint32_t traits) {
         static const uint32_t rows[_SCHEDULER_MAX] = {
 #define X(name, word, traits_) traits_,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job as plain data. Parsed once (lib/settings/settings.c), sealed in a memfd, mapped read-only by
- * everything below. No other contract repeats a setting.
+/* The job as plain data. It is parsed once (lib/settings/settings.c), sealed in a memfd, and mapped
+ * read-only by all programs below. No other contract repeats a setting.
  *
- * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks,
- * `actorctl show`, the checkpoint's metadata and the test of job.conf(5) walk it. An empty value means
- * unset, and an unset key has its default. */
+ * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks, `actorctl
+ * show`, the checkpoint's metadata and the test of job.conf(5) all use it. An empty value means unset, and
+ * an unset key has its default. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -20,23 +20,23 @@
 
 #define SETTINGS_ABI 4u
 #define HIDDEN_LAYERS_MAX 8u
-#define REGULATED_STATE_MAX 6u          /* numbers of a state that a linear model describes */
-#define MATRIX_MAX 36u                  /* numbers of a matrix, row by row */
+#define REGULATED_STATE_MAX 6u          /* the most numbers in the state of a linear model */
+#define MATRIX_MAX 36u                  /* the most numbers in a matrix, row by row */
 #define CONVOLUTIONS_MAX 6u
 #define CONVOLUTION_CHANNELS_MAX 1024u
-#define CONVOLUTION_SIDE_MAX 64u        /* of a kernel, and between two */
+#define CONVOLUTION_SIDE_MAX 64u        /* the most for a kernel, and between two kernels */
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
-#define SCHEDULE_ROUNDS_MAX 1000000u    /* of one run */
+#define SCHEDULE_ROUNDS_MAX 1000000u    /* the most for one run */
 #define ACTORS_MAX 10000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define ROLLOUT_STEPS_MAX 1048576u
 #define JOB_TEXT_MAX (256u * 1024u)
 #define JOB_TAG_MAX 64u
 #define AMOUNTS_MAX 8u
-#define NODES_MAX 256u                  /* of a job at once */
+#define NODES_MAX 256u                  /* the most for a job at once */
 
-/* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
+/* Words for choices. X(member, word): the only string table, for file, bus, CLI and logs alike. */
 #define ALGORITHMS(X)                                                                               \
         X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")           \
         X(DDPG, "ddpg") X(TD3, "td3") X(SAC, "sac") X(REBEL, "rebel") X(BC, "bc")           \
@@ -169,8 +169,8 @@ enum KernelClass_ {
         _KERNEL_CLASS_MAX,
 };
 
-/* X(section, key, type, member, default, lowest, highest, help). lowest and highest bound numbers only
- * (0, 0: any number). The text of a default is parsed by the same code as the file's. */
+/* X(section, key, type, member, default, lowest, highest, help). lowest and highest are bounds of numbers
+ * only (0, 0: any number). The text of a default is parsed by the same code as a file. */
 #define SETTINGS(X)                                                                                         \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                           \
         X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                 \
@@ -405,16 +405,16 @@ typedef struct setting_counts {
         struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX];
 } setting_counts;
 typedef struct setting_range { uint32_t low, high; } setting_range;
-/* kind: Scheduler_; argument: after a colon, or "" */
+/* kind: Scheduler_; argument: the text after a colon, or "" */
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;
-/* 1,024 CPUs; none set: all */
+/* 1,024 CPUs; if none is set, all are meant */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;
 /* percent: in thousandths of one CPU */
 typedef uint32_t setting_u32, setting_bool, setting_percent;
 typedef uint64_t setting_u64, setting_usec, setting_bytes;
-/* nano: billionths; currency: as it was written, or "" */
+/* nano: billionths; currency: as written, or "" */
 typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money;
-/* amounts: from the least to the most, each once; currency: as setting_money has it */
+/* amounts: in ascending order, each once; currency: as in setting_money */
 typedef struct setting_amounts {
         uint32_t n, reserved;
         uint64_t nano[AMOUNTS_MAX];
@@ -448,7 +448,7 @@ static inline bool settings_present(const JobSettings *s, Setting i) {
         return s->present[i / 64] >> (i % 64) & 1;
 }
 
-/* The job file's value for a key of [Environment]; NULL: the key is not there. */
+/* The job file's value for a key of [Environment]; NULL: there is none. */
 static inline const ActordOption *settings_option(const JobSettings *s, const char *key) {
         for (uint32_t i = 0; i < s->n_options; i++)
                 if (strcmp(s->options[i].key, key) == 0)
@@ -456,12 +456,12 @@ static inline const ActordOption *settings_option(const JobSettings *s, const ch
         return NULL;
 }
 
-/* Unset MaxActors means Actors. */
+/* If MaxActors is unset, it is Actors. */
 static inline uint32_t settings_actors_max(const JobSettings *s) {
         return settings_present(s, SETTING_Scaling_MaxActors) ? s->n_actors_max : s->n_actors;
 }
 
-/* Containers that only evaluate, while a job trains. */
+/* The number of containers that only evaluate while a job trains. */
 static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
@@ -482,19 +482,19 @@ static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || scheduler_has(s->scheduler.kind, TRAIT_NOISE);
 }
 
-/* Whether the next round depends on the result or the cost of an evaluation: through a scheduler that goes
- * by returns, a target, or a budget. Otherwise it need not wait for the evaluation. */
+/* Whether the next round depends on the result or the cost of an evaluation: because of a scheduler that
+ * uses returns, a target, or a budget. Otherwise it need not wait for the evaluation. */
 static inline bool settings_await_evaluations(const JobSettings *s) {
         return scheduler_has(s->scheduler.kind, TRAIT_RETURNS) ||
                settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);
 }
 
-/* HiddenLayers=0: none. */
+/* HiddenLayers=0 means none. */
 static inline uint32_t settings_hidden_layers(const JobSettings *s) {
         return s->hidden_layers.n == 1 && s->hidden_layers.values[0] == 0 ? 0 : s->hidden_layers.n;
 }
 
-/* The return that a scheduler aims at; NaN: none. */
+/* The target return of a scheduler; NaN: there is none. */
 static inline double settings_target_return(const JobSettings *s) {
         if (settings_present(s, SETTING_Scaling_TargetReturn))
                 return s->target_return;
@@ -508,14 +508,14 @@ static inline bool settings_has_nodes(const JobSettings *s) {
         return s->cluster != CLUSTER_NONE && s->nodes.high > 0;
 }
 
-/* Containers that host the actors: actor a lives in container a % n. */
+/* The number of containers that host the actors: actor a lives in container a % n. */
 static inline uint32_t settings_processes(const JobSettings *s) {
         uint32_t n = settings_actors_max(s);
 
         return settings_present(s, SETTING_Actor_Processes) && s->n_processes < n ? s->n_processes : n;
 }
 
-/* Scopes that systemd starts for a life, beside the job's own. */
+/* The number of scopes that systemd starts for a life, besides the job's own. */
 static inline uint32_t settings_scopes(const JobSettings *s) {
         return s->actor_scope == ACTOR_SCOPE_EACH ? settings_processes(s) : 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared memory between invoker, actor and learner. Slot: one environment's place in the job, with the
- * state carried from invocation to invocation. Segment: the memfd of one actor, holding its slots.
+/* Shared memory between invoker, actor and learner. A *slot* is one environment's place in the job, with the
+ * state that goes from invocation to invocation. A *segment* is the memfd of one actor, with its slots.
  * Layouts are computed once by the invoker (pure functions of lib/slot.c, from the checked spec and the
- * settings) and lie in the sealed job page; no program ever reads a layout from a segment, since an actor
+ * settings) and are in the sealed job page. No program ever reads a layout from a segment, since an actor
  * can write there.
  *
- * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and
- * ends. */
+ * Segments have only raw data: the learner alone scales, discounts and sums, and computes episode returns,
+ * from rewards and ends. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -27,75 +27,77 @@
 
 typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
 
-/* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means
- * row t * E + e. */
+/* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means row t * E +
+ * e. */
 typedef struct SegmentLayout {
-        /* slots of an actor, and steps of an invocation. An environment with several agents takes as many
-         * slots, one after another */
+        /* the slots of an actor, and the steps of an invocation. An environment with several agents takes as
+         * many slots, one after another */
         uint32_t envs, steps;
         uint32_t agents, reserved;              /* of an environment */
         /* [K - 1 + T + 1][E][frame_bytes] raw. The K - 1 rows before row 0 are the older frames of its
          * stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
-        uint64_t observation_bytes;             /* of one observation; element as in the spec */
-        /* of the newest frame, which is all that a row stores; the older ones are in the rows before */
+        uint64_t observation_bytes;             /* of one observation; the element is the spec's */
+        /* of the newest frame, which is everything that a row stores; the older ones are in earlier rows */
         uint64_t frame_bytes;
         /* K; 1: observations are not stacks, and a frame is a whole observation */
         uint64_t frames;
-        uint64_t actions_at, action_bytes;      /* [T][E]: i32 [n], or float [n] as sampled (unclipped) */
+        uint64_t actions_at, action_bytes;      /* [T][E]: i32 [n]; or float [n] as sampled, not clipped */
         uint64_t rewards_at;                    /* double [T][E] */
-        uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
+        uint64_t log_probabilities_at;          /* float [T][E], by the policy that acted */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
-        /* double [T][E][n_metrics]: where an episode ended, its metrics; else anything */
+        /* double [T][E][n_metrics]: the metrics of an episode in the row where it ended; other rows have any
+         * content */
         uint64_t metrics_at, n_metrics;
-        /* uint8_t [T + 1][E], of agents that come and go: 1 where one is there before the step. 0: all are
-         * there always, and there is no such column */
+        /* uint8_t [T + 1][E], for agents that come and go: 1 if the agent is present before the step. 0: all
+         * are always present, and there is no such column */
         uint64_t active_at;
-        /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order: truncation
-         * bootstraps from it */
+        /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order, from which a
+         * truncation bootstraps */
         uint64_t finals_at;
         uint64_t finals_max;
         /* two banks of E / agents snapshots: an invocation reads one and writes the other */
         uint64_t snapshots_at[2];
-        /* of each agent SlotState and the slot's current raw observation, slot_stride in all; then
+        /* for each agent SlotState and the slot's current raw observation, slot_stride in all; then
          * snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
         uint64_t carried_bytes;                 /* at the end of a slot_stride: lib/noise.h */
-        uint64_t exchange_at;                   /* Exchange: where the learner acts for the actor */
+        uint64_t exchange_at;                   /* an Exchange, if the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
-/* What a slot carries: SlotState, then the observation that its next step acts on (an environment shows
- * one only when it resets or steps), then the environment's own bytes. lib/slot.h finds the parts. */
-/* Steps of an episode beside a controller (lib/regulation.h) that broke the monitor's bound, and steps that
+/* The state of a slot: SlotState, then the observation on which its next step acts (an environment shows one
+ * only when it resets or steps), then the environment's own bytes. lib/slot.h finds the parts. */
+/* In an episode with a controller (lib/regulation.h): steps that broke the monitor's bound, and steps that
  * ended outside of the envelope. */
 typedef struct RegulationCounts { uint32_t n_violations, n_outside; } RegulationCounts;
 
 typedef struct SlotState {
-        /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
+        /* the ordinal of the slot's current episode, from 1; 0: none was ever begun */
         uint64_t episode;
         uint64_t elapsed_steps;                 /* of the current episode */
-        uint8_t needs_reset;                    /* the episode ended with the last step: reset first */
+        /* the episode ended with the last step, so a reset comes first */
+        uint8_t needs_reset;
         uint8_t reserved[3];
         RegulationCounts counts;                /* of the current episode */
         uint8_t reserved_2[36];
 } SlotState;
 static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
 
-/* A request for the actions of one step, and its answer; only lib/exchange.c touches these words. The
- * rows of that step's observations lie in the segment before `asked`, those of its actions and
- * log-probabilities before `answered`. There is no cursor: an actor that was restarted asks again from
- * step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
+/* A request for the actions of one step, and its answer; only lib/exchange.c uses these words. The rows of
+ * that step's observations are in the segment before `asked` is written, those of its actions and
+ * log-probabilities before `answered` is. There is no cursor: an actor that was restarted asks again from
+ * step 0. Actions depend only on (slot, ordinal, step), so it gets the same ones. */
 typedef struct Exchange {
-        _Atomic uint32_t asked;                 /* number of the newest request */
+        _Atomic uint32_t asked;                 /* the number of the newest request */
         /* atomic, since a hostile actor may write it while the learner reads it */
         _Atomic uint32_t step;
         _Atomic uint64_t ordinal;
-        _Atomic uint32_t parked;                /* the actor: I sleep on `answered`, wake me */
+        _Atomic uint32_t parked;                /* set by the actor: I sleep on `answered`, wake me */
         uint8_t pad0[44];
-        _Atomic uint32_t answered;              /* = asked */
-        _Atomic uint32_t asleep;                /* the learner: ring my bell */
+        _Atomic uint32_t answered;              /* becomes equal to asked */
+        _Atomic uint32_t asleep;                /* set by the learner: ring my bell */
         uint8_t pad1[56];
 } Exchange;
 static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "one cache line for each side");
@@ -103,8 +105,8 @@ static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "on
 typedef struct JobPage {                        /* sealed, read-only for actors and learner */
         uint64_t magic;
         uint32_t abi, struct_bytes;
-        ActordEnvSpec spec;                     /* checked; its observation is what policies read */
-        /* numbers of an observation that the environment writes; behind them lie those of lib/company.h */
+        ActordEnvSpec spec;                     /* checked; its observation is the one that policies read */
+        /* how many numbers of an observation the environment writes; those of lib/company.h follow them */
         uint64_t n_own;
         SegmentLayout segment;
         PolicyLayout policy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl -> invoker, by the spawner (LAUNCH_TRIAL): one environment is to be shown, rolled out, checked
- * or measured, without a job. The request is sealed memory; what comes back are records in a pipe, one
- * after another, and a verdict. A record that a plugin's process wrote is a claim. */
+/* From actorctl to the invoker, through the spawner (LAUNCH_TRIAL): one environment is to be shown, rolled
+ * out, checked or measured, without a job. The request is sealed memory. The answer is a sequence of records
+ * in a pipe, and a verdict. A record that a plugin's process wrote is not trusted. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -19,8 +19,9 @@
 /* These take the places of descriptors that only a job has. The seed and the environment's options are in
  * the settings. */
 typedef enum TrialFd {
-        TRIAL_FD_VERDICT = INVOKER_FD_STATE,    /* memfd: TrialVerdict, written last and by the invoker */
-        TRIAL_FD_ROWS = INVOKER_FD_SOCKET,      /* pipe: TrialRecord and its body, again and again */
+        /* memfd: TrialVerdict, which the invoker writes at the end */
+        TRIAL_FD_VERDICT = INVOKER_FD_STATE,
+        TRIAL_FD_ROWS = INVOKER_FD_SOCKET,      /* pipe: TrialRecords, each followed by its body */
         /* sealed memfd: TrialRequest, then doubles: n_state, n_actions times action_numbers, n_policy */
         TRIAL_FD_REQUEST = INVOKER_FD_CHECKPOINT,
 } TrialFd;
@@ -30,11 +31,11 @@ typedef enum TrialKind {
         TRIAL_CATALOGUE,        /* a SPEC for each environment that has a name and is installed */
         TRIAL_ROLLOUT,          /* SPEC, then RESET and STEP */
         TRIAL_CHECK,            /* a POINT for each TrialPoint_ */
-        TRIAL_BENCH,            /* RATE, again and again */
-        /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
+        TRIAL_BENCH,            /* many RATEs */
+        /* SPEC; then, for each episode of an evaluation, its PICTUREs or FRAMEs, and EPISODE */
         TRIAL_PLAY,
         TRIAL_PLAY_STEPS,       /* the same, with a RESET and STEPs instead of pictures */
-        TRIAL_PLAY_EPISODES,    /* the same, with EPISODEs alone */
+        TRIAL_PLAY_EPISODES,    /* the same, only with EPISODEs */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -48,16 +49,17 @@ typedef enum TrialActions {
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
         uint32_t kind, actions;
-        /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes; PLAY...: the most of an episode,
-         * 0: as many as it has */
+        /* ROLLOUT; BENCH: steps of one run, 0: for as long as a run takes; PLAY...: the most steps of an
+         * episode, 0: as many as it has */
         uint64_t n_steps;
-        /* ROLLOUT: the state after each step, too; numbers of one given action */
+        /* ROLLOUT: whether the state is sent after each step, too; how many numbers one given action has */
         uint32_t each_state, action_numbers;
         uint64_t n_actions;
-        /* n_state 0: as reset() begins; PLAY...: of n_episodes states, in each of which one episode begins.
-         * ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
+        /* n_state 0: reset() begins the episodes; PLAY...: n_episodes states, in each of which one episode
+         * begins. ROLLOUT: whether a PICTURE or FRAME follows each RESET and STEP */
         uint32_t n_state, each_picture;
-        /* PLAY...; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
+        /* PLAY...: how many episodes, and how many numbers the policy has: TrialPolicyNumber, then means,
+         * inverse deviations, parameters */
         uint64_t n_episodes, n_policy;
 } TrialRequest;
 
@@ -87,8 +89,8 @@ typedef enum TrialPolicyNumber {
         _TRIAL_POLICY_NUMBER_MAX,
 } TrialPolicyNumber;
 
-/* PICTURE: ActordView, then its ActordShapes. FRAME: ActordFrame, then its pixels. RESET: doubles of the
- * state, then of the observation. STEP: this, then doubles of action, observation and, where asked for,
+/* PICTURE: an ActordView, then its ActordShapes. FRAME: an ActordFrame, then its pixels. RESET: doubles of
+ * the state, then of the observation. STEP: this, then doubles of action, observation and, if asked for,
  * state. */
 typedef struct TrialStep {
         double reward;
@@ -99,8 +101,8 @@ typedef struct TrialEpisode {
         uint64_t episode, n_steps;
         double episode_return;
         uint32_t terminated;
-        /* inside an envelope (lib/regulation.h): whether the first state was, and how many steps broke
-         * the monitor's bound, and ended outside */
+        /* for an envelope (lib/regulation.h): whether the first state was inside, how many steps broke the
+         * monitor's bound, and how many ended outside */
         uint32_t began_inside, n_violations, n_outside;
 } TrialEpisode;
 
@@ -124,7 +126,7 @@ enum TrialPoint_ {
         _TRIAL_POINT_MAX,
 };
 
-/* X(NAME, sentence): the sentence's %d is the detail. */
+/* X(NAME, sentence): the detail replaces %d in the sentence. */
 #define TRIAL_FINDINGS(X)                                                                             \
         X(KEPT, "%d")                                                                                 \
         X(STICKY, "it is sticky and takes no snapshots")                                              \
@@ -164,16 +166,17 @@ typedef enum TrialFinding {
 
 typedef struct TrialPoint {
         uint32_t point, finding;
-        uint32_t fault;                         /* with FINDING_FAULT: Fault */
+        uint32_t fault;                         /* with FINDING_FAULT: a Fault */
         int32_t detail;
 } TrialPoint;
 
 typedef struct TrialRate {
-        uint32_t inside, level;                 /* whether the run was in the sandbox, and in which */
+        /* whether the run was inside the sandbox, and at which level */
+        uint32_t inside, level;
         double steps_per_second;
 } TrialRate;
 
-/* X(NAME, sentence): why a trial ended early. The %d is the detail. */
+/* X(NAME, sentence): why a trial ended early. The detail replaces %d. */
 #define TRIAL_PROBLEMS(X)                                                                                \
         X(NONE, "%d")                                                                                    \
         X(FAULT, "%d")                                                                                   \
@@ -195,10 +198,11 @@ typedef enum TrialProblem {
         _TRIAL_PROBLEM_MAX,
 } TrialProblem;
 
-/* Where the process that tries the environment answers (include/turn.h): hostile when a plugin wrote it. */
+/* The answers of the process that tries the environment (include/turn.h); hostile if a plugin wrote them. */
 typedef struct TrialPage {
-        _Atomic uint64_t progress;              /* grows with each step, or the plugin hangs */
-        uint32_t finished;                      /* it came to its end: a plugin may exit(0) anywhere */
+        _Atomic uint64_t progress;              /* grows with each step; if it does not, the plugin hangs */
+        /* it came to its end, while a plugin may call exit(0) anywhere */
+        uint32_t finished;
         uint32_t problem, finding;
         uint32_t fault;
         int32_t detail;
@@ -206,7 +210,8 @@ typedef struct TrialPage {
 } TrialPage;
 
 typedef struct TrialVerdict {
-        uint32_t done;                          /* 1: the trial came to its end and this is filled */
+        /* 1: the trial came to its end, and the other members are set */
+        uint32_t done;
         uint32_t problem, fault;
         int32_t detail;
 } TrialVerdict;

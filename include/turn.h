@@ -24,17 +24,18 @@
 
 typedef enum OrderKind {
         ORDER_NONE,
-        ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
-        /* actor: act and step, or step and ask for actions; a learner that acts: for each actor that its
-         * page names, take what comes of it, and if the order says so go on as under LEARN */
+        ORDER_PROBE,            /* actor: load the environment, and write its spec into the worker page */
+        /* actor: act and step, or step and ask for actions. A learner that acts: do this for each actor that
+         * its page names, take its rollout and, if the order says so, go on as under LEARN */
         ORDER_ROLLOUT,
-        ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
+        ORDER_EVALUATE,         /* actor: play one whole episode, `ordinal`, on evaluation streams */
         /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
         ORDER_SERVE,
         ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
         ORDER_LEARN,            /* learner: update and publish policy_version + 1 */
-        ORDER_CHECKPOINT,       /* learner: everything below the daemon into one file */
-        /* learner: file -> parameters, snapshots into the segments (bank 0), ordinals into the page */
+        ORDER_CHECKPOINT,       /* learner: write the job's whole state into one file */
+        /* learner: read parameters from a file, snapshots into the segments (bank 0), ordinals into the
+         * page */
         ORDER_RESTORE,
         ORDER_END,              /* exit with status 0 */
         _ORDER_KIND_MAX,
@@ -45,113 +46,117 @@ typedef struct Order {          /* written by the invoker before go */
         uint64_t round;
         /* ROLLOUT, TAKE: the actor's invocation, from 0; EVALUATE: the episode; LEARN: the update */
         uint64_t ordinal;
-        uint64_t policy_version;                /* to act with; TAKE: that was acted with; else the newest */
-        uint32_t actor;                         /* ROLLOUT, EVALUATE, TAKE: whose segment */
-        /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
+        /* the version to act with; TAKE: the version that acted; otherwise the newest */
+        uint64_t policy_version;
+        /* ROLLOUT, EVALUATE, TAKE: the actor whose segment is used */
+        uint32_t actor;
+        /* ROLLOUT: the bank to read, while the other one is written; TAKE: that of the ROLLOUT */
         uint32_t snapshot_bank;
-        /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
+        /* LEARN: how many rollouts of the round were taken, those of actors 0 .. n_actors - 1 */
         uint32_t n_actors;
-        uint32_t remote;                        /* ROLLOUT: 1: the learner acts, ask it */
-        /* policy_version lies there; LEARN: where the next version goes */
+        uint32_t remote;                        /* ROLLOUT: 1: ask the learner, which acts */
+        /* the bank of policy_version; LEARN: the bank for the next version */
         uint32_t policy_bank;
-        /* CHECKPOINT: 1: the job's last, which may take the place that is reserved for it; RESTORE: 1:
-         * reserve that */
+        /* CHECKPOINT: 1: it is the job's last, and may use the space that is reserved for it; RESTORE: 1:
+         * reserve that space */
         uint32_t last;
-        /* RESTORE: 1: only to play with its policy, so slots of another shape are left out */
+        /* RESTORE: 1: the policy only plays, so slots of another shape are left out */
         uint32_t plays;
-        uint32_t hashes;                        /* LEARN: 1: say the policy's digest */
-        /* ROLLOUT, a learner that acts: 1: learn when all rollouts of the round are taken; then the next
+        uint32_t hashes;                        /* LEARN: 1: report the policy's digest */
+        /* ROLLOUT, for a learner that acts: 1: learn when all rollouts of the round are taken; then the next
          * version goes to next_bank */
         uint32_t learns, next_bank;
 } Order;
 
-typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
+typedef struct Answer {         /* written by the worker before done; hostile if it comes from an actor */
         uint32_t fault;                         /* Fault */
         int32_t detail;
-        /* ROLLOUT: 1: it went on and learned, and this is LEARN's answer as well */
+        /* ROLLOUT: 1: it went on and learned, and this is also LEARN's answer */
         uint32_t learned, pad;
-        uint64_t policy_version;                /* LEARN, RESTORE: now published */
+        uint64_t policy_version;                /* LEARN, RESTORE: the version that is published now */
         uint64_t n_steps;                       /* EVALUATE: length of the episode */
         double episode_return;                  /* EVALUATE */
-        double metrics[ACTORD_METRICS_MAX];     /* EVALUATE: of the episode, as many as the spec names */
+        /* EVALUATE: the episode's metrics, as many as the spec names */
+        double metrics[ACTORD_METRICS_MAX];
         uint64_t round;                         /* RESTORE: the round that the checkpoint closed */
-        /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
+        /* LEARN: the slowest thread's CPU time, summed over phases; cut to the metered time */
         uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
         Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
-        /* of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN, if the order asks for
-         * it, since it costs a round of few rows more than its gradient step */
+        /* of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN only if the order asks
+         * for it, since in a round of few rows it costs more than the gradient step */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
-        /* of a relay: what the actor has used on its node since its last answer; read by that node's
-         * invoker */
+        /* for a relay: the actor's use on its node since its last answer, read by that node's invoker */
         uint64_t node_cpu_nsec, node_memory_peak_bytes;
 } Answer;
 
 typedef struct Turn {
-        _Atomic uint32_t go;                    /* the invoker writes, the worker waits */
+        _Atomic uint32_t go;                    /* the invoker writes it, and the worker waits for it */
         uint8_t pad0[60];
-        _Atomic uint32_t done;                  /* the worker writes = go */
-        _Atomic uint32_t asleep;                /* the invoker: ring my bell */
-        _Atomic uint32_t parked;                /* the worker: I sleep on `go`, wake me */
+        _Atomic uint32_t done;                  /* the worker sets it to go */
+        _Atomic uint32_t asleep;                /* set by the invoker: ring my bell */
+        _Atomic uint32_t parked;                /* set by the worker: I sleep on `go`, wake me */
         uint8_t pad1[52];
         Order order;
         Answer answer;
 } Turn;
 static_assert(offsetof(Turn, done) == 64, "one cache line each");
 
-/* learning_nsec of a WorkerPage: the invoker wants no learning any more. */
+/* A value of learning_nsec in a WorkerPage: the invoker wants no further learning. */
 #define LEARNING_FORBIDDEN UINT64_MAX
 
-typedef struct Acted {          /* by a learner that acts: one actor's invocation, taken or not */
-        uint64_t cpu_nsec;                      /* of the thread that acted */
+typedef struct Acted {          /* from a learner that acts: one actor's invocation, taken or not */
+        uint64_t cpu_nsec;                      /* the CPU time of the thread that acted */
         uint32_t fault;                         /* Fault */
         int32_t detail;
 } Acted;
 
-/* Who acts, since when, and with which version, where rounds do not wait for all actors (lib/arrival.h);
- * elsewhere no actor is marked as acting. Times are emulated, since the job's beginning. */
+/* For rounds that do not wait for all actors (lib/arrival.h): which actors act, since when, and with which
+ * version. In other jobs no actor is marked as acting. Times are emulated, since the job's beginning. */
 typedef enum FlightState {
-        FLIGHT_ABSENT,          /* a start would be a cold one */
+        FLIGHT_ABSENT,          /* a start would be cold */
         FLIGHT_IDLE,
-        FLIGHT_COLD, FLIGHT_WARM, /* acts: was started so */
+        FLIGHT_COLD, FLIGHT_WARM, /* it acts, and was started in this way */
         _FLIGHT_STATE_MAX,
 } FlightState;
 
-/* of one actor; all numbers have 64 bits, as a checkpoint's tensor has them */
+/* the state of one actor; all numbers have 64 bits, like a checkpoint's tensor */
 typedef struct Flight {
         uint64_t state;
-        uint64_t started_nsec;                                  /* since when it acts, or is idle */
+        uint64_t started_nsec;                                  /* since when it has been acting, or idle */
         uint64_t policy_version, policy_bank;                   /* while it acts */
 } Flight;
 
 typedef struct Arrival {
-        uint64_t free_nsec;                     /* the learner has learned from everything that it took */
-        uint64_t policy_bank;                   /* of the newest version */
+        /* when the learner has learned from everything that it took */
+        uint64_t free_nsec;
+        uint64_t policy_bank;                   /* the bank of the newest version */
         Flight flights[ACTORS_MAX];
 } Arrival;
 
-/* a memfd of its own for each worker, mapped by the invoker and that worker alone; an actor's ends where a
- * learner's begins to tell of all actors */
+/* a memfd for each worker, mapped only by the invoker and that worker. An actor's ends where the parts for a
+ * learner's report on all actors begin */
 typedef struct WorkerPage {
         Turn turn;
-        ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
-        TrialPage trial;                        /* of LAUNCH_TRIAL, which has no orders */
-        /* which of the learners this is; 0 publishes and keeps checkpoints */
+        ActordEnvSpec spec;                     /* PROBE: hostile if a plugin wrote it */
+        TrialPage trial;                        /* for LAUNCH_TRIAL, which has no orders */
+        /* the number of this learner; number 0 publishes and writes checkpoints */
         uint32_t learner;
-        _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
-        /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, about once a second at
-         * least */
+        /* SERVE: all actors have rolled; LEARNER_FD_ASKS is rung together with this */
+        _Atomic uint32_t serve_stop;
+        /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, at least about once a
+         * second */
         _Atomic uint64_t served_nsec;
 
-        /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted; SERVE, ROLLOUT
-         * (in): the invocation of each, ORDINAL_NONE: has rolled already */
+        /* CHECKPOINT (in), RESTORE (out): how many invocations of each actor were accepted; SERVE, ROLLOUT
+         * (in): the invocation of each actor, ORDINAL_NONE: it has rolled already */
         uint64_t ordinals[ACTORS_MAX];
-        /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
+        /* CHECKPOINT, ROLLOUT (in): the bank with each actor's current snapshots */
         uint32_t banks[ACTORS_MAX];
-        Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
-        /* ROLLOUT that learns: 0, until one of both writes it: the learner, with CLOCK_BOOTTIME, when it
-         * begins to learn; the invoker, with LEARNING_FORBIDDEN, when the job ends before that */
+        Acted acted[ACTORS_MAX];                /* ROLLOUT (out), if the learner itself acts */
+        /* ROLLOUT with learning: 0, until one of two writes it: the learner, with CLOCK_BOOTTIME, when it
+         * begins to learn; or the invoker, with LEARNING_FORBIDDEN, if the job ends before that */
         _Atomic uint64_t learning_nsec;
         Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
 } WorkerPage;
@@ -159,7 +164,7 @@ typedef struct WorkerPage {
 
 #define ORDINAL_NONE UINT64_MAX
 
-/* What the learner finds after exec (its stderr is the job's). SEGMENTS: one per actor, in order. */
+/* The learner's descriptors after exec; its stderr is the job's. SEGMENTS: one for each actor, in order. */
 typedef enum LearnerFd {
         LEARNER_FD_SETTINGS = 3,
         LEARNER_FD_JOB_PAGE,
@@ -167,27 +172,26 @@ typedef enum LearnerFd {
         LEARNER_FD_WORKER_PAGE,
         LEARNER_FD_BELL,        /* eventfd */
         LEARNER_FD_STATE,       /* directory */
-        LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
-        /* epoll of the bells that actors ring; the first learner's, when the distribution has it act (10
+        LEARNER_FD_CHECKPOINT,  /* the file to restore from, or /dev/null */
+        /* an epoll of the bells that actors ring, for the first learner if the distribution lets it act (10
          * is the program's) */
         LEARNER_FD_ASKS = 11,
-        LEARNER_FD_REDUCE,      /* lib/reduce.h; there when there are several learners */
+        LEARNER_FD_REDUCE,      /* lib/reduce.h; only if there are several learners */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;
 
-/* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its
- * program is a module, fused.so, which is loaded for such jobs alone. Everything is
- * mapped already. */
+/* A process that acts and learns is forked like an actor, with the environment loaded. Its program is a
+ * module, fused.so, which is loaded only for such jobs. Everything is mapped already. */
 typedef struct FusedStart {
         const JobSettings *settings;
         const JobPage *page;
         WorkerPage *worker;
-        void *policy;                           /* for writing */
+        void *policy;                           /* mapped for writing */
         void *const *segments;                  /* of all actors */
         const ActordEnv *env;
         int state_fd, checkpoint_fd, bell_fd;
 } FusedStart;
-/* returns 0 at ORDER_END, or the error for which it could not start */
+/* returns 0 at ORDER_END, or the error because of which it could not start */
 typedef int (*FusedRun)(const FusedStart *start);
 #define FUSED_MODULE "fused.so"
 #define FUSED_ENTRANCE "actord_fused_run"

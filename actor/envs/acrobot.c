@@ -48,7 +48,7 @@ static int acrobot_spec(const ActordOption *options, uint32_t n_options, ActordE
                         .element = ACTORD_F32,
                         .n_dims = 1,
                         .shape = { N_OBSERVATION },
-                        .low = -SPEED_2_MAX, /* the widest: cosines and sines stay within 1 */
+                        .low = -SPEED_2_MAX, /* the widest range: cosines and sines stay within 1 */
                         .high = SPEED_2_MAX,
                 },
                 .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 3 },
@@ -130,7 +130,7 @@ static void acrobot_integrate(double s[N_STATE], double torque) {
                 s[i] = s[i] + STEP_SECONDS / 6.0 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
 }
 
-/* Into [-pi, pi]. A step turns a link by a few radians at most, so this is one subtraction or none. */
+/* The angle in [-pi, pi]. A step turns a link by a few radians at most, so one subtraction is enough. */
 static double wrap(double x) {
         while (x > M_PI)
                 x -= 2 * M_PI;
@@ -162,7 +162,7 @@ static int acrobot_step(void *instance, const void *action, ActordRandom *random
         return 0;
 }
 
-/* A huge angle would not only be impossible: it would keep wrap() busy for ever. */
+/* Whether the state is possible. A huge angle would keep wrap() busy for ever. */
 static bool acrobot_possible(const double s[N_STATE]) {
         return env_state_finite(s, N_STATE) && fabs(s[THETA_1]) <= M_PI && fabs(s[THETA_2]) <= M_PI &&
                fabs(s[SPEED_1]) <= SPEED_1_MAX && fabs(s[SPEED_2]) <= SPEED_2_MAX;
@@ -176,7 +176,7 @@ static int acrobot_draw(const void *instance, ActordView *ret_view, ActordShape 
         double x = LENGTH_1 * sin(first), y = -LENGTH_1 * cos(first);
         Picture p = picture_begin(ret_view, ret_shapes, -2.3, -2.3, 2.3, 2.3, STEP_SECONDS, COLOUR_PAPER);
 
-        picture_line(&p, -2.3, 1, 2.3, 1, 0.01, COLOUR_GREY); /* to be passed by the tip */
+        picture_line(&p, -2.3, 1, 2.3, 1, 0.01, COLOUR_GREY); /* the tip has to pass this line */
         picture_line(&p, 0, 0, x, y, 0.1, COLOUR_BLUE);
         picture_line(&p, x, y, x + LENGTH_1 * sin(second), y - LENGTH_1 * cos(second), 0.1, COLOUR_WOOD);
         picture_disc(&p, 0, 0, 0.05, COLOUR_YELLOW);

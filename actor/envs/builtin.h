@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environments that are built into the invoker, one file each. They are rows of one table and are called
- * through the same ABI as plugins. */
+/* The environments that are built into the invoker, one file each. They are rows of one table, and are
+ * called through the same ABI as plugins. */
 #pragma once
 
 #include "include/actord/env.h"
 
-/* NULL: not built in. */
+/* NULL: it is not built in. */
 const ActordEnv *builtin_env_find(const char *name);
 
-/* The definitions of Gymnasium's classic_control: the same dynamics in the same order of operations in
- * double precision, so that results can be compared with published ones. Observations are their float32
- * roundings. */
+/* The definitions of Gymnasium's classic_control: the same dynamics, with the same order of operations in
+ * double precision, so that results can be compared with published ones. Observations are rounded to
+ * float32. */
 extern const ActordEnv cartpole_v0_env, cartpole_v1_env;
 extern const ActordEnv pendulum_v1_env;
 extern const ActordEnv acrobot_v1_env;
 extern const ActordEnv catch_v0_env;
 extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;
 
-/* Tasks of domains to which serverless and safe reinforcement learning is applied. What a paper states is
- * taken from it and cited; the rest is a model of our own, as the file's first comment says. */
+/* Tasks from fields in which serverless and safe reinforcement learning is applied. Whatever a paper states
+ * is taken from it and cited. The rest is a model of our own, as each file's first comment says. */
 extern const ActordEnv phydrl_cartpole_env;
 extern const ActordEnv iot5g_discrete_env, iot5g_continuous_env;
 extern const ActordEnv faas_env;

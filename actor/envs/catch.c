@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Catch: a ball falls through a board of 10 by 5 fields, one row a step, and a paddle in the last row has
- * to be below it. The task of "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that
- * bsuite gave it. Observed is the board as an image of bytes, 255 for ball and paddle and 0
- * elsewhere: the smallest task that is learned from pixels. */
+/* Catch: a ball falls through a board of 10 by 5 fields, one row in each step, and a paddle in the last row
+ * has to catch it. The task is from "Recurrent Models of Visual Attention" (Mnih et al., 2014), in bsuite's
+ * size. The observation is the board as an image of bytes, 255 for ball and paddle and 0 elsewhere: the
+ * smallest task that is learned from pixels. */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX
 enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
 
 typedef struct Catch {
-        double image_size; /* option: pixels a side; 0: one for each field */
+        double image_size; /* option: pixels along a side; 0: one for each field */
         uint32_t height, width;
         double state[N_STATE]; /* whole numbers */
 } Catch;
@@ -128,7 +128,7 @@ static bool catch_possible(const double state[N_STATE]) {
 
 ENV_STATE(catch, Catch)
 
-/* The board with its last row at the bottom. A step has no time of its own; it is shown for 0.2 s. */
+/* Draws the board with its last row at the bottom. A step has no time of its own, and is shown for 0.2 s. */
 static int catch_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Catch *game = instance;
         double ball[2] = { game->state[BALL_COLUMN] + 0.5, ROWS - game->state[BALL_ROW] - 0.5 };

@@ -53,7 +53,7 @@
 #define CONTAINERS_MAX  10.0
 #define CONTAINERS_UNIT 20.0
 #define RATE_MAX        10.0
-#define CORES_EACH      6.0 /* of the node, for each function, unless Cores= says otherwise */
+#define CORES_EACH      6.0 /* cores of the node for each function, unless Cores= is set */
 #define QUEUE_MAX       500.0
 #define BURST_FACTOR    3.0
 #define BURST_BEGINS    0.03
@@ -67,23 +67,23 @@ enum { P50, P95, P99, VIOLATIONS, DROPPED, N_METRICS };
 enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 
 typedef struct Function {
-        double containers, shares; /* shares: of each container; 0: it is away */
+        double containers, shares; /* shares: of each container; 0: the function is away */
         double queue;
-        double base, phase, burst;                          /* how its requests come */
-        double arrivals, served, dropped, utilization, slo; /* of the last step */
+        double base, phase, burst;                          /* of the arriving requests */
+        double arrivals, served, dropped, utilization, slo; /* in the last step */
 } Function;
 
 typedef struct Cluster {
-        double n_steps, last; /* last: +1, -1 or 0 containers by the action before this one */
+        double n_steps, last; /* last: +1, -1 or 0 containers by the last action */
         Function functions[N_FUNCTIONS_MAX];
 } Cluster;
 
-/* The sums of an episode over all agents, and the waiting times of their requests, over which the episode's
- * percentiles are taken. */
+/* The sums of an episode over all agents, and the waiting times of their requests, from which the episode's
+ * percentiles are computed. */
 typedef struct Account {
         double n_waits; /* steps of agents in which requests were served */
         double violations, dropped;
-        double last[N_FUNCTIONS_MAX]; /* as the cluster's, of agents beyond the first */
+        double last[N_FUNCTIONS_MAX]; /* like `last` of the cluster, for agents after the first */
         Wait waits[N_FUNCTIONS_MAX * HORIZON];
 } Account;
 
@@ -120,7 +120,7 @@ static int n_functions(const Faas *f) {
         return 1 + (int) f->neighbours;
 }
 
-/* Waits are at most as many as the agents' steps. */
+/* There are at most as many waiting times as steps of agents. */
 static size_t account_bytes(const Faas *f) {
         return offsetof(Account, waits) + (size_t) n_agents(f) * HORIZON * sizeof(Wait);
 }
@@ -164,7 +164,7 @@ static double total_shares(const Function *function) {
         return function->containers * function->shares;
 }
 
-/* Of the functions other than `own`. */
+/* The shares of all functions except `own`. */
 static double other_shares(const Faas *f, int own) {
         double sum = 0;
 
@@ -194,7 +194,8 @@ static double arrival_rate(const Function *function, double n_steps) {
         return fmin(function->base * wave * (function->burst > 0 ? BURST_FACTOR : 1), RATE_MAX);
 }
 
-/* Poisson by inversion: one draw for any mean, so that later draws of the stream do not shift. */
+/* A Poisson number by inversion. It takes one draw for any mean, so that later draws of the stream do not
+ * shift. */
 static double draw_poisson(double mean, ActordRandom *random) {
         double left = actord_random_uniform(random, 0, 1), chance = exp(-mean), k = 0;
 
@@ -206,7 +207,7 @@ static double draw_poisson(double mean, ActordRandom *random) {
         return k;
 }
 
-/* The function begins over-provisioned, as if it had been running. */
+/* The function begins over-provisioned, as if it had been running before. */
 static void function_begin(Function *function, double n_steps) {
         double rate = arrival_rate(function, n_steps);
 
@@ -241,7 +242,7 @@ static int faas_reset(void *instance, ActordRandom *random, void *ret_observatio
         return 0;
 }
 
-/* Returns whether the choice was legal; an illegal one does nothing. */
+/* Returns whether the choice was legal. An illegal one does nothing. */
 static bool scale(Function *own, int32_t choice) {
         switch (choice) {
         case CONTAINER_MORE:
@@ -277,7 +278,7 @@ static void scale_by_rule(Function *function) {
 }
 
 /* One step of a function's queue. share: the part of its cores that a container gets on an oversold node.
- * Returns the latency of what was served, in seconds; NaN: nothing was. */
+ * Returns the latency of the served requests in seconds; NaN: none was served. */
 static double serve(
                 Function *function, double n_steps, double share, double slo_seconds, ActordRandom *random) {
         double c = function->containers, speed = function->shares / SHARES_CORE * share, u, before, latency;
@@ -321,7 +322,7 @@ static void account_add(Faas *f, const Function *own, double latency) {
         k->n_waits++;
 }
 
-/* Of the requests of all agents. */
+/* The metrics cover the requests of all agents. */
 static int faas_metrics(const void *instance, double *ret) {
         const Account *k = &((const Faas *) instance)->account;
         Wait waits[N_FUNCTIONS_MAX * HORIZON];
@@ -347,7 +348,7 @@ static double *last_of(Faas *f, int agent) {
         return agent == 0 ? &f->cluster.last : &f->account.last[agent];
 }
 
-/* An agent's action. Returns whether it was legal and undid nothing. */
+/* Carries out an agent's action. Returns whether it was legal and undid nothing. */
 static bool act(Faas *f, int agent, int32_t choice) {
         bool there = is_there(f, agent);
         bool legal = there && scale(&f->cluster.functions[agent], choice), undone;
@@ -362,7 +363,7 @@ static double cores_of_node(const Faas *f) {
         return f->cores > 0 ? f->cores : CORES_EACH * n_functions(f);
 }
 
-/* All functions serve their requests on what the node has for them. */
+/* All functions serve requests with the node's resources. */
 static void serve_all(Faas *f, ActordRandom *random) {
         Cluster *k = &f->cluster;
         double share = total_shares(&k->functions[0]) + other_shares(f, 0);
@@ -377,7 +378,7 @@ static void serve_all(Faas *f, ActordRandom *random) {
         }
 }
 
-/* Who has gone and who has come after a step. */
+/* Decides which agents leave and which return after a step. */
 static void come_and_go(Faas *f, ActordRandom *random) {
         int n_there = 0;
 
@@ -446,7 +447,7 @@ static bool whole_between(double x, double low, double high) {
         return x >= low && x <= high && x == floor(x);
 }
 
-/* Zero shares belong to an instance that never began an episode. */
+/* Zero shares occur in an instance that never began an episode. */
 static bool function_valid(const Function *s) {
         return whole_between(s->containers, 0, CONTAINERS_MAX) &&
                (s->shares == 0 ? s->containers == 0 : s->shares >= SHARES_MIN && s->shares <= SHARES_MAX) &&
@@ -522,7 +523,7 @@ static int faas_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* A new episode: what was waited before is no part of it. */
+/* A new episode begins, which does not include earlier waiting times. */
 static int faas_set_state(void *instance, const double *state, void *ret_observation) {
         Faas *f = instance;
         int r;
@@ -537,8 +538,8 @@ static int faas_set_state(void *instance, const double *state, void *ret_observa
 }
 
 /* Each function is a bar as high as its containers and as wide as their shares, filled as far as they are
- * used, with its queue as a red bar above; the agents' own are the first. A green strip below shows how far
- * the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
+ * used, with its queue as a red bar above. The agents' own functions come first. A green strip below shows
+ * how far the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
 static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Faas *f = instance;
         double wide = fmax(2.5 * n_functions(f), 10);

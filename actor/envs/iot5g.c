@@ -46,12 +46,12 @@
 #define ANGLE_MAX        (M_PI / 3)
 #define BEAM_WIDTH       (65 * M_PI / 180)
 #define BEAM_LOSS_MAX    30.0
-#define MEMORY           0.9 /* of the velocities and of the shadowing, from one second to the next */
+#define MEMORY           0.9 /* how much velocities and shadowing keep from one second to the next */
 #define RADIAL_STD       1.5
 #define ANGULAR_STD      0.02
 #define SHIFT_CONTINUOUS 0.1
 #define SHIFT_DISCRETE   0.05
-#define DEVIATION_MAX    1000.0 /* a snapshot beyond it is refused; no draw gets there */
+#define DEVIATION_MAX    1000.0 /* a snapshot beyond this is refused; no draw gets there */
 
 enum { BANDWIDTH, POWER, DISTANCE, ANGLE, RADIAL, ANGULAR, SHADOWING, N_STATE, N_OBSERVATION = 5 };
 
@@ -226,7 +226,7 @@ static bool link_valid(const double s[N_STATE]) {
                fabs(s[SHADOWING]) <= DEVIATION_MAX;
 }
 
-/* An instance that never began an episode holds zeros, which are no valid place but may be kept. */
+/* An instance that never began an episode has zeros. They are not a valid place, but may be kept. */
 static bool link_possible(const double state[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
                 if (state[i] != 0)
@@ -236,9 +236,9 @@ static bool link_possible(const double state[N_STATE]) {
 
 ENV_STATE(link, Link)
 
-/* The mast, its sector and the device in it from above, and three bars: bandwidth, power, and the decades
- * of bit error rate beyond the target, green as long as they are fewer than one. A step of 1 s is shown
- * for a tenth of it. */
+/* Draws the mast, its sector and the device in it from above, and three bars: bandwidth, power, and the
+ * decades of bit error rate beyond the target, which are green while they are fewer than one. A step of 1 s
+ * is shown for a tenth of it. */
 static int link_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Link *l = instance;
         const double *s = l->state, scale = 4 / DISTANCE_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* MountainCar: a car too weak for the hill in front of it has to swing back first. The task of "Efficient
- * Memory-Based Learning for Robot Control" (Moore, 1990) with three choices (v0), and with a continuous
- * force and a charge for it (Continuous-v0), as in Gymnasium. */
+/* MountainCar: a car that is too weak for the hill in front of it must swing back first. The task is from
+ * "Efficient Memory-Based Learning for Robot Control" (Moore, 1990), with three choices (v0), or with a
+ * continuous force at a cost (Continuous-v0), as in Gymnasium. */
 #include <math.h>
 
 #include "actor/envs/builtin.h"
@@ -14,7 +14,7 @@
 #define POSITION_MAX             0.6
 #define SPEED_MAX                0.07
 #define GRAVITY                  0.0025
-#define FORCE                    0.001  /* of a choice */
+#define FORCE                    0.001  /* of one choice */
 #define POWER                    0.0015 /* of a continuous action of 1 */
 #define GOAL_POSITION            0.5
 #define GOAL_POSITION_CONTINUOUS 0.45
@@ -110,7 +110,7 @@ static int mountaincar_reset(void *instance, ActordRandom *random, void *ret_obs
         return 0;
 }
 
-/* The motion of both tasks; the wall on the left stops the car. */
+/* The motion in both tasks; the wall on the left stops the car. */
 static void mountaincar_move(MountainCar *car, double acceleration) {
         double velocity = env_clamp(car->state[VELOCITY] + acceleration, -SPEED_MAX, SPEED_MAX);
         double position = env_clamp(car->state[POSITION] + velocity, POSITION_MIN, POSITION_MAX);
@@ -169,7 +169,7 @@ static bool mountaincar_possible(const double state[N_STATE]) {
 
 ENV_STATE(mountaincar, MountainCar)
 
-/* The height of the hill, for pictures: its slope is that of the equations of motion. */
+/* The height of the hill, for pictures; its slope is that of the equations of motion. */
 static double hill(double x) {
         return 0.45 * sin(3 * x) + 0.55;
 }
@@ -183,7 +183,7 @@ static int draw_car(const void *instance, double goal, ActordView *ret_view, Act
         Picture p = picture_begin(
                         ret_view, ret_shapes, POSITION_MIN, 0, POSITION_MAX + 0.05, 1.25, 0, COLOUR_PAPER);
 
-        for (int i = 0; i < STRIPS; i++) { /* each a little over its neighbour, so that no seam shows */
+        for (int i = 0; i < STRIPS; i++) { /* each overlaps its neighbour a little, so that no seam shows */
                 double a = POSITION_MIN + width * i, b = a + width * 1.2;
 
                 picture_polygon(&p,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Options of an environment: one row per key says where its value goes and which values are allowed. Inline,
- * so that a module that is linked alone takes it along. */
+/* Options of an environment. A row for each key says where its value is stored and which values are allowed.
+ * Functions are inline, so that a module that is linked alone contains them. */
 #pragma once
 
 #include <assert.h>
@@ -25,12 +25,12 @@ typedef struct EnvOption {
         const char *key;
         EnvOptionKind kind;
         size_t offset;            /* of a double, a bool or an int in the environment's own struct */
-        const char *fallback;     /* the value where none is given; "": the environment sets it */
-        double low, high;         /* of a number, both allowed */
-        const char *const *words; /* NULL-terminated; the int is an index into it */
+        const char *fallback;     /* the default; "": the environment sets it */
+        double low, high;         /* the range of a number, including both ends */
+        const char *const *words; /* NULL-terminated; the int is an index of this array */
 } EnvOption;
 
-/* A row of include/environment-options.h as one of ENV_INSTANCE, the environment's own struct. */
+/* Makes a row for ENV_INSTANCE, the environment's own struct, of a row in include/environment-options.h. */
 #define ENV_OPTION(name, is, member, least, most, text)   \
         { .key = #name,                                   \
                 .kind = ENV_OPTION_##is,                  \
@@ -43,7 +43,7 @@ typedef struct EnvOption {
 #define ENV_OPTION_LIMITS_BOOL(none, neither) .words = NULL
 #define ENV_OPTIONS(rows)                     (rows), sizeof(rows) / sizeof((rows)[0])
 
-/* Both texts are fixed arrays that another program filled; they must be terminated. */
+/* Both texts are fixed arrays that another program has filled, so they must be checked for their ends. */
 static inline bool env_option_valid(const ActordOption *option) {
         return memchr(option->key, 0, sizeof(option->key)) &&
                memchr(option->value, 0, sizeof(option->value));
@@ -102,7 +102,7 @@ static inline int env_option_put(const EnvOption *row, const char *value, void *
         return -EINVAL;
 }
 
-/* The defaults of all rows into `target`. */
+/* Writes the defaults of all rows into `target`. */
 static inline void env_options_begin(const EnvOption *rows, size_t n_rows, void *target) {
         for (size_t i = 0; i < n_rows; i++) {
                 int r;
@@ -113,7 +113,7 @@ static inline void env_options_begin(const EnvOption *rows, size_t n_rows, void 
         }
 }
 
-/* One option into `target`. An empty value leaves the default in place. -EINVAL: unknown, or out of
+/* Writes one option into `target`. An empty value keeps the default. -EINVAL: it is unknown or out of
  * range. */
 static inline int env_option_apply(
                 const EnvOption *rows, size_t n_rows, const ActordOption *option, void *target) {
@@ -126,7 +126,7 @@ static inline int env_option_apply(
         return -EINVAL;
 }
 
-/* Which values are allowed, in words; a longer list is cut. */
+/* Describes the allowed values; a long list is cut. */
 static inline void env_option_wanted(const EnvOption *row, char *text, size_t size) {
         size_t n = 0;
 
@@ -149,9 +149,9 @@ static inline void env_option_wanted(const EnvOption *row, char *text, size_t si
         }
 }
 
-/* Names a known key with a bad value on stderr, and the values that are allowed: the fault's number alone
- * does not tell the user which key was wrong. Unknown keys are found earlier, where the job file is read.
- * One write, since other processes write there, too. */
+/* Prints a sentence to stderr about a known key with a wrong value, and its allowed values, since the
+ * fault's number alone does not tell the user which key was wrong. Unknown keys are found earlier, when the
+ * job file is read. It is one write, since other processes write to stderr, too. */
 static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
         char wanted[256] = "";
 
@@ -166,7 +166,7 @@ static inline void env_option_explain(const EnvOption *rows, size_t n_rows, cons
                 }
 }
 
-/* One option over the defaults. 0, or -EINVAL after a sentence. */
+/* Parses one option over the defaults. 0, or -EINVAL after a sentence. */
 static inline int env_option_parse(
                 const EnvOption *rows, size_t n_rows, const ActordOption *option, void *target) {
         int r;
@@ -177,7 +177,7 @@ static inline int env_option_parse(
         return r;
 }
 
-/* The defaults, then all that is given. */
+/* Takes the defaults, then all given options. */
 static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
                 uint32_t n_options, void *target) {
         env_options_begin(rows, n_rows, target);

@@ -44,7 +44,7 @@
 #define OMEGA_LIMIT     15.0
 #define X_SAFE          0.9
 #define THETA_SAFE      0.8
-#define SPEED_PLAUSIBLE 1000.0 /* for a restored state; no step gets there */
+#define SPEED_PLAUSIBLE 1000.0 /* for a restored state; no step reaches it */
 
 enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
 
@@ -137,8 +137,8 @@ static double model_force(const double s[N_STATE]) {
         return force;
 }
 
-/* s' H s: the value of s' P s after one step of the linear model under its own controller; under
- * LyapunovReward= s' P s itself. */
+/* s' H s: the value of s' P s after one step of the linear model under its own controller. With
+ * LyapunovReward=yes it is s' P s itself. */
 static double lyapunov_expected(const PhyCartPole *p, const double s[N_STATE]) {
         double next[N_STATE];
 
@@ -242,8 +242,8 @@ static bool phy_possible(const double state[N_STATE]) {
 
 ENV_STATE(phy, PhyCartPole)
 
-/* In metres; the marks are the limits of the cart and of the safety set, and the disc on top is red
- * outside of the envelope s' P s <= 1. */
+/* All lengths are in metres. The marks are the limits of the cart and of the safety set. The disc on top is
+ * red outside of the envelope s' P s <= 1. */
 static int phy_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const PhyCartPole *phy = instance;
         double x = phy->state[X], theta = phy->state[THETA];

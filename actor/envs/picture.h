@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shapes for draw(). Inline, so that a module that is linked alone takes them along. Colours are made of the
- * steps 00, 33, 66, 99, cc and ff, which a GIF shows exactly. */
+/* Shapes for draw(). Functions are inline, so that a module that is linked alone contains them. Colours use
+ * only the steps 00, 33, 66, 99, cc and ff, which a GIF shows exactly. */
 #pragma once
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environments whose state is an array of doubles, and functions about such numbers. Inline, so that a
- * module that is linked alone takes them along. */
+/* For environments whose state is an array of doubles, and functions on such numbers. They are inline, so
+ * that a module that is linked alone contains them. */
 #pragma once
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 
 #include "include/actord/env.h"
 
-/* NaN stays NaN. */
+/* A NaN stays a NaN. */
 static inline double env_clamp(double x, double low, double high) {
         if (x < low)
                 return low;
         return x > high ? high : x;
 }
 
-/* A snapshot comes out of memory that others may have written, so an impossible state is refused. */
+/* A snapshot comes from memory that others may have written, so an impossible state is refused. */
 static inline bool env_state_finite(const double *state, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (!isfinite(state[i]))
@@ -65,7 +65,7 @@ static inline bool env_state_finite(const double *state, size_t n) {
                 return 0;                                                                         \
         }
 
-/* Their places in the task's ActordEnv. */
+/* The places of these functions in the task's ActordEnv. */
 #define ENV_STATE_OF(task)                                                               \
         .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .reset = task##_reset, \
         .snapshot = task##_snapshot, .restore = task##_restore, .close = task##_close,   \

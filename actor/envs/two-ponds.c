@@ -41,7 +41,7 @@
 #define SECONDS            30.0
 #define N_SUBSTEPS         30
 #define HORIZON            96
-#define AREA               1e6 /* m2 of a catchment */
+#define AREA               1e6 /* m2, of a catchment */
 #define IMPERVIOUS         0.25
 #define WIDTH              500.0
 #define SLOPE              0.005
@@ -55,7 +55,7 @@
 #define INFILTRATION_MIN   0.5
 #define INFILTRATION_DECAY 4.0 /* 1/h */
 #define SCALE_MAX          10.0
-#define WATER_MAX          1e9 /* m or m3 of a restored store; the whole storm is less */
+#define WATER_MAX          1e9 /* the most m or m3 in a restored store; the whole storm has less */
 
 enum { N_PONDS = 2, N_RAIN_HOURS = 10, N_OBSERVATION = N_PONDS + 3 };
 enum {
@@ -75,8 +75,8 @@ enum {
 static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }; /* mm/h */
 
 typedef struct TwoPonds {
-        /* The step, the storm's scale, m3 in ponds and stream, m on the impervious and the other part of
-         * each catchment, sums. */
+        /* The step, the storm's scale, m3 in ponds and stream, m of water on both parts of each catchment,
+         * and the sums. */
         double state[N_STATE];
         double storm_scale, flood_weight;
 } TwoPonds;
@@ -154,7 +154,7 @@ static int two_ponds_reset(void *instance, ActordRandom *random, void *ret_obser
         return 0;
 }
 
-/* m3 that run off one part of a catchment in a step; *depth (m) is what stays on it. */
+/* The m3 that run off one part of a catchment in a step. *depth (m): the water that stays on it. */
 static double run_off(double *depth, double share, double roughness, double held) {
         double sheet = fmax(*depth - held, 0);
         double flow = WIDTH / roughness * pow(sheet, 5.0 / 3.0) * sqrt(SLOPE);
@@ -188,7 +188,7 @@ static double orifice_flow(double depth, double opening) {
         return ORIFICE_WIDTH * height * sqrt(2 * GRAVITY * (depth - height / 2));
 }
 
-/* 30 s; returns what they cost. */
+/* Advances by 30 s; returns the cost. */
 static double flow(TwoPonds *t, const double opening[N_PONDS], double hour) {
         double *s = t->state, cost = 0, out, excess;
 
@@ -243,9 +243,9 @@ static bool two_ponds_possible(const double state[N_STATE]) {
 
 ENV_STATE(two_ponds, TwoPonds)
 
-/* The ponds in section and how full they are, the rain of this hour as strokes above them, and the
- * stream's flow as a bar beside, against a mark at what it may carry. A step is 15 minutes; a picture of
- * each is shown for a tenth of a second. */
+/* Draws the ponds in cross-section with their levels, this hour's rain as lines above them, and the stream's
+ * flow as a bar beside them, with a mark at the flow that it may carry. A step is 15 minutes, and its
+ * picture is shown for a tenth of a second. */
 static int two_ponds_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const TwoPonds *t = instance;
         double rain = rain_at(t, t->state[N_STEPS_TAKEN] * N_SUBSTEPS * SECONDS / 3600);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long requests waited: percentiles over all of an episode's. */
+/* How long requests waited: percentiles over an episode. */
 #pragma once
 
 #include <math.h>
 #include <stddef.h>
 
 typedef struct Wait {
-        double latency, served; /* of the requests of a step: seconds, and how many */
+        double latency, served; /* the requests of a step: seconds, and how many */
 } Wait;
 
-/* Shell sort, since qsort() may ask the kernel for the size of memory, which a sandbox forbids. */
+/* Shell sort: qsort() may ask the kernel for the size of memory, which a sandbox forbids. */
 static inline void waits_sort(Wait *waits, size_t n) {
         for (size_t gap = n / 2; gap > 0; gap /= 2)
                 for (size_t i = gap; i < n; i++) {
@@ -22,7 +22,8 @@ static inline void waits_sort(Wait *waits, size_t n) {
                 }
 }
 
-/* The least latency that this share of the requests did not pass, of waits in order. NaN: of none. */
+/* The lowest latency that this share of the requests did not exceed. The waits must be sorted. NaN: there
+ * are none. */
 static inline double waits_percentile(const Wait *waits, size_t n, double share) {
         double all = 0, within = 0;
 

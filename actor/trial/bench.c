@@ -12,12 +12,12 @@
 enum { CHUNK = 256, BATCH = 4096 };
 #define RUN_NSEC UINT64_C(300000000)
 
-/* CPU time of this process: other load on the machine does not count. */
+/* The CPU time of this process, so that other load on the machine does not count. */
 static uint64_t now_nsec(void) {
         return clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Actions are drawn before the clock starts, so that only the environment is measured. */
+/* Draws the actions before the clock starts, so that only the environment is measured. */
 static uint8_t *draw_actions(Stage *stage, size_t n_bytes) {
         uint8_t *actions = calloc(BATCH, n_bytes);
 

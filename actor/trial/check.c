@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks that an environment keeps the promises of the ABI, point by point. Each point is tried in a process
- * of its own, so that a crash or a hang at one does not affect the others. A check returns its finding, or
- * the negative errno that a function of the environment returned. */
+ * of its own, so a crash or a hang in one does not affect the others. A check returns its finding, or the
+ * negative errno of a function of the environment. */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
@@ -41,7 +41,7 @@ static int begin(Point *p, Stage *stage) {
         return r < 0 ? r : stage_reset(stage);
 }
 
-/* Step t with the random action of step t, and a reset after an end. */
+/* Makes step t with the random action of step t, and a reset after an end. */
 static int go(Stage *stage, uint64_t t) {
         int r;
 
@@ -72,7 +72,8 @@ static int move(const Point *p, Stage *from, Stage *to) {
         return r < 0 ? r : p->env->restore(to->instance.memory, to->snapshot.memory);
 }
 
-/* Step t, and now and then a snapshot that is restored at once, unless the environment is sticky. */
+/* Makes step t and, in some steps, takes a snapshot and restores it at once, unless the environment is
+ * sticky. */
 static int go_and_move(const Point *p, Stage *stage, uint64_t t) {
         int r;
 
@@ -103,11 +104,12 @@ static int check_options(Point *p, Stage s[2]) {
         const ActordOption nonsense = { "Nonsense", "1" };
         ActordEnvSpec spec = {};
 
-        (void) close(STDERR_FILENO); /* quiet, as it should refuse: its complaint would mislead the user */
+        /* silent, since the environment should refuse: its message would mislead the user */
+        (void) close(STDERR_FILENO);
         return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
 }
 
-/* The first byte that was never written, since each run still shows its own pattern there. -1: none. */
+/* The first byte that was never written, since it still has each run's own pattern. -1: there is none. */
 static int64_t unwritten(const void *a, const void *b, size_t n, int pattern_a, int pattern_b) {
         for (size_t i = 0; i < n; i++)
                 if (((const uint8_t *) a)[i] == pattern_a && ((const uint8_t *) b)[i] == pattern_b)
@@ -191,7 +193,7 @@ static int check_observation(Point *p, const Stage *stage, double *numbers) {
         double high = space->kind == ACTORD_BOX ? space->high : space->n_choices - 1.0;
         double low = space->kind == ACTORD_BOX ? space->low : 0;
 
-        /* Bounds are doubles and most observations floats: a float that rounds to the bound is within it. */
+        /* Bounds are doubles and most observations floats, so a float that rounds to the bound is inside. */
         if (space->element == ACTORD_F32) {
                 low = fmin(low, (float) low);
                 high = fmax(high, (float) high);
@@ -272,7 +274,7 @@ static int check_ranges(Point *p, Stage s[2]) {
         return r;
 }
 
-/* For the signal handler, which gets no argument of ours. */
+/* for the signal handler, which gets no argument of ours */
 static const Stage *guarded_stage;
 
 static TrialFinding beyond(const Stage *stage, int32_t *ret_detail, const void *address) {
@@ -326,7 +328,7 @@ static int check_bounds(Point *p, Stage s[2]) {
         return (int) beyond(&s[0], &p->detail, NULL);
 }
 
-/* One instance is used and the other is new; both begin the same episode. */
+/* One instance has been used and the other is new; both begin the same episode. */
 static int check_resets(Point *p, Stage s[2]) {
         int r;
 
@@ -422,7 +424,7 @@ static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         return r;
 }
 
-/* A runs on; at each move B is restored from A's snapshot and must keep up until the next. */
+/* A continues; at each move B is restored from A's snapshot, and must stay equal until the next move. */
 static int check_snapshots(Point *p, Stage s[2]) {
         int r;
 
@@ -461,7 +463,7 @@ static int64_t count_state(const Point *p, const Stage *stage) {
         return n > 0 && n <= ACTORD_STATE_NUMBERS_MAX ? n : -1;
 }
 
-/* The index of a number that differs after it was set and read again; -1: none does. */
+/* The index of a number that differs after it was set and read again; -1: there is none. */
 static int64_t differing(const double *state, const double *again, int64_t n) {
         for (int64_t i = 0; i < n; i++)
                 if (!(fabs(state[i] - again[i]) <= STATE_TOLERANCE * fmax(1, fabs(state[i]))))
@@ -519,7 +521,7 @@ static int64_t heap_bytes(void) {
         return (int64_t) (info.uordblks + info.hblkhd);
 }
 
-/* Only the sandbox of a plugin allows getrusage(). 0: not known. */
+/* Only a plugin's sandbox allows getrusage(). 0: not known. */
 static int64_t peak_kib(const Point *p) {
         struct rusage usage = {};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy plays the same episodes as in an evaluation, through the same functions and random streams, from
- * where reset() begins them or from given states. Each state is drawn as shapes or pixels; or each step is
- * said, with every number of it; or what an episode came to alone. */
+/* A policy plays the same episodes as in an evaluation, through the same functions and random streams. They
+ * begin as reset() begins them, or in given states. The report has each state as shapes or pixels, or each
+ * step with every number, or only the results of episodes. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         return 0;
 }
 
-/* What is played, and room for a picture or for the numbers of a step. */
+/* The policy and episodes, and room for a picture or for the numbers of a step. */
 typedef struct Play {
         const Trial *trial;
         const ActordEnvSpec *spec; /* the environment's own */
@@ -111,7 +111,7 @@ static bool says_episodes(const Trial *trial) {
         return trial->request->kind == TRIAL_PLAY_EPISODES;
 }
 
-/* What the environment wrote, without what the policy is shown beside it. */
+/* The environment's own observation, without the numbers that the policy is shown beside it. */
 static const void *observation_shown(const Play *p) {
         return p->host->own ? p->host->own : p->host->observation;
 }
@@ -135,7 +135,7 @@ static bool play_is_over(const Play *p, const ActordStep *step, uint32_t t) {
         return evaluation_ended(p->host, step, t) || (most > 0 && t >= most);
 }
 
-/* t: of its steps, this one included. */
+/* t: the number of steps, including this one. */
 static int step_say(const Play *p, const ActordStep *step, uint32_t t) {
         const ActordEnvSpec *spec = p->spec;
         uint64_t n_action = space_numbers(&spec->action), n_observation = space_numbers(&spec->observation);
@@ -156,7 +156,7 @@ static int step_say(const Play *p, const ActordStep *step, uint32_t t) {
         return 0;
 }
 
-/* Puts the environment into the state that this episode begins in, if the request has one. */
+/* Puts the environment into the state in which this episode begins, if the request has one. */
 static int state_set(const Play *p, uint64_t episode) {
         const TrialRequest *request = p->trial->request;
         TrialSpec said;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shows an environment's spec, and rolls it out under given actions: every number of action, observation and
- * state, as it is. */
+ * state, unrounded. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct Rollout {
         const Trial *trial;
         Stage stage;
         uint32_t n_state;
-        double *row;    /* action, observation and state of a step; state and observation of a reset */
+        double *row;    /* action, observation and state of a step; or state and observation of a reset */
         void *pictures; /* room for one; NULL: none is wanted */
 } Rollout;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a trial reports: records to actorctl, through a pipe, and its verdict, in its page. */
+/* The reports of a trial: records, which go to actorctl through a pipe, and its verdict, in its page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -30,7 +30,7 @@ static int guarded_init(Guarded *g, uint64_t bytes) {
         }
 
         *g = (Guarded){ .bytes = bytes, .map = map, .map_bytes = whole + 2 * page };
-        /* As close to the end as the alignment allows: most mistakes write too far. */
+        /* As close to the end as alignment allows, since most mistakes write beyond the end. */
         g->memory = map + page + ((whole - bytes) & ~(uint64_t) (ALIGNMENT - 1));
         memset(map + page, PATTERN, (size_t) (g->memory - map) - page);
         memset(g->memory + bytes, PATTERN, (size_t) (map + page + whole - g->memory) - bytes);
@@ -114,7 +114,7 @@ void stage_done(Stage *stage) {
         guarded_done(&stage->instance);
 }
 
-/* There is one writer, so load and store need not be one atomic addition. */
+/* There is only one writer, so load and store need not be one atomic addition. */
 static void progress(Stage *stage) {
         uint64_t n = atomic_load_explicit(&stage->page->progress, memory_order_relaxed);
 
@@ -179,7 +179,7 @@ bool stage_ended(const Stage *stage) {
                (horizon > 0 && stage->elapsed_steps >= horizon);
 }
 
-/* Of number i of the actions of all agents. */
+/* How many choices number i has, counted over the actions of all agents. */
 static uint32_t choices_of(const Stage *stage, uint64_t i) {
         return spec_choices(stage->spec, i % space_numbers(&stage->spec->action));
 }

@@ -5,8 +5,8 @@
 #include "actor/trial/trial.h"
 #include "lib/rng.h"
 
-/* Memory that detects accesses beyond it: inaccessible pages on both sides, and a pattern in those parts of
- * the first and last page that alignment leaves over. */
+/* Memory that detects accesses beyond it. Both sides have inaccessible pages, and the unused parts of its
+ * first and last page have a pattern. */
 typedef struct Guarded {
         uint8_t *memory; /* aligned to 64 */
         uint64_t bytes;
@@ -21,42 +21,43 @@ typedef struct Stage {
         TrialPage *page;
         Guarded instance, observation, snapshot;
         void *action;
-        uint64_t n_action, n_observation; /* of all agents */
+        uint64_t n_action, n_observation; /* counts for all agents together */
         uint64_t episode, elapsed_steps, n_steps;
-        ActordStep step; /* the first agent's; its reward is the mean over all of them */
+        ActordStep step; /* the first agent's, with the mean reward of all agents */
         ActordStep steps[ACTORD_AGENTS_MAX];
-        double metrics[ACTORD_METRICS_MAX]; /* of the newest episode that ended */
-        uint8_t active[ACTORD_AGENTS_MAX];  /* which agents are there; others' rewards count as 0 */
-        bool active_wrong;                  /* none is there, or it is neither 0 nor 1 of one */
+        double metrics[ACTORD_METRICS_MAX]; /* of the newest episode that has ended */
+        uint8_t active[ACTORD_AGENTS_MAX];  /* which agents are present; rewards of others count as 0 */
+        /* it reported that no agent is present, or a value other than 0 and 1 */
+        bool active_wrong;
         bool initialised;
 } Stage;
 
-/* 0, -ENOMEM, or what init() returned. spec stays the caller's. */
+/* 0, -ENOMEM, or the error of init(). spec belongs to the caller. */
 int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec);
 void stage_done(Stage *stage);
-/* Learns the spec and makes an instance by it. false: there is none, and the page says why. */
+/* Learns the spec and makes an instance for it. false: there is none, and the page says why. */
 bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said);
 
-/* The next episode; one step with stage->action; whether the episode ended with that step. The first two
- * return what the environment returned. */
+/* Begins the next episode; makes one step with stage->action; tells whether the episode ended with that
+ * step. The first two return the environment's result. */
 int stage_reset(Stage *stage);
 int stage_step(Stage *stage);
 bool stage_ended(const Stage *stage);
 
-/* A random action, from the stream of step t; zero, or the nearest action to it. */
+/* Sets a random action from the stream of step t; or zero, or the nearest possible action. */
 void stage_act_random(Stage *stage, uint64_t t);
 void stage_act_zero(Stage *stage);
 /* -EINVAL: these numbers are not an action of this environment. */
 int stage_act(Stage *stage, const double *numbers);
 
-/* Learns the parts of the physical state that an instance shows. Returns how many numbers they have; 0: it
+/* Learns the parts of the physical state that an instance shows. Returns the count of their numbers; 0: it
  * shows none. */
 uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec *said);
 
-/* Numbers of a space's values as doubles. */
+/* Converts numbers of a space's values to doubles. */
 void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret);
 
-/* Whether the pattern around it is whole, and whether an address lies in its memory or the pages around
+/* Whether the pattern around the memory is intact; whether an address is in the memory or the pages around
  * it. */
 bool guarded_is_whole(const Guarded *g);
 bool guarded_guards(const Guarded *g, const void *address);

@@ -8,7 +8,8 @@
 
 #include "lib/environments.h"
 
-/* A SPEC for each environment that loads. An administrator installed them all, so they need no sandbox. */
+/* Reports a SPEC for each environment that loads. An administrator installed them all, so they need no
+ * sandbox. */
 static void catalogue(const Trial *trial) {
         for (size_t i = 0; i < environment_count(); i++) {
                 TrialSpec said = {};

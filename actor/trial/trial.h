@@ -19,38 +19,38 @@
 
 typedef struct Trial {
         const ActorContext *context;
-        const JobSettings *settings; /* the context's */
+        const JobSettings *settings; /* those of the context */
         const TrialRequest *request;
-        const double *numbers; /* behind the request */
-        TrialPage *page;       /* of the context's worker: the answer, beside the records */
-        const char *directory; /* CATALOGUE: where modules lie */
+        const double *numbers; /* the numbers behind the request */
+        TrialPage *page;       /* the worker's page: the answer, besides the records */
+        const char *directory; /* CATALOGUE: the directory of modules */
         uint32_t level;        /* SandboxLevel */
-        uint32_t point;        /* CHECK: which of TrialPoint_ */
+        uint32_t point;        /* CHECK: the TrialPoint_ to try */
 } Trial;
 
-/* Does what the request asks for, sets page->finished and ends the process. The environment is acquired as
- * for a job's orders. */
+/* Carries out the request, sets page->finished and ends the process. The environment is loaded as for a
+ * job's orders. */
 _Noreturn void trial_main(const Trial *trial);
 
-/* Writes one record and its body, in two parts; ends the process when the reader has closed the pipe. */
+/* Writes one record and its body in two parts. Ends the process if the reader has closed the pipe. */
 void trial_say(uint32_t kind, const void *head, size_t n_head, const void *body, size_t n_body);
 
-/* The spec, checked. Sets page->fault and detail and returns false when it cannot be used. */
+/* Learns and checks the spec. If it cannot be used, sets page->fault and detail and returns false. */
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 
-/* Writes a negative errno, of the environment or for lack of memory, into the page as its fault. Does
- * nothing for r >= 0, nor for the -ECANCELED of trial_problem(). */
+/* Writes a negative errno, from the environment or for lack of memory, into the page as the fault. Does
+ * nothing for r >= 0, or for the -ECANCELED of trial_problem(). */
 void trial_fail(const Trial *trial, int r);
 /* Writes into the page why this trial ends early. Returns -ECANCELED. */
 int trial_problem(const Trial *trial, TrialProblem problem, int detail);
 
-/* picture_new() allocates room for a picture; NULL, with the problem in the page, if the environment draws
- * none. picture_say() draws an instance and sends the picture. 0, -ECANCELED with the problem in the page,
- * or what draw() or paint() returned. */
+/* picture_new() allocates room for a picture; NULL, with the problem in the page: the environment draws
+ * none. picture_say() draws an instance and sends the picture: 0; -ECANCELED with the problem in the page;
+ * or the error of draw() or paint(). */
 void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
-/* Each answers through the page and the records. */
+/* Each function answers through the page and the records. */
 void trial_show(const Trial *trial, const ActordEnv *env);
 void trial_rollout(const Trial *trial, const ActordEnv *env);
 void trial_play(const Trial *trial, const ActordEnv *env);

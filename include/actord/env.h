@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment ABI: the one header that authors of environments compile against. It knows nothing else
- * of actord.
+/* The environment ABI: the one header that authors of environments compile against. It needs nothing else of
+ * actord.
  *
- * An environment is a table of functions named `actord_env` in a shared object (`Environment=./mine.so`),
- * or a row of the built-in table; both are called in exactly the same way. All memory is the caller's: an
- * instance is `instance_bytes` bytes, zeroed and aligned to 64, an observation and a snapshot lie in
- * shared memory. An environment keeps no other state: no statics that change, no threads, no files. That
- * is what lets an invocation be repeated, moved and replayed bit for bit.
+ * An environment is a table of functions named `actord_env` in a shared object (`Environment=./mine.so`), or
+ * a row of the built-in table; both are called in exactly the same way. All memory belongs to the caller: an
+ * instance is `instance_bytes` bytes, zeroed and aligned to 64; observations and snapshots are in shared
+ * memory. An environment keeps no other state: no statics that change, no threads, no files. So an
+ * invocation can be repeated, moved and replayed bit for bit.
  *
  * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each
- * function that returns int returns 0, or a negative errno, which fails the invocation with that reason.
- * Built with -ffp-contract=off and without -ffast-math an environment steps alike on each machine of a
- * kind.
+ * function that returns int returns 0, or a negative errno, which fails the invocation with that reason. If
+ * an environment is built with -ffp-contract=off and without -ffast-math, it steps alike on all machines of
+ * one kind.
  *
  * An environment may have several agents (ABI 2), which act together and share one policy. Wherever a
  * function reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one
@@ -29,8 +29,8 @@
 extern "C" {
 #endif
 
-/* 2 added agents, who of them is there, what a shared critic reads, metrics, and actions of several choices
- * that differ in size; plugins that were compiled for 1 still load. */
+/* 2 added agents, their presence, shared state for a critic, metrics, and actions of several choices that
+ * differ in size. Plugins that were compiled for 1 still load. */
 #define ACTORD_ENV_ABI 2u
 #define ACTORD_ENV_ABI_OLDEST 1u
 
@@ -40,18 +40,18 @@ typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 }
 #define ACTORD_STACK_MAX 16u
 #define ACTORD_AGENTS_MAX 64u
 #define ACTORD_METRICS_MAX 8u
-#define ACTORD_METRIC_BYTES 24u         /* of a name, with its final 0 */
-#define ACTORD_CHOICES_MAX 64u          /* numbers of a MULTI_DISCRETE action */
+#define ACTORD_METRIC_BYTES 24u         /* the size of a name, with its final 0 */
+#define ACTORD_CHOICES_MAX 64u          /* the most numbers of a MULTI_DISCRETE action */
 
 enum {
-        /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
+        /* it cannot make snapshots: it lives in its warm actor, and a crash loses the current episode */
         ACTORD_ENV_STICKY = 1u << 0,
         ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
-        ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are there */
+        ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are present */
 };
 
 /* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); if
- * an action's n_choices is 0, number k lies in [0, action_choices[k]), which the spec has. A policy takes
+ * an action's n_choices is 0, number k lies in [0, action_choices[k]), which the spec has. A policy makes
  * all of these choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite
  * bounds are allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its
  * discrete action as I32. */
@@ -67,8 +67,8 @@ typedef struct ActordEnvSpec {
         ActordSpace observation, action;
         uint32_t horizon_steps;         /* the caller truncates an episode at this length; 0: never */
         uint32_t n_agents;              /* 1, or up to ACTORD_AGENTS_MAX */
-        double reward_low, reward_high; /* of one step; infinite where unknown */
-        double solved_return;           /* registered threshold; NaN where there is none */
+        double reward_low, reward_high; /* of one step; infinite if not known */
+        double solved_return;           /* the registered threshold; NaN if there is none */
         uint64_t instance_bytes;        /* at most 1 GiB */
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
@@ -76,21 +76,21 @@ typedef struct ActordEnvSpec {
          * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame
          * is then stored once. 0: observations are no stacks. */
         uint32_t stack;
-        /* ABI 2. The names of what metrics() gives at the end of an episode, as "latency_p99": a small
-         * letter, then small letters, digits and "_"; each name once. */
+        /* ABI 2. The names of the numbers that metrics() returns at the end of an episode, such as
+         * "latency_p99": a lower-case letter, then lower-case letters, digits and "_"; each name once. */
         uint32_t n_metrics;
-        /* ABI 2. How many numbers shared() writes; 0: there is none, and a centralised critic reads the
+        /* ABI 2. How many numbers shared() writes; 0: there are none, and a centralised critic reads the
          * observations of all agents. */
         uint32_t n_shared;
         char metrics[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
-        /* ABI 2. Of a MULTI_DISCRETE action with n_choices 0: how many choices each of its numbers has. */
+        /* ABI 2. For a MULTI_DISCRETE action with n_choices 0: how many choices each of its numbers has. */
         uint32_t action_choices[ACTORD_CHOICES_MAX];
 } ActordEnvSpec;
 
 /* a row of the job file's [Environment] */
 typedef struct ActordOption { char key[32]; char value[224]; } ActordOption;
 
-/* a counter-based stream, the caller's; never kept between calls */
+/* a counter-based stream of the caller's; do not keep it between calls */
 typedef struct ActordRandom ActordRandom;
 
 typedef struct ActordStep {
@@ -100,27 +100,27 @@ typedef struct ActordStep {
 } ActordStep;
 
 #define ACTORD_STATE_PARTS 8u
-#define ACTORD_STATE_NUMBERS_MAX 65536u         /* of all parts together */
+#define ACTORD_STATE_NUMBERS_MAX 65536u         /* all parts together */
 
 typedef struct ActordStatePart {
-        char name[24];                  /* as "qpos" */
+        char name[24];                  /* such as "qpos" */
         uint32_t n_numbers, reserved;
 } ActordStatePart;
 
-#define ACTORD_SHAPES_MAX 1024u                 /* in one picture */
+#define ACTORD_SHAPES_MAX 1024u                 /* the most in one picture */
 #define ACTORD_SHAPE_POINTS 8u
 
-/* What a picture shows: this rectangle of the plane, x to the right and y up, in whatever unit suits the
- * task. */
+/* The area of the plane that a picture shows: this rectangle, x to the right and y up, in any unit that
+ * suits the task. */
 typedef struct ActordView {
         double left, bottom, right, top;
-        double step_seconds;            /* how long a step takes there; 0: the task has no time */
+        double step_seconds;            /* how long a step takes in the task; 0: the task has no time */
         uint32_t background;            /* 0xRRGGBB */
         uint32_t n_shapes;
 } ActordView;
 
-/* All that is within `radius` of a point, of a line between two, or of a filled polygon of more: a disc,
- * a stroke with round ends, a body. */
+/* All points within `radius` of a point, of a line between two, or of a filled polygon of more: a disc, a
+ * line with round ends, a body. */
 typedef struct ActordShape {
         uint32_t colour, n_points;      /* 0xRRGGBB; 1 to ACTORD_SHAPE_POINTS */
         double radius;
@@ -137,60 +137,61 @@ typedef struct ActordFrame {
 
 typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
-        /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, up to and with close() */
+        /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, which ends with close() */
         uint32_t struct_bytes;
         /* The spec under these options. -EINVAL: an option is unknown or its value is out of range. */
         int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
         /* A new episode and its first observation. */
         int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
-        /* One step. Of several agents each has its own reward; terminated and truncated are the same in all
-         * of *ret. After terminated or truncated the caller resets before it steps again. */
+        /* One step. If there are several agents, each has its own reward; terminated and truncated are the
+         * same in all of *ret. After terminated or truncated the caller resets before the next step. */
         int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                         ActordStep *ret);
-        /* All that the next step and its reward depend on, in snapshot_bytes bytes without pointers. */
+        /* Everything on which the next step and its reward depend, in snapshot_bytes bytes without
+         * pointers. */
         int (*snapshot)(const void *instance, void *ret_snapshot);
         int (*restore)(void *instance, const void *snapshot);
         void (*close)(void *instance);
 
-        /* Optional, all three or none: NULL, or cut off by struct_bytes. The physical state as doubles,
-         * for `actorctl env rollout` and for a person who compares two implementations: what that person
-         * would write down to begin from there, not all that a snapshot needs. Its parts in order, the
-         * same for each instance with these options; returns how many, at most ACTORD_STATE_PARTS. */
+        /* Optional, all three or none: NULL, or beyond struct_bytes. The physical state as doubles, for
+         * `actorctl env rollout` and for people who compare two implementations: the numbers from which such
+         * a person would begin, not everything that a snapshot needs. Writes the parts in order, which are
+         * the same for each instance with these options. Returns how many, at most ACTORD_STATE_PARTS. */
         int (*state_parts)(const void *instance, ActordStatePart *ret);
         int (*get_state)(const void *instance, double *ret);
-        /* An episode goes on from this state, as new as one that reset() began. -EINVAL: no state of this
+        /* Begins a new episode, as reset() does, but in this state. -EINVAL: it is not a state of this
          * environment. */
         int (*set_state)(void *instance, const double *state, void *ret_observation);
 
-        /* Optional: NULL, or cut off by struct_bytes. What a person should see of the present state, for
-         * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over those before it. It changes
-         * nothing that a step depends on. A recording paints its pictures from these shapes, outside of
-         * the sandbox. */
+        /* Optional: NULL, or beyond struct_bytes. A picture of the present state for people, for recordings:
+         * up to ACTORD_SHAPES_MAX shapes, each painted over the earlier ones. It changes nothing on which a
+         * step depends. A recording paints its pictures from these shapes, outside of the sandbox. */
         int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-        /* Optional: NULL, or cut off by struct_bytes. The same as pixels, of an environment that paints
-         * by itself: draw() is asked before it. There is room for ACTORD_FRAME_SIDE_MAX rows and columns;
-         * all pictures of an episode have one size. */
+        /* Optional: NULL, or beyond struct_bytes. The same as pixels, for an environment that paints by
+         * itself; draw() is asked first. There is room for ACTORD_FRAME_SIDE_MAX rows and columns. All
+         * pictures of an episode have one size. */
         int (*paint)(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels);
 
-        /* ABI 2; needed if the spec has n_metrics above 0. Called after the step that ended an episode, by
-         * itself or by horizon_steps, and before the next reset(): the n_metrics numbers of that episode, in
-         * the order of their names. NaN: this episode has no such figure; one beyond 3.4e38 (FLT_MAX) fails
-         * the invocation. It changes nothing, and what it adds up over an episode is part of a snapshot. */
+        /* ABI 2; needed if n_metrics of the spec is above 0. Called after the step that ended an episode (by
+         * itself or by horizon_steps) and before the next reset(). Writes the n_metrics numbers of that
+         * episode, in the order of their names. NaN: this episode has no such figure. A number beyond 3.4e38
+         * (FLT_MAX) fails the invocation. It changes nothing, and sums over an episode must be part of the
+         * snapshot. */
         int (*metrics)(const void *instance, double *ret);
 
-        /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), restore() and step(): in
-         * ret[n_agents] a 1 for each agent that is there in the present state, and acts in the next step,
-         * and a 0 for the others. One of them always is. It changes nothing, and is part of a snapshot.
-         * Of an agent that is not there no action is read, its reward counts as 0, and nothing is learned
-         * from it; its observation must lie within the bounds all the same. For an agent that goes, its own
-         * episode ends as if it had terminated. */
+        /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), restore() and step(). Writes into
+         * ret[n_agents] a 1 for each agent that is present in this state and acts in the next step, and a 0
+         * for the others. At least one is always present. It changes nothing, and the presence of agents
+         * must be part of the snapshot. For an absent agent no action is read, its reward counts as 0, and
+         * nothing is learned, but its observation must still be within the bounds. For an agent that leaves,
+         * its own episode ends as if it had terminated. */
         int (*active)(const void *instance, uint8_t *ret);
 
-        /* ABI 2; needed if the spec has n_shared above 0. Called after reset() and step(): in ret[n_shared]
-         * the state that all agents share, as a centralised critic should read it, behind an agent's own
-         * observation and within its bounds. It changes nothing. */
+        /* ABI 2; needed if n_shared of the spec is above 0. Called after reset() and step(). Writes into
+         * ret[n_shared] the state that all agents share. A centralised critic reads it behind an agent's own
+         * observation, and within that observation's bounds. It changes nothing. */
         int (*shared)(const void *instance, float *ret);
 } ActordEnv;
 
@@ -204,12 +205,12 @@ static_assert(sizeof(ActordShape) == 144, "ABI");
 static_assert(sizeof(ActordFrame) == 16, "ABI");
 static_assert(sizeof(ActordEnv) == 8 + 15 * sizeof(void *), "ABI");
 
-/* newer functions are optional: a plugin that lacks them still runs */
+/* later functions are optional: a plugin without them still runs */
 #define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))
 
 /* Defined by a plugin: extern const ActordEnv actord_env; */
 
-/* Provided to plugins by the program that loads them. */
+/* The program that loads a plugin provides these. */
 uint32_t actord_random_u32(ActordRandom *random);
 /* in [low, high), 53 random bits */
 double actord_random_uniform(ActordRandom *random, double low, double high);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a step on a model of one's own pays, as a function in C: [Environment] RewardPlugin=FILE.so of an
- * Environment=mujoco:FILE.xml, a shared object beside the model that defines `actord_mujoco_judge`. It is
- * loaded in the sandbox, is called once after each step, adds to what Reward= and Terminate= say, and
- * keeps nothing between calls: that is what lets an invocation be repeated bit for bit. */
+/* The reward of a step in a model of your own, as a function in C. [Environment] RewardPlugin=FILE.so of an
+ * Environment=mujoco:FILE.xml names a shared object beside the model, which defines `actord_mujoco_judge`.
+ * It is loaded in the sandbox, and called once after each step. Its reward is added to that of Reward=, and
+ * its end to those of Terminate=. It keeps nothing between calls, so an invocation can be repeated bit for
+ * bit. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -19,10 +20,10 @@ extern "C" {
 /* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its
  * parts. */
 typedef struct ActordMujocoStep {
-        /* ACTORD_MUJOCO_ABI; the caller's sizeof: newer members come last */
+        /* ACTORD_MUJOCO_ABI; the caller's sizeof, since newer members come last */
         uint32_t abi, struct_bytes;
         uint32_t n_positions, n_velocities, n_controls, n_bodies, n_sensors, reserved;
-        double seconds;                         /* that the step took */
+        double seconds;                         /* the duration of the step */
         const double *positions, *velocities;   /* qpos and qvel, after the step */
         const double *positions_before, *velocities_before;
         const double *controls;
@@ -30,7 +31,8 @@ typedef struct ActordMujocoStep {
         const double *sensors;                  /* sensordata, n_sensors numbers */
 } ActordMujocoStep;
 
-/* 0, with a finite reward and a flag that is 0 or 1; or a negative errno, which fails the invocation. */
+/* Returns 0, with a finite reward and a flag that is 0 or 1; or a negative errno, which fails the
+ * invocation. */
 #ifdef __GNUC__
 __attribute__((visibility("default")))
 #endif

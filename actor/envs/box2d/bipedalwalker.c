@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk over slightly uneven ground on two legs with two
- * joints each; Hardcore has stumps, stairs and pits in it. The numbers are those of Gymnasium's
+ * joints each; Hardcore has stumps, stairs and pits in it. The constants are those of Gymnasium's
  * definition; its clouds are left out. */
 #include <errno.h>
 #include <math.h>
@@ -13,10 +13,10 @@
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 
-#define SCALE            30.0 /* pixels in a metre */
+#define SCALE            30.0 /* pixels per metre */
 #define WIDTH            (600 / SCALE)
 #define HEIGHT           (400 / SCALE)
-#define FRAMES           50.0 /* a second */
+#define FRAMES           50.0 /* per second */
 #define TORQUE_MAX       80.0
 #define SPEED_HIP        4.0
 #define SPEED_KNEE       6.0
@@ -40,9 +40,9 @@ typedef struct WalkerStep {
         float action[N_JOINTS]; /* in [-1, 1] */
 } WalkerStep;
 
-typedef struct WalkerDrawn { /* at the reset */
+typedef struct WalkerDrawn { /* numbers that are drawn at the reset */
         double slope[N_GROUND], force;
-        double obstacle[N_GROUND]; /* Hardcore alone has them */
+        double obstacle[N_GROUND]; /* used only by Hardcore */
 } WalkerDrawn;
 
 typedef struct Walker {
@@ -51,7 +51,7 @@ typedef struct Walker {
         double shaping;
         double observation[N_OBSERVATION];
         Ground ground;
-        Episode episode; /* last: its steps follow */
+        Episode episode; /* last: its steps follow it */
 } Walker;
 
 static const EpisodeKind walker_kind, hardcore_kind;
@@ -79,7 +79,7 @@ static int spec_of(const EpisodeKind *kind, const char *name, const ActordOption
                 return r;
 
         *ret = (ActordEnvSpec){
-                /* Velocities pass the bounds that Gymnasium states when a leg hits the ground. */
+                /* Velocities exceed the bounds that Gymnasium states when a leg hits the ground. */
                 .observation = { .kind = ACTORD_BOX,
                                 .element = ACTORD_F32,
                                 .n_dims = 1,
@@ -229,7 +229,7 @@ static int walker_rebuild(void *task) {
         build_walker(w->world);
         world_force(w->world, HULL, drawn->force, 0);
 
-        /* The first observation follows a step with slack joints. */
+        /* The first observation comes after a step with slack joints. */
         (void) advance(w, &slack);
         return 0;
 }
@@ -337,7 +337,7 @@ static const EpisodeKind hardcore_kind = {
         .step_valid = walker_step_valid,
 };
 
-/* The state is what the episode began from: the numbers that its reset drew. */
+/* The state consists of the numbers that the episode's reset drew. */
 static int walker_state_parts(const void *instance, ActordStatePart *ret) {
         static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 },
                 { "obstacle", N_GROUND, 0 } };

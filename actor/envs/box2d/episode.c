@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keeps episodes as bytes: only the task knows what a step contains. */
+/* Keeps episodes as bytes: only the task knows the content of a step. */
 #include "actor/envs/box2d/episode.h"
 
 #include <assert.h>

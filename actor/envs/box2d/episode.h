@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Snapshots of tasks on Box2D, and how an episode is restored from one.
+/* Snapshots of tasks on Box2D, and how they are restored.
  *
  * Box2D's world cannot be saved: contacts, their impulses and the order of its lists are private. So a
- * snapshot holds what the world came from: the numbers that were drawn at its reset, then each step's action
- * and draws. A restore builds the world again and repeats these steps, which gives the same world bit for
- * bit. If the instance already is at the end of that episode, as in an actor that goes on, there is nothing
- * to do. */
+ * snapshot has the origin of the world: the numbers that its reset drew, then each step's action and drawn
+ * numbers. A restore builds the world again and repeats these steps, which gives the same world bit for bit.
+ * If the instance is already at the end of that episode, as in an actor that goes on, there is nothing to
+ * do. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The snapshot: this head, the doubles that the reset drew, then a place for each step; steps that were not
- * made are zero. */
+/* The snapshot: this head, then the doubles that the reset drew, then a place for each step. Steps that were
+ * not made are zero. */
 typedef struct Episode {
         uint32_t n_steps, begun;
         double drawn[];
@@ -27,7 +27,8 @@ typedef struct EpisodeKind {
         int (*rebuild)(void *task);
         void (*advance)(void *task, const void *step);
 
-        /* A snapshot may have been written by others: it must not lead to a number that is not finite. */
+        /* Checks drawn numbers: others may have written a snapshot, and it must not lead to a number that is
+         * not finite. */
         bool (*drawn_valid)(const double *drawn);
         bool (*step_valid)(const void *step);
 } EpisodeKind;
@@ -35,18 +36,18 @@ typedef struct EpisodeKind {
 /* A multiple of 8. */
 size_t episode_bytes(const EpisodeKind *kind);
 
-/* Forgets the episode before; the caller then draws the new one's numbers. */
+/* Forgets the last episode; then the caller draws the numbers of the new one. */
 void episode_begin(const EpisodeKind *kind, Episode *e);
 
-/* The place of a new step. NULL: no episode was begun, or all steps were made. */
+/* The place for a new step. NULL: no episode was begun, or all steps were made. */
 void *episode_add(const EpisodeKind *kind, Episode *e);
 /* The newest step; NULL: there is none. */
 const void *episode_newest(const EpisodeKind *kind, const Episode *e);
 
 void episode_save(const EpisodeKind *kind, const Episode *e, void *ret_snapshot);
 
-/* has_world: the task's world is at the end of e. 0; -EINVAL: the snapshot is no episode, and e is empty
- * now; or what rebuild() returned. */
+/* has_world: the task's world is at the end of e. 0; -EINVAL: the snapshot is not an episode, and e is empty
+ * now; or the error of rebuild(). */
 int episode_restore(const EpisodeKind *kind, Episode *e, bool has_world, const void *snapshot, void *task);
-/* The same from the numbers that a reset would have drawn. */
+/* The same from numbers that a reset might have drawn. */
 int episode_restart(const EpisodeKind *kind, Episode *e, const double *drawn, void *task);

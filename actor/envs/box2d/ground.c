@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOPE_KEEPS 2.0 /* no draw gives it: the height stays */
+#define SLOPE_KEEPS 2.0 /* no draw gives this: the height stays the same */
 #define SCALE       30.0
 #define FRICTION    2.5
 
-/* An obstacle that begins at a chunk, as a number for the snapshot: KIND times its kind, plus its size. */
+/* An obstacle that begins at a chunk, as a number in the snapshot: KIND times its kind, plus its size. */
 enum { KIND = 10, STUMP = 1, PIT = 2, STAIRS_UP = 3, STAIRS_DOWN = 4 };
 enum { STAIR_WIDTH = 4, PIT_DEPTH = 4 };
 
@@ -25,7 +25,8 @@ static double draw_obstacle(ActordRandom *random, int kind) {
         case 1: return KIND * STUMP + draw_whole(random, 1, 3);
         case 2:
                 up = actord_random_uniform(random, 0, 1) > 0.5;
-                (void) draw_whole(random, STAIR_WIDTH, STAIR_WIDTH + 1); /* the width, which has one value */
+                /* draws the width, which has only one value */
+                (void) draw_whole(random, STAIR_WIDTH, STAIR_WIDTH + 1);
                 return KIND * (up ? STAIRS_UP : STAIRS_DOWN) + draw_whole(random, 3, 5);
         default: return KIND * PIT + draw_whole(random, 3, 5);
         }
@@ -35,7 +36,7 @@ static int size_of(double obstacle) {
         return (int) obstacle % KIND;
 }
 
-/* How many chunks an obstacle takes, with the one at which it begins. */
+/* How many chunks an obstacle takes, including the first. */
 static int length_of(double obstacle) {
         switch ((int) obstacle / KIND) {
         case STUMP: return size_of(obstacle);
@@ -44,8 +45,8 @@ static int length_of(double obstacle) {
         }
 }
 
-/* Stretches of grass of five to nine chunks, the first of twenty; each but the first begins with a chunk
- * that keeps the height. Between two of them is an obstacle, under Hardcore. */
+/* Stretches of grass have five to nine chunks, and the first one has twenty. Each but the first begins with
+ * a chunk that keeps the height. Under Hardcore there is an obstacle between two of them. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle) {
         int left = GROUND_N_LEVEL;
         bool keeps = false, grass = true;
@@ -98,7 +99,7 @@ static void add_obstacle(Ground *g, double obstacle, double x, double y) {
         }
 }
 
-/* The height of the chunk that lies `in` chunks, at least one, behind the obstacle's first. */
+/* The height of the chunk that is `in` chunks, at least one, behind the obstacle's first chunk. */
 static double height_in(double obstacle, int in, double first, double before) {
         int kind = (int) obstacle / KIND, left = length_of(obstacle) - in, rise = kind == STAIRS_UP ? 1 : -1;
 
@@ -158,8 +159,8 @@ bool ground_valid(const double *slope, const double *obstacle) {
         return true;
 }
 
-/* The chunks are made from the far end. Where a foot rests on two of them, the gait depends on the order in
- * which their contacts are solved; this order is that of Box2D 2.3, which sorted its pairs. */
+/* The chunks are made from the far end. If a foot rests on two of them, the gait depends on the order in
+ * which their contacts are solved. This order is that of Box2D 2.3, which sorted its pairs. */
 void ground_build(World *world, const Ground *ground) {
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, ground->points[i - 1], ground->points[i], FRICTION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ground that the bipedal walker crosses, as Gymnasium makes it: a random walk of the slope, drawn
- * back to the middle height, and under Hardcore stumps, stairs and pits in it. The drawn numbers
- * are kept for each chunk, and everything else follows from them. */
+/* The ground that the bipedal walker crosses, as Gymnasium makes it: the slope walks at random and is drawn
+ * back to the middle height; under Hardcore there are stumps, stairs and pits. The drawn numbers are kept
+ * for each chunk, and everything else follows from them. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,22 +9,22 @@
 #include "actor/envs/box2d/world.h"
 #include "include/actord/env.h"
 
-#define GROUND_STEP   (14 / 30.0) /* m */
+#define GROUND_STEP   (14 / 30.0) /* in metres */
 #define GROUND_HEIGHT (400 / 30.0 / 4)
 
 enum { N_GROUND = 200, GROUND_N_LEVEL = 20, GROUND_N_FINISH = 10, GROUND_CORNERS = 4 };
-/* Stairs of four steps and the five chunks after them take 21 chunks, so that reset() never makes more
- * than 44; a state may ask for more. */
+/* Stairs with four steps and the five chunks behind them take 21 chunks, so reset() never makes more than
+ * 44. A state may ask for more. */
 enum { GROUND_BLOCKS_MAX = 64 };
 
 typedef struct Ground {
         double points[N_GROUND][2];
         unsigned n_blocks;
-        double blocks[GROUND_BLOCKS_MAX][GROUND_CORNERS][2]; /* convex, of obstacles */
+        double blocks[GROUND_BLOCKS_MAX][GROUND_CORNERS][2]; /* convex parts of obstacles */
 } Ground;
 
-/* slope: [N_GROUND], of each chunk, or a mark that it keeps the height. obstacle: [N_GROUND], the one that
- * begins at each chunk, 0: none; NULL: none anywhere. */
+/* slope: [N_GROUND], the slope of each chunk, or a mark that it keeps the height. obstacle: [N_GROUND], the
+ * obstacle that begins at each chunk, 0: none; obstacle NULL: there are none. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle);
 void ground_make(const double *slope, const double *obstacle, Ground *ret);
 bool ground_valid(const double *slope, const double *obstacle);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* LunarLander-v3 and LunarLanderContinuous-v3: land on the pad, on both legs, with little fuel. The
- * numbers are those of Gymnasium's definition. Its exhaust particles are left out, since they do not
+ * constants are those of Gymnasium's definition. Its exhaust particles are left out, since they do not
  * affect the physics. */
 #include <errno.h>
 #include <math.h>
@@ -13,16 +13,16 @@
 #include "actor/envs/picture.h"
 #include "include/environment-options.h"
 
-#define SCALE            30.0 /* pixels in a metre */
+#define SCALE            30.0 /* pixels per metre */
 #define WIDTH            (600 / SCALE)
 #define HEIGHT           (400 / SCALE)
-#define FRAMES           50.0 /* a second */
+#define FRAMES           50.0 /* per second */
 #define MAIN_POWER       13.0
 #define SIDE_POWER       0.6
 #define MAIN_BELOW       (4 / SCALE)
 #define SIDE_AWAY        (12 / SCALE)
 #define SIDE_ABOVE       (14 / SCALE)
-#define SIDE_ABOVE_X     (17 / SCALE) /* the original uses another height for x than for y */
+#define SIDE_ABOVE_X     (17 / SCALE) /* in the original, x has another height than y */
 #define LEG_AWAY         (20 / SCALE)
 #define LEG_DOWN         (18 / SCALE)
 #define LEG_TORQUE       40.0
@@ -39,13 +39,13 @@ enum { N_CHUNKS = 11, LANDER = 0, LEGS = 1, N_OBSERVATION = 8 };
 enum { ACTION_NOTHING, ACTION_LEFT, ACTION_MAIN, ACTION_RIGHT, N_ACTIONS };
 
 typedef struct LanderStep {
-        float main, side;     /* thrusts as asked for, in [-1, 1] */
+        float main, side;     /* requested thrusts, in [-1, 1] */
         double dispersion[2]; /* of the engines' outlets */
 } LanderStep;
 
-typedef struct LanderDrawn { /* at the reset, in the order in which Gymnasium draws them */
+typedef struct LanderDrawn { /* numbers drawn at the reset, in Gymnasium's order */
         double height[N_CHUNKS + 1], force[2], wind, torque;
-        double dispersion[2]; /* of the step that leads to the first observation */
+        double dispersion[2]; /* in the step before the first observation */
 } LanderDrawn;
 
 enum { N_DRAWN = sizeof(LanderDrawn) / sizeof(double) };
@@ -57,7 +57,7 @@ typedef struct Lander {
 
         double shaping, n_gusts;
         double observation[N_OBSERVATION];
-        Episode episode; /* last: its steps follow */
+        Episode episode; /* last: its steps follow it */
 } Lander;
 
 static const LanderDrawn *drawn_of(const Lander *l) {
@@ -92,7 +92,7 @@ static int lander_spec(const ActordOption *options, uint32_t n_options, ActordEn
 
         *ret = (ActordEnvSpec){
                 .name = "LunarLander-v3",
-                /* Velocities and the angle pass the bounds that Gymnasium states: spikes happen. */
+                /* Velocities and the angle sometimes exceed the bounds that Gymnasium states. */
                 .observation = { .kind = ACTORD_BOX,
                                 .element = ACTORD_F32,
                                 .n_dims = 1,
@@ -136,7 +136,7 @@ static void ground_points(const double drawn[N_CHUNKS + 1], double ret[N_CHUNKS]
                 height[i] = PAD_HEIGHT;
 
         for (int i = 0; i < N_CHUNKS; i++) {
-                /* The first one's neighbour to the left is the last number drawn, which belongs to no
+                /* The left neighbour of the first height is the last drawn number, which belongs to no
                  * chunk. */
                 double left = height[i > 0 ? i - 1 : N_CHUNKS];
 
@@ -185,7 +185,8 @@ static void build_lander(World *world) {
                                                    .lower = side < 0 ? 0.9 - 0.5 : -0.9,
                                                    .upper = side < 0 ? 0.9 : -0.9 + 0.5,
                                                    .motor_torque_max = LEG_TORQUE,
-                                                   .motor_speed = 0.3 * side, /* too weak to jump */
+                                                   /* the motor is too weak to jump */
+                                                   .motor_speed = 0.3 * side,
                                    });
         }
 }
@@ -205,10 +206,10 @@ static void blow(Lander *l) {
 }
 
 typedef struct Thrust {
-        double main, side; /* power, 0 where the engine is off */
+        double main, side; /* powers; 0: the engine is off */
 } Thrust;
 
-/* An engine that fires gives at least half its power. */
+/* The thrust that a step asks for. An engine that fires gives at least half its power. */
 static Thrust thrust_asked(const LanderStep *step) {
         return (Thrust){
                 .main = step->main > 0 ? ((double) step->main + 1.0) * 0.5 : 0,
@@ -294,7 +295,7 @@ static int lander_rebuild(void *task) {
         build_lander(l->world);
         world_force(l->world, LANDER, drawn->force[0], drawn->force[1]);
 
-        /* The first observation follows a step with the engines off. */
+        /* The first observation comes after a step with the engines off. */
         memcpy(off.dispersion, drawn->dispersion, sizeof(off.dispersion));
         (void) advance(l, &off);
         return 0;
@@ -427,7 +428,7 @@ static const EpisodeKind lander_kind = {
         .step_valid = lander_step_valid,
 };
 
-/* The state is what the episode began from: the numbers that its reset drew. */
+/* The state consists of the numbers that the episode's reset drew. */
 static int lander_state_parts(const void *instance, ActordStatePart *ret) {
         static const ActordStatePart parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
                 { "wind", 2, 0 }, { "dispersion", 2, 0 } };
@@ -452,7 +453,7 @@ static int lander_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
-/* A flame, the longer the more strongly the engine fired in the newest step. */
+/* A flame, which is longer the more strongly the engine fired in the last step. */
 static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, double dx, double dy) {
         double tip[2] = { sin(at->angle), cos(at->angle) };
         double from[2] = { at->x + x * tip[1] - y * tip[0], at->y + x * tip[0] + y * tip[1] };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rigid bodies in a plane: Box2D, which is C++, behind plain C functions. Lengths are metres, angles
- * radians, times seconds. Box2D computes in float; all parameters here are double and are rounded. */
+/* Rigid bodies in a plane: the C++ library Box2D behind plain C functions. Lengths are in metres, angles in
+ * radians, times in seconds. Box2D computes in float. All parameters here are double, and are rounded. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,33 +14,33 @@ enum { WORLD_BODIES_MAX = 8, WORLD_JOINTS_MAX = 4, WORLD_VERTICES_MAX = 8 };
 
 typedef struct World World;
 
-typedef struct WorldBody { /* a convex polygon that moves and touches nothing but ground */
+typedef struct WorldBody { /* a convex polygon that moves, and touches only ground */
         double x, y, angle;
         uint32_t n_vertices;
         double vertices[WORLD_VERTICES_MAX][2];
         double density, friction;
 } WorldBody;
 
-typedef struct WorldJoint { /* a motor-driven hinge */
+typedef struct WorldJoint { /* a hinge with a motor */
         uint32_t a, b;
         double anchor_a[2], anchor_b[2]; /* in each body's own coordinates */
-        double lower, upper;             /* beyond the angle that the bodies were made with */
+        double lower, upper;             /* relative to the initial angle of the bodies */
         double motor_torque_max, motor_speed;
 } WorldJoint;
 
 typedef struct WorldMotion {
         double x, y, angle;
         double velocity_x, velocity_y, velocity_angle;
-        bool touches; /* since a contact began, until one ends */
-        bool touched; /* ever */
+        bool touches; /* a contact has begun and not ended */
+        bool touched; /* it has ever touched */
         bool awake;
 } WorldMotion;
 
-/* To be called once, before there are threads: at the first contact in a process Box2D fills a table without
- * a lock. */
+/* Call this once, before there are threads: at the first contact in a process Box2D fills a table without a
+ * lock. */
 void world_prepare(void);
 
-/* NULL: no memory. */
+/* NULL: there is no memory. */
 World *world_new(double gravity);
 World *world_free(World *world);
 
@@ -51,18 +51,19 @@ void world_block(World *world, const double (*corners)[2], uint32_t n, double fr
 void world_body(World *world, const WorldBody *body);
 void world_joint(World *world, const WorldJoint *joint);
 
-void world_force(World *world, uint32_t body, double x, double y); /* on its centre, until the next step */
+/* acts on the centre until the next step */
+void world_force(World *world, uint32_t body, double x, double y);
 void world_torque(World *world, uint32_t body, double torque);
 void world_impulse(World *world, uint32_t body, double x, double y, double at_x, double at_y);
 void world_motor(World *world, uint32_t joint, double speed, double torque_max);
 void world_step(World *world, double seconds, int n_velocity_iterations, int n_position_iterations);
 
 WorldMotion world_motion(const World *world, uint32_t body);
-/* The positions of a body's corners; returns how many. */
+/* The positions of a body's corners. Returns how many there are. */
 uint32_t world_outline(const World *world, uint32_t body, double ret[WORLD_VERTICES_MAX][2]);
 double world_joint_angle(const World *world, uint32_t joint);
 double world_joint_speed(const World *world, uint32_t joint);
-/* The part of the way from one point to another before it hits ground; 1: it does not. */
+/* How far, as a share of the way from one point to another, it is to the first ground; 1: there is none. */
 double world_sight(const World *world, double x, double y, double to_x, double to_y);
 
 #ifdef __cplusplus

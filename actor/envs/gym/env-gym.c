@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. And pettingzoo:MODULE, one
- * of several agents, whose dictionaries parallel.c reads. Only this module links libpython. The interpreter
- * starts, and a user's code is imported, after the sandbox has closed.
+/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. And pettingzoo:MODULE, an
+ * environment of several agents, whose dictionaries parallel.c reads. Only this module links libpython. The
+ * interpreter starts, and a user's code is imported, after the sandbox has closed.
  *
- * A step is one call of a method that was looked up before, an action that is made in place, and one copy
- * of the observation into the slot. A seed from the episode's keyed stream goes to reset() and to the
- * random generators that a Python process shares. If an environment draws from those in its steps, they are
- * seeded before each step, so that other environments in the process do not matter.
+ * A step is one call of a method that was looked up before, with an action that is made in place, and one
+ * copy of the observation into the slot. reset(), and the random generators that a Python process shares,
+ * get a seed from the episode's keyed stream. If an environment draws from those generators in its steps,
+ * they are seeded before each step, so that other environments in the process have no influence.
  *
- * A snapshot is the environment with its wrappers as pickle writes it, if a copy that was saved and
- * restored steps like the original (bridge.py, check()); otherwise the environment is sticky.
+ * A snapshot is the environment with its wrappers as pickle writes it, if a copy that was saved and restored
+ * steps like the original (bridge.py, check()). Otherwise the environment is sticky.
  *
  * Slots take turns on the same environments. An environment that remembers something across resets (a
- * running mean, a count of episodes) would remember another slot's episodes, so it begins each episode as a
- * copy of its state when it was made. */
+ * running mean, a count of episodes) would remember another slot's episodes. So it begins each episode as a
+ * copy of its initial state. */
 #include "actor/envs/gym/parallel.h"
 
 #include <errno.h>
@@ -31,10 +31,10 @@
 typedef struct GymInstance {
         PyObject *env, *reset, *step; /* methods are bound once */
         PyObject *convert;            /* converts any observation to the space's kind */
-        /* its state before the first episode, pickled; NULL: it remembers nothing across a reset */
+        /* its state before the first episode, pickled; NULL: it remembers nothing across resets */
         PyObject *made;
         GymAction action;
-        Parallel parallel; /* of several agents */
+        Parallel parallel; /* for several agents */
 } GymInstance;
 
 typedef struct GymSnapshot {
@@ -43,16 +43,16 @@ typedef struct GymSnapshot {
 } GymSnapshot;
 
 static const JobSettings *settings;
-static const char *name; /* as in Environment= */
-static bool of_agents;   /* pettingzoo: */
-/* The descriptors of the virtual environment and of the directory of PythonPath=, for actors without a root;
- * below 0: the system's Python, and no such directory. */
+static const char *name; /* as in Environment=, without the prefix */
+static bool of_agents;   /* the prefix is pettingzoo: */
+/* The descriptors of the virtual environment and of PythonPath='s directory, for actors without a root.
+ * Negative: the system's Python, or no such directory. */
 static int venv_fd, path_fd;
 static struct {
         GymSpace observation, action;
-        uint32_t choices[ACTORD_CHOICES_MAX]; /* of a MultiDiscrete */
-        uint64_t snapshot_bytes;              /* 0: sticky */
-        bool draws;                           /* steps draw from generators that the process shares */
+        uint32_t choices[ACTORD_CHOICES_MAX]; /* of a MultiDiscrete action */
+        uint64_t snapshot_bytes;              /* 0: the environment is sticky */
+        bool draws;                           /* its steps draw from generators that the process shares */
         bool remembers;                       /* it remembers something across resets */
         ParallelTask parallel;
         PyObject *seed_globals, *seed_name;
@@ -60,8 +60,8 @@ static struct {
 
 #define PLACE_MAX 64u
 
-/* A directory is reached through its descriptor if that is open, else where it is mounted. "": there is
- * none. */
+/* The path of a directory: through its descriptor if that is open, otherwise where it is mounted. "": there
+ * is none. */
 static const char *place_of(int fd, const char *mounted, char ret[PLACE_MAX]) {
         (void) snprintf(ret, PLACE_MAX, "/proc/self/fd/%d", fd);
         if (fd < 0)
@@ -78,7 +78,7 @@ static int start(void) {
                         settings->python_path, place_of(path_fd, PYTHON_PATH_DIRECTORY, path));
 }
 
-/* The environment is not needed any more, so errors are ignored. */
+/* errors are ignored, since the environment is not needed any more */
 static void env_close(PyObject *env) {
         PyObject *closed = PyObject_CallMethod(env, "close", NULL);
 
@@ -114,7 +114,7 @@ static int choices_read(PyObject *tuple) {
         return 0;
 }
 
-/* Tries on an instance of its own whether an environment can be saved. */
+/* Tries on a separate instance whether the environment can be saved. */
 static int task_check(PyObject *env) {
         _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
         unsigned long long bytes;
@@ -214,7 +214,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         return 0;
 }
 
-/* Looks up the methods of an environment that was made or restored. Takes the reference, also on failure. */
+/* Looks up the methods of an environment that was made or restored. Takes the reference, even on failure. */
 static int instance_bind(GymInstance *i, PyObject *env) {
         PyObject *called = env;
 
@@ -292,7 +292,7 @@ static int instance_forget(GymInstance *i) {
         return env ? instance_bind(i, env) : -EIO;
 }
 
-/* What reset() returned; NULL after a message. */
+/* Calls reset(); NULL, after a message: it failed. */
 static PyObject *reset_call(GymInstance *i, uint32_t seed) {
         _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed), *result = NULL;
         PyObject *arguments[] = { number };
@@ -320,7 +320,7 @@ static ParallelSpaces spaces_of(const GymInstance *i) {
 
 static int gym_reset(void *instance, ActordRandom *random, void *ret_observation) {
         GymInstance *i = instance;
-        uint32_t seed = actord_random_u32(random) >> 1; /* emulators take 31 bits */
+        uint32_t seed = actord_random_u32(random) >> 1; /* emulators accept 31 bits */
         const ParallelSpaces spaces = spaces_of(i);
         _cleanup_(python_unrefp) PyObject *result = NULL;
         PyObject *first;
@@ -446,7 +446,7 @@ static int gym_shared(const void *instance, float *ret) {
         return parallel_shared(&i->parallel, &task.parallel, ret);
 }
 
-/* There is a picture only under render_mode=rgb_array. */
+/* There are pictures only under render_mode=rgb_array. */
 static int gym_paint(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels) {
         const GymInstance *i = instance;
         _cleanup_(python_unrefp) PyObject *found =

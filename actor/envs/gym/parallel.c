@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who is there is what `agents` of the environment says after a reset or a step. A step makes one dictionary
- * with the actions of those, and looks up each agent in the dictionaries that it gets. */
+/* After a reset or a step, `agents` of the environment lists the agents that are present. A step makes one
+ * dictionary with their actions, and looks up each agent in the dictionaries that it returns. */
 #include "actor/envs/gym/parallel.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A spec may be asked for more than once. */
+/* Keeps a reference; a spec may be asked for more than once. */
 static void keep(PyObject **place, PyObject *borrowed) {
         Py_INCREF(borrowed);
         Py_XSETREF(*place, borrowed);
@@ -37,7 +37,7 @@ int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation) {
         task->shared = (GymSpace){
                 .space = { .kind = ACTORD_BOX }, .bytes = n * (Py_ssize_t) sizeof(float), .format = 'f'
         };
-        /* A critic reads the state behind an agent's own observation, within its bounds. */
+        /* A critic reads the state behind an agent's own observation, and within its bounds. */
         if (n > 0 && observation->format == 'f' && observation->space.kind == ACTORD_BOX) {
                 observation->space.low = fmin(observation->space.low, low);
                 observation->space.high = fmax(observation->space.high, high);
@@ -45,7 +45,7 @@ int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation) {
         return 0;
 }
 
-/* ret[n_agents]; returns how many. */
+/* ret[n_agents]; returns how many are present. */
 static int present(const Parallel *p, const ParallelTask *task, uint8_t *ret) {
         _cleanup_(python_unrefp) PyObject *agents = PyObject_GetAttr(p->world, task->word_agents);
         _cleanup_(python_unrefp) PyObject *list =
@@ -96,7 +96,7 @@ void parallel_release(Parallel *p) {
         Py_CLEAR(p->state);
 }
 
-/* One agent's entry of a dictionary, borrowed; NULL after a message. */
+/* One agent's entry in a dictionary, borrowed; NULL, after a message: there is none. */
 static PyObject *entry(const ParallelTask *task, PyObject *dictionary, uint32_t a, const char *what) {
         PyObject *agent = PyTuple_GET_ITEM(task->agents, a);
         PyObject *found = PyDict_GetItemWithError(dictionary, agent);
@@ -109,7 +109,7 @@ static PyObject *entry(const ParallelTask *task, PyObject *dictionary, uint32_t 
         return found;
 }
 
-/* Those of agents that must have one, or have one all the same. */
+/* Takes the observations of agents that must have one, or have one anyway. */
 static int observe(const ParallelTask *task, const ParallelSpaces *spaces, PyObject *observations,
                 const uint8_t *must, void *ret) {
         Py_ssize_t n = spaces->observation->bytes;
@@ -175,7 +175,7 @@ PyObject *parallel_actions(const Parallel *p, const ParallelTask *task, const Pa
         return TAKE_PTR(all);
 }
 
-/* The reward and the end of one that acted. An agent that ended must have left. */
+/* Takes the reward and the end of an agent that acted. An agent that has ended must have left. */
 static int read_step(const ParallelTask *task, PyObject *result, uint32_t a, bool there, ActordStep *ret) {
         PyObject *reward = entry(task, PyTuple_GET_ITEM(result, 1), a, "rewards"), *terminated, *truncated;
         int ends, cut;
@@ -215,7 +215,8 @@ static int read_steps(const Parallel *p, const ParallelTask *task, PyObject *res
         return 0;
 }
 
-/* The end of an episode is the same for all: a truncation if it was one for each of those who acted last. */
+/* The end of an episode is the same for all agents. It is a truncation if it was one for every agent that
+ * acted last. */
 static bool end_is_truncation(const Parallel *p, const ParallelTask *task, const ActordStep *steps) {
         for (uint32_t a = 0; a < task->n_agents; a++)
                 if (p->active[a] && (!steps[a].truncated || steps[a].terminated))
@@ -257,7 +258,8 @@ int parallel_read(Parallel *p, const ParallelTask *task, const ParallelSpaces *s
                 ret[a].terminated = n == 0 && !truncated;
                 ret[a].truncated = truncated;
         }
-        /* Agents that are cut off are judged by what they saw last; of one that ended nothing is read. */
+        /* Agents that are cut off are judged by their last observation. Of one that has ended, nothing is
+         * read. */
         if (n > 0)
                 memcpy(p->active, there, task->n_agents);
         return observe(task, spaces, PyTuple_GET_ITEM(result, 0), truncated ? p->active : there,

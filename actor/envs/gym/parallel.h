@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Several agents in Python: an environment of PettingZoo's parallel kind, whose dictionaries have an entry
- * for each agent by its name. Agents are numbered in the order of possible_agents. Functions report on
- * stderr and return an errno. */
+ * for each agent under its name. Agents are numbered in the order of possible_agents. Functions report
+ * errors on stderr and return an errno. */
 #pragma once
 
 #include "actor/envs/gym/spaces.h"
 
-/* What all instances of a job share. */
+/* What all instances of a job share */
 typedef struct ParallelTask {
-        PyObject *agents, *numbers; /* names, as a tuple; their numbers, by name */
-        PyObject *absent;           /* bytes of the observation of an agent that is not there */
-        PyObject *convert_shared;   /* makes an array of `shared` of any state */
+        PyObject *agents, *numbers; /* a tuple of names; a dictionary from names to numbers */
+        PyObject *absent;           /* the bytes of an absent agent's observation */
+        PyObject *convert_shared;   /* converts any state to an array like `shared` */
         PyObject *word_agents;
-        GymSpace shared; /* what state() gives; bytes 0: it gives nothing */
+        GymSpace shared; /* the space of state(); bytes 0: there is no state() */
         uint32_t n_agents;
 } ParallelTask;
 
 typedef struct Parallel {
-        PyObject *world, *state; /* the environment and its method, bound once */
+        PyObject *world, *state; /* the environment and its bound method */
         uint8_t active[ACTORD_AGENTS_MAX];
 } Parallel;
 
-/* What a step reads and writes beside the agents themselves. */
+/* The data that a step reads and writes, besides the agents themselves. */
 typedef struct ParallelSpaces {
         const GymSpace *observation, *action;
         const GymAction *memory;
@@ -30,22 +30,22 @@ typedef struct ParallelSpaces {
 
 int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation);
 
-/* `env` is the Parallel of parallel.py. */
+/* `env` is a Parallel of parallel.py. */
 int parallel_bind(Parallel *p, const ParallelTask *task, PyObject *env);
 void parallel_release(Parallel *p);
 
-/* Who is there in a state that was restored. */
+/* Finds out which agents are present in a restored state. */
 int parallel_look(Parallel *p, const ParallelTask *task);
 
-/* The first observations of an episode. */
+/* Takes the first observations of an episode. */
 int parallel_begin(Parallel *p, const ParallelTask *task, const ParallelSpaces *spaces,
                 PyObject *observations, void *ret);
 
-/* The argument of step(). NULL: an exception is set. */
+/* Makes the argument of step(). NULL: an exception is set. */
 PyObject *parallel_actions(const Parallel *p, const ParallelTask *task, const ParallelSpaces *spaces,
                 const void *actions);
 
-/* What step() returned. */
+/* Reads the result of step(). */
 int parallel_read(Parallel *p, const ParallelTask *task, const ParallelSpaces *spaces, PyObject *result,
                 void *ret_observations, ActordStep *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPython, isolated: no user's directory, no environment variables, no byte code written. The hash seed is
- * fixed: otherwise the order of a set of strings would differ between processes and enter what is
- * learned. */
+/* CPython, isolated: it uses no user's directory and no environment variables, and writes no byte code. The
+ * hash seed is fixed: otherwise the order of a set of strings would differ between processes and influence
+ * learning. */
 #include "actor/envs/gym/python.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ extern const char parallel_text[] __attribute__((visibility("hidden")));
 /* At least sizeof(ffi_closure). */
 #define CLOSURE_BYTES 128u
 
-static PyObject *bridge;   /* its names; NULL: not started */
+static PyObject *bridge;   /* its functions; NULL: it has not started */
 static PyObject *parallel; /* those of parallel.py */
 
 /* An actor may have only one thread. */
@@ -38,7 +38,7 @@ static void set_variables(void) {
                 (void) setenv(variables[i][0], variables[i][1], 1);
 }
 
-/* The interpreter's own modules are at fixed paths, so that it does not search for them. */
+/* The interpreter's own modules are at fixed paths, so it need not search for them. */
 static PyStatus add_path(PyConfig *config, const char *path) {
         wchar_t *wide = Py_DecodeLocale(path, NULL);
         PyStatus status = wide ? PyWideStringList_Append(&config->module_search_paths, wide)
@@ -77,10 +77,10 @@ int python_expose(void) {
         return 0;
 }
 
-/* ctypes makes callbacks with libffi, which for the first one looks up their common code in /proc/self/maps.
+/* ctypes makes callbacks by libffi, which for the first one looks up their common code in /proc/self/maps.
  * An actor has no /proc and no anonymous executable memory, so CFUNCTYPE(...)(f) would raise MemoryError
- * there. A callback that is made before the fork and kept leaves the first table of them mapped (102 on
- * x86-64): read-only code of libffi's own file. */
+ * there. If one callback is made before the fork and kept, libffi's first table of callbacks (102 on x86-64)
+ * stays mapped: read-only code from libffi's own file. */
 void python_prepare_callbacks(void) {
         void *(*make)(size_t bytes, void **ret_code), *code;
         void *library = dlopen("libffi.so.8", RTLD_NOW);
@@ -174,7 +174,7 @@ int python_tell(void) {
                 (void) PyException_SetTraceback(value, traceback);
         if (value)
                 Py_XDECREF(PyObject_CallOneArg(python_helper("tell"), value));
-        /* An exception that cannot be printed is dropped. */
+        /* an exception that cannot be printed is dropped */
         PyErr_Clear();
         Py_XDECREF(type);
         Py_XDECREF(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The interpreter inside an actor. It starts once, after the sandbox has closed, and ends with the process.
- * Its errors are reported on stderr, and functions return an errno. */
+ * It reports errors on stderr, and functions return an errno. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -14,24 +14,25 @@ static inline PyObject *python_unref(PyObject *object) {
 }
 DEFINE_CLEANUP(PyObject *, python_unref)
 
-/* Makes the interpreter's symbols global, since packages in C look for them there and a module's libraries
- * are not global. 0, -ENOEXEC. */
+/* Makes the interpreter's symbols global, since packages in C expect them to be, and those of a module's
+ * libraries are not. 0, -ENOEXEC. */
 int python_expose(void);
 
-/* Before the fork: lets ctypes make callbacks inside the sandbox. Does nothing where libffi is missing or
- * older than 3.4. */
+/* Call this before the fork: it lets ctypes make callbacks inside the sandbox. Does nothing if libffi is
+ * missing or older than 3.4. */
 void python_prepare_callbacks(void);
 
 /* Starts it with the packages of a virtual environment: `python` is its name in the job, `root` its
- * directory here; both empty: the system's packages. `path` and `path_root` are the same of the directory
- * of PythonPath=; both empty: there is none. 0 also if it runs already; -ENOEXEC after a message. */
+ * directory here; both empty: the system's packages. `path` and `path_root` are the same for the directory
+ * of PythonPath=; both empty: there is none. 0, also if it runs already; -ENOEXEC after a message. */
 int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
-/* A function of bridge.py or parallel.py. NULL: there is none. Borrowed. */
+/* A function of bridge.py or parallel.py, borrowed. NULL: there is none. */
 PyObject *python_helper(const char *name);
 
-/* Calls one with arguments made as by Py_BuildValue(); the format is in brackets. NULL after a message. */
+/* Calls a function with arguments as for Py_BuildValue(); the format is in brackets. NULL: it failed, after
+ * a message. */
 PyObject *python_call(const char *name, const char *format, ...);
 
-/* Prints the exception that was raised. Returns -EIO, for an environment's function to return. */
+/* Prints the present exception. Returns -EIO, which an environment's function can return. */
 int python_tell(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Observations and actions of an environment in Python: what bridge.py says of their spaces, and their way
- * from Python's arrays into memory and back. Functions report on stderr and return an errno. */
+/* Observations and actions of an environment in Python: bridge.py describes their spaces, and these
+ * functions move them between Python's arrays and memory. Functions report errors on stderr and return an
+ * errno. */
 #pragma once
 
 #include "actor/envs/gym/python.h"
@@ -8,27 +9,27 @@
 
 typedef struct GymSpace {
         ActordSpace space;
-        long start;       /* of a Discrete's choices */
-        Py_ssize_t bytes; /* of an observation */
-        char format;      /* of its elements, as the buffer protocol writes it */
+        long start;       /* the first value of a Discrete */
+        Py_ssize_t bytes; /* the bytes of an observation */
+        char format;      /* the format of its elements in the buffer protocol */
 } GymSpace;
 
-/* Where actions are several numbers. */
+/* For actions of several numbers. */
 typedef struct GymAction {
-        Py_buffer memory;     /* that the next one is written into */
-        PyObject *fresh;      /* returns an array with the content of `memory` */
+        Py_buffer memory;     /* the next action is written into it */
+        PyObject *fresh;      /* returns an array with a copy of `memory` */
         PyObject *low, *high; /* their bounds, as bytes of doubles */
 } GymAction;
 
-/* Reads what space() of bridge.py returned. */
+/* Reads the result of space() in bridge.py. */
 int space_read(PyObject *tuple, GymSpace *ret);
 
-/* Writes an observation. `convert` makes an array of the space's kind of any other. */
+/* Writes an observation. `convert` turns any other object into an array of the space's kind. */
 int space_store(const GymSpace *space, PyObject *convert, PyObject *observation, void *ret);
 
-/* 0 also for a Discrete, which needs no memory. */
+/* 0, also for a Discrete, which needs no memory. */
 int action_bind(GymAction *action, const GymSpace *space, PyObject *env);
 void action_release(GymAction *action);
 
-/* A new object for each step, since an environment may keep it. NULL: an exception is set. */
+/* Makes a new object for each step, since an environment may keep it. NULL: an exception is set. */
 PyObject *action_make(const GymAction *action, const GymSpace *space, const void *numbers);

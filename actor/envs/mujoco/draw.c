@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Draws a robot from far away, without perspective: then a sphere is a disc and a capsule a stroke with
- * round ends. Our models are made of these alone (from above Pusher's upright cylinders are discs, too), so
- * neither OpenGL nor a graphics driver is needed. Users' models also have boxes, which become hexagons, and
- * meshes, of which the bounding box is shown. Bodies' positions lag behind qpos by a stage of the
- * integrator, which no eye can see. */
+/* Draws a robot from far away, without perspective, so that a sphere is a disc and a capsule a line with
+ * round ends. Our models have only these (from above Pusher's upright cylinders are discs, too), so neither
+ * OpenGL nor a graphics driver is needed. Users' models also have boxes, which become hexagons, and meshes,
+ * which are shown by their bounding boxes. Bodies' positions lag behind qpos by a stage of the integrator,
+ * which is not visible. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,18 +11,19 @@
 #include "actor/envs/mujoco/engine.h"
 #include "actor/envs/picture.h"
 
-/* A geom takes two shapes and a shadow. Of the floor's tiles, so many in each direction, half are drawn. */
+/* A geom takes two shapes and a shadow. The floor has this many tiles in each direction, and half of them
+ * are drawn. */
 enum { GEOMS_MAX = 128, TILES = 8 };
 
 typedef struct Eye {
         double right[3], up[3], forward[3];
-        bool floor_seen; /* the floor is seen from above, and not edge on */
+        bool floor_seen; /* the floor is seen from above, and not from its edge */
 } Eye;
 
 static_assert(3 * GEOMS_MAX + (2 * TILES + 1) * (2 * TILES + 1) / 2 < ACTORD_SHAPES_MAX,
                 "all shapes are drawn");
 
-/* The oblique eye looks 20 degrees to the side and 25 degrees down. */
+/* The oblique view looks 20 degrees to the side and 25 degrees down. */
 #define SIDE_SINE   0.342020143325669
 #define SIDE_COSINE 0.939692620785908
 #define DOWN_SINE   0.422618261740699
@@ -52,7 +53,7 @@ static void project(const Eye *eye, const double at[3], double ret[2]) {
         ret[1] = along(eye->up, at);
 }
 
-/* Sorts by depth, since far strokes are painted first. */
+/* Sorts by depth, since lines that are further away are painted first. */
 static int compare(const void *a, const void *b) {
         double x = ((const Stroke *) a)->depth, y = ((const Stroke *) b)->depth;
 
@@ -96,7 +97,7 @@ static uint32_t colour_of(const MujocoInstance *m, int geom) {
         const float *rgba = m->model->geom_rgba + 4 * (size_t) geom;
         uint32_t colour = 0;
 
-        if (m->version == 0) { /* a user's model has colours of its own */
+        if (m->version == 0) { /* a user's model has its own colours */
                 for (int i = 0; i < 3; i++)
                         colour = colour << 8 | (uint32_t) (255 * fmaxf(0, fminf(1, rgba[i])));
                 return colour;
@@ -169,7 +170,7 @@ static void draw_box(Picture *p, const MujocoInstance *m, const Eye *eye, int ge
                                 n--;
                         memcpy(hull[n++], corner, sizeof(hull[0]));
                 }
-                n--; /* the last point of one half is the first of the other */
+                n--; /* the last point of one half is the first point of the other */
         }
         if (n >= 3)
                 picture_polygon(p, (const double(*)[2]) hull, n, radius, colour);
@@ -194,7 +195,7 @@ static void draw_floor(Picture *p, const Eye *eye, const double middle[3], doubl
                 }
 }
 
-/* The ground in section. */
+/* The ground in cross-section. */
 static void draw_ground(Picture *p, double tile) {
         const ActordView *view = p->view;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment ABI on MuJoCo. A step sets the controls and advances the physics frame_skip times, as
- * Gymnasium's MujocoEnv does; observation and reward are computed from the state after it. */
+/* The environment ABI on MuJoCo. A step sets the controls and advances the physics frame_skip times, like
+ * Gymnasium's MujocoEnv. Observation and reward are computed from the state after it. */
 #include "actor/envs/mujoco/engine.h"
 
 #include <assert.h>
@@ -11,19 +11,19 @@
 #include "include/environments.h"
 #include "lib/cleanup.h"
 
-/* Numbers of a body's inertia, and of a velocity or force with its rotation. */
+/* The count of numbers in a body's inertia, and in a velocity or force with its rotation. */
 enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
 
-/* Loads the text as a file of a virtual file system, which is the only way to load it from memory. */
+/* Loads the text as a file of a virtual file system, which is the only way to load a model from memory. */
 static mjModel *model_parse(const MujocoTask *task) {
         size_t n = (size_t) (task->xml_end - task->xml);
         _cleanup_free_ mjVFS *vfs = NULL;
         char error[256] = "";
         mjModel *model;
 
-        vfs = malloc(sizeof(*vfs)); /* up to 2 MB of file names: too large for the stack */
+        vfs = malloc(sizeof(*vfs)); /* it holds up to 2 MB of file names, too large for the stack */
         if (!vfs)
                 return NULL;
 
@@ -64,7 +64,7 @@ int mujoco_take_engine(const ActordOption *option) {
         if (!env_option_valid(option) || strcmp(option->key, ENGINE_KEY) != 0)
                 return 0;
 
-        /* This module has one engine; actor/load.c has looked for the module with the right one. */
+        /* This module has one engine. actor/load.c has looked for the module with the requested one. */
         if (option->value[0] && strcmp(option->value, ENGINE_DEFAULT) != 0 &&
                         strcmp(option->value, mj_versionString()) != 0)
                 return -EINVAL;
@@ -100,8 +100,8 @@ static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
         return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-/* v5 leaves out numbers that are always zero: those of the world's body, and of motors for the free joint,
- * which has none. */
+/* v5 leaves out numbers that are always zero: those of the world's body, and of the motor that the free
+ * joint does not have. */
 static int first_body(int version) {
         return version < 5 ? 0 : 1;
 }
@@ -311,7 +311,7 @@ static void data_step(void *userdata) {
 }
 
 /* A warning means that MuJoCo has replaced a diverged state by the initial one, or dropped contacts for lack
- * of room: either way the trajectory is no longer the task's. */
+ * of room. In both cases the trajectory is not the task's any more. */
 static bool data_warned(const mjData *data) {
         for (int i = 0; i < mjNWARNING; i++)
                 if (data->warning[i].number > 0)
@@ -355,8 +355,8 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
         return 0;
 }
 
-/* A snapshot has everything that mj_step() reads from the step before. Positions and velocities alone are
- * not enough, since the constraint solver starts from the last accelerations. */
+/* A snapshot has everything that mj_step() reads from the last step. Positions and velocities are not
+ * enough, since the constraint solver starts from the last accelerations. */
 
 typedef struct StatePart {
         mjtNum *numbers;
@@ -436,7 +436,7 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike in restore(), nothing else is known of the step before, so everything else is computed as after a
+/* Unlike in restore(), nothing else is known about the last step, so everything else is computed as after a
  * reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The engine that all tasks on MuJoCo share. A task is one row: a model, the constants of its Gymnasium
- * definition, and a function that judges a step. The engine implements the environment ABI for it.
+/* The engine of all tasks on MuJoCo. A task is one row: a model, the constants of its Gymnasium definition,
+ * and a function that judges a step. The engine implements the environment ABI for it.
  *
- * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it,
- * once per process (in the invoker, before any actor is forked); it is never changed afterwards, and all
+ * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it
+ * once in each process, in the invoker before any actor is forked. It never changes afterwards, and all
  * instances read it. */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "actor/envs/state.h"
 #include "include/actord/env.h"
 
-/* N_PLACE: numbers of a place in our own tasks; CONTROLS: at most in a step. */
+/* N_PLACE: the size of a place in our own tasks; CONTROLS: the most in a step */
 enum {
         MUJOCO_N_PLACE = 3,
         MUJOCO_PLACES_MAX = 32,
@@ -28,7 +28,7 @@ typedef struct MujocoTask MujocoTask;
 
 typedef enum MujocoSeen { MUJOCO_SEEN_ASIDE, MUJOCO_SEEN_ABOVE, MUJOCO_SEEN_ASLANT } MujocoSeen;
 
-/* The arguments of Gymnasium's constructors. A task takes some of them. */
+/* The arguments of Gymnasium's constructors. Each task takes some of them. */
 struct MujocoOptions {
         double forward_reward_weight;
         double ctrl_cost_weight;
@@ -38,73 +38,74 @@ struct MujocoOptions {
         double healthy_z_min, healthy_z_max;
         double healthy_angle_min, healthy_angle_max;
         double reset_noise_scale;
-        bool exclude_current_positions; /* do not observe where in the plane the robot is */
+        bool exclude_current_positions; /* do not observe where the robot is in the plane */
 
-        /* Further observations of each body or motor. */
+        /* further observations of each body or motor */
         bool include_cinert, include_cvel, include_qfrc_actuator, include_cfrc_ext;
-        double contact_force_min, contact_force_max; /* external forces are clipped to these */
+        double contact_force_min, contact_force_max; /* external forces are clipped to this range */
         double contact_cost_weight, contact_cost_min, contact_cost_max;
         double reward_near_weight, reward_dist_weight, reward_control_weight, uph_cost_weight;
 };
 
 struct MujocoTask {
-        const char *name;          /* without the version */
-        const char *xml, *xml_end; /* the model's text, see MUJOCO_MODEL() */
-        mjModel **model;           /* where the task keeps it once it is loaded */
+        const char *name;          /* without its version */
+        const char *xml, *xml_end; /* the text of the model: MUJOCO_MODEL() */
+        mjModel **model;           /* where the task keeps the loaded model */
         int frame_skip;
         uint32_t horizon_steps;
-        double solved_return;       /* NAN: none is registered */
-        double velocity_limit;      /* observed velocities are clipped to this */
-        bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
-        const EnvOption *options;   /* the keys it takes, besides Engine */
+        double solved_return;  /* NAN: none is registered */
+        double velocity_limit; /* observed velocities are clipped to this */
+        /* a reset draws velocities from a normal distribution, and not uniformly like the positions */
+        bool velocity_noise_normal;
+        const EnvOption *options; /* the keys that it takes besides Engine */
         size_t n_options;
-        size_t n_v5_options;    /* how many of these, the last ones, v4 does not have */
-        MujocoOptions defaults; /* of members that are no option of the task */
-        int n_excluded; /* how many positions, the first ones, exclude_current_positions leaves out */
+        size_t n_v5_options;    /* how many of these, at the end, v4 does not have */
+        MujocoOptions defaults; /* of members that are not options of the task */
+        int n_excluded; /* how many positions, from the first, exclude_current_positions leaves out */
 
-        /* Writes the observation, at most n numbers, and returns how many. NULL: qpos and qvel, then those
-         * that the options include. */
+        /* Writes the observation, at most n numbers, and returns their count. NULL: qpos and qvel, then
+         * those that the options include. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
-        uint32_t n_observation; /* of observe() */
-        uint32_t n_v5_dropped;  /* how many of these, the last ones, v5 leaves out */
+        uint32_t n_observation; /* the count of observe()'s numbers */
+        uint32_t n_v5_dropped;  /* how many of these, at the end, v5 leaves out */
         bool reads_forces;      /* judge() reads the external forces on each body */
 
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);
 
-        /* Numbers with which the next step is compared and which are not in qpos. Bodies' positions lag
+        /* Numbers with which the next step is compared, and which are not in qpos. Bodies' positions lag
          * behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL: the place is
          * qpos[0]. */
         void (*place)(const MujocoInstance *m, double *ret);
-        int n_place; /* how many; 0: MUJOCO_N_PLACE */
+        int n_place; /* their count; 0: MUJOCO_N_PLACE */
 
         bool scaled_controls; /* actions in [-1, 1] are scaled to each motor's range */
 
-        /* Pictures: from where, how many metres wide, and the height in the middle; fixed, or following the
-         * first body. */
+        /* The view in pictures: from where, how many metres wide, and the height of its middle; fixed, or
+         * following the first body. */
         MujocoSeen seen;
         bool seen_fixed;
         double seen_width, seen_height;
 
-        /* Reward and termination of the step that led to m->data from m->place; velocity is that of the
-         * place's first number over the step. */
+        /* Computes reward and termination of the step from m->place to m->data. velocity: that of the
+         * place's first number in the step. */
         void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
 };
 
 struct MujocoInstance {
         const MujocoTask *task;
-        int version; /* of Gymnasium's definition: 4 or 5 */
+        int version; /* the version of Gymnasium's definition: 4 or 5 */
         const mjModel *model;
-        mjData *data; /* NULL after close() */
+        mjData *data; /* NULL: after close() */
         MujocoOptions options;
         double place[MUJOCO_PLACES_MAX]; /* after the last step or the reset */
 };
 
-/* Engine=, which every task takes. 1: the option is Engine= and names this module's engine; 0: it is another
- * key; -EINVAL: it names another engine. */
+/* Engine=, which every task accepts. 1: the option names this module's engine; 0: it has another key;
+ * -EINVAL: it names another engine. */
 int mujoco_take_engine(const ActordOption *option);
 
-/* The functions of the ABI; spec and init get task and version from MUJOCO_ENV(). */
+/* The functions of the ABI. MUJOCO_ENV() gives task and version to spec and init. */
 int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
                 ActordEnvSpec *ret);
 int mujoco_init(const MujocoTask *task, int version, MujocoInstance *m, const ActordOption *options,
@@ -120,22 +121,22 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* The reward for not having fallen. Under v4 a task that ends an episode at a fall pays it for that last
- * step, too; under v5 only while the robot is healthy. */
+/* The reward for not having fallen. Under v4 a task whose episodes end at a fall also pays it for the last
+ * step; under v5 only while the robot is healthy. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 
         return paid ? m->options.healthy_reward : 0;
 }
 
-/* Runs f(userdata). -EIO: MuJoCo reported an error in it, which would otherwise end the process; objects
+/* Runs f(userdata). -EIO: MuJoCo reported an error in it, which would otherwise end the process. Objects
  * that f was writing may then only be closed. */
 int mujoco_guard(void (*f)(void *userdata), void *userdata);
 
-/* MuJoCo's message of the last error that a guard caught; "": there was none. */
+/* MuJoCo's message for the last error that a guard caught; "": there was none. */
 const char *mujoco_guard_message(void);
 
-/* The text of a model file as the symbols NAME_xml and NAME_xml_end, so that the module needs no files. */
+/* The text of a model file, as the symbols NAME_xml and NAME_xml_end, so that the module needs no files. */
 #define MUJOCO_MODEL(name)                                                    \
         __asm__(".pushsection .rodata\n"                                      \
                 ".hidden " #name "_xml\n" #name "_xml:\n"                     \
@@ -145,7 +146,7 @@ const char *mujoco_guard_message(void);
         extern const char name##_xml[] __attribute__((visibility("hidden"))); \
         extern const char name##_xml_end[] __attribute__((visibility("hidden")))
 
-/* Defines the environment `name_vN_env`, which is version N of the task in this row. */
+/* Defines the environment `name_vN_env`, version N of the task in this row. */
 #define MUJOCO_ENV(name, number, row)                                                          \
         static int name##_v##number##_spec(                                                    \
                         const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \

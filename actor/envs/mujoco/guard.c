@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* MuJoCo reports errors through a callback that must not return, and without one it prints and exits. An
+/* MuJoCo reports errors through a callback that must not return; without a callback it prints and exits. An
  * actor has to answer instead, so the callback jumps back to the call below. */
 #include <errno.h>
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 
 #include "actor/envs/mujoco/engine.h"
 
-/* The innermost guarded call of this thread. MuJoCo's callback takes no argument of ours, hence
- * variables. */
+/* The innermost guarded call of this thread. It is a variable, since MuJoCo's callback takes no argument of
+ * ours. */
 static _Thread_local jmp_buf *guard;
 
 static _Thread_local char said[512];
@@ -17,11 +17,11 @@ static _Thread_local char said[512];
 static void on_error(const char *message) {
         (void) snprintf(said, sizeof(said), "%s", message);
         if (!guard)
-                abort(); /* outside mujoco_guard(): nowhere to go back to, and returning is undefined */
+                abort(); /* outside mujoco_guard() there is nowhere to go, and returning is undefined */
         longjmp(*guard, 1);
 }
 
-/* Warnings are counted in mjData, where mujoco_step() looks; the default would write a file. */
+/* Warnings are counted in mjData, where mujoco_step() looks. The default handler would write a file. */
 static void on_warning(const char *message) {
 }
 

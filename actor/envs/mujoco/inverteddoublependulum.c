@@ -17,8 +17,8 @@ static mjModel *inverteddoublependulum_model;
 /* v4 has the same constants without names. */
 static const EnvOption inverteddoublependulum_options[] = { INVERTEDDOUBLEPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
-/* Position of the cart; sines, then cosines of both angles; velocities; constraint forces, of which
- * v5 keeps the cart's. */
+/* The position of the cart; sines, then cosines of both angles; velocities; constraint forces, of which v5
+ * keeps only the cart's. */
 static uint32_t inverteddoublependulum_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         uint32_t k = 0;
@@ -44,7 +44,7 @@ static void inverteddoublependulum_judge(
 
         double healthy_reward = m->options.healthy_reward;
 
-        ret->terminated = !(tip[2] > HEIGHT_MIN); /* a NaN ends it, too */
+        ret->terminated = !(tip[2] > HEIGHT_MIN); /* a NaN ends the episode, too */
         if (m->version >= 5 && ret->terminated)
                 healthy_reward = 0;
         ret->reward = healthy_reward - (0.01 * x * x + below * below) -

@@ -18,7 +18,7 @@ static void invertedpendulum_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         double angle = m->data->qpos[1];
 
-        ret->terminated = !(fabs(angle) <= ANGLE_LIMIT); /* a NaN ends it, too */
+        ret->terminated = !(fabs(angle) <= ANGLE_LIMIT); /* a NaN ends the episode, too */
         ret->reward = m->version >= 5 && ret->terminated ? 0 : 1;
 }
 

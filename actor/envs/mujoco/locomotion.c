@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Robots in a plane that are paid for moving along x: Gymnasium gives them one reward with different
- * constants. */
+/* Robots in a plane that are rewarded for moving along x. Gymnasium gives them the same reward with
+ * different constants. */
 #include <math.h>
 
 #include "actor/envs/mujoco/tasks.h"
@@ -27,7 +27,8 @@ static bool is_healthy(const MujocoInstance *m) {
         return true;
 }
 
-/* Weight * velocity + healthy reward - cost of control; ends when the robot falls, unless it may not. */
+/* Weight * velocity + healthy reward - cost of control. The episode ends when the robot falls, unless the
+ * options say otherwise. */
 static void judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
         bool healthy = is_healthy(m);
@@ -71,7 +72,7 @@ static mjModel *walker2d_model, *walker2d_v5_model;
 
 static const EnvOption walker2d_options[] = { WALKER2D_OPTIONS(ENV_OPTION) };
 
-/* The part that both versions share; their models differ. */
+/* What both versions share; their models differ. */
 #define WALKER2D_TASK                                                                                 \
         .name = "Walker2d", .frame_skip = 4, .horizon_steps = 1000, .solved_return = NAN,             \
         .seen_width = 4.5, .seen_height = 1.1, .velocity_limit = 10, .n_excluded = 1, .judge = judge, \
@@ -85,7 +86,7 @@ static const MujocoTask walker2d_v4_task = {
         .model = &walker2d_model,
 };
 
-/* Both feet grip alike. */
+/* In v5 both feet have the same friction. */
 static const MujocoTask walker2d_v5_task = {
         WALKER2D_TASK,
         .xml = walker2d_v5_xml,
@@ -96,7 +97,7 @@ static const MujocoTask walker2d_v5_task = {
 MUJOCO_ENV(walker2d, 4, walker2d_v4_task);
 MUJOCO_ENV(walker2d, 5, walker2d_v5_task);
 
-/* HalfCheetah: run forward on two legs in a plane. It may roll over, but no episode ends by it. */
+/* HalfCheetah: run forward on two legs in a plane. It may roll over, and no episode ends early. */
 MUJOCO_MODEL(halfcheetah);
 
 static mjModel *halfcheetah_model;

@@ -2,9 +2,9 @@
 /* Environment=mujoco:FILE: a user's own model as a task. Observations and actions follow from the model.
  * Rewards and ends are terms of the job file, or come from a plugin beside the model.
  *
- * A model is hostile text: it is read in an actor's sandbox, where its directory is mounted read-only, and
- * MuJoCo's complaints about it go to stderr. The spec's name has a digest of the compiled model. So if the
- * file changes while a job runs, an actor that starts later has another spec and is refused. */
+ * A model is hostile text. It is read in an actor's sandbox, where its directory is mounted read-only, and
+ * MuJoCo's errors go to stderr. The spec's name contains a digest of the compiled model. So if the file
+ * changes while a job runs, an actor that starts later has another spec and is refused. */
 #include "actor/envs/mujoco/mjcf.h"
 
 #include <assert.h>
@@ -35,24 +35,24 @@ typedef struct MjcfOptions {
 } MjcfOptions;
 
 typedef struct MjcfInstance {
-        MujocoInstance mujoco; /* first: the engine's functions see only this */
+        MujocoInstance mujoco; /* first: the engine's functions see only this part */
         MujocoTask task;
         Measures reward, terminate;
         int n_skipped;
         double before[]; /* positions and velocities before a step */
 } MjcfInstance;
 
-static const char *name; /* the path behind the prefix, of which only the last component counts */
+static const char *name; /* the path behind the prefix; only its last component counts */
 static int directory_fd; /* the model's directory, for actors without a root of their own */
 static mjModel *model;
 static uint32_t digest;
-static Judge judge; /* NULL: no plugin, or not yet loaded */
+static Judge judge; /* NULL: there is no plugin, or it is not loaded yet */
 
 #undef ENV_INSTANCE
 #define ENV_INSTANCE MjcfOptions
 static const EnvOption rows[] = { MJCF_NUMBER_OPTIONS(ENV_OPTION) };
 
-/* A message of MuJoCo's may quote the file, so control characters for a terminal are replaced. */
+/* A message of MuJoCo's may quote the file, so terminal control characters are replaced. */
 __attribute__((format(printf, 1, 2))) static int tell(const char *format, ...) {
         char text[1024];
         va_list values;
@@ -141,7 +141,7 @@ static void load(void *userdata) {
         model = release_load(l->path, l->error, sizeof(l->error));
 }
 
-/* FNV-1a: only equality matters, and a collision serves only the author of both files. */
+/* FNV-1a: only equality matters, and a collision would only help the author of both files. */
 static int take_digest(void) {
         size_t n = (size_t) mj_sizeModel(model);
         _cleanup_free_ uint8_t *bytes = calloc(1, n);
@@ -202,7 +202,7 @@ static int model_accept(void) {
         return take_digest();
 }
 
-/* Once in a process: an actor has one environment. */
+/* Called once in a process, since an actor has one environment. */
 static int model_load(void) {
         Load l = {};
         int r;
@@ -227,7 +227,7 @@ static int plugin_take(const char *plugin) {
         if (!plugin[0] || judge)
                 return 0;
         path_of(plugin, path, sizeof(path));
-        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays open */
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* it stays loaded */
         if (!handle)
                 return tell("[Environment] " MJCF_PLUGIN_KEY "=%s does not load: %s", plugin, dlerror());
         judge = (Judge) dlsym(handle, "actord_mujoco_judge");

@@ -36,8 +36,8 @@ static const struct {
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
 
-/* NULL: the module has no such task, or runs on another MuJoCo than it was compiled for, whose structures it
- * would misread. */
+/* NULL: the module has no such task; or it runs on another MuJoCo than it was compiled for, whose structures
+ * it would misread. */
 const ActordEnv *actord_env_find(const char *name) {
         if (mj_version() != mjVERSION_HEADER)
                 return NULL;
@@ -50,7 +50,7 @@ const ActordEnv *actord_env_find(const char *name) {
 
 __attribute__((visibility("default"))) const char *actord_env_engine(void);
 
-/* Which release this module runs on. */
+/* The release on which this module runs. */
 const char *actord_env_engine(void) {
         return mj_versionString();
 }

@@ -7,7 +7,7 @@
 #include "actor/envs/mujoco/tasks.h"
 
 #define VELOCITY_NOISE 0.005
-#define OBJECT_AWAY    0.17 /* from the goal, at least */
+#define OBJECT_AWAY    0.17 /* the least distance from the goal */
 
 /* Bodies and joints in the order of the model's text. */
 enum { BODY_FINGERTIPS = 10, BODY_OBJECT = 11, BODY_GOAL = 12 };
@@ -37,8 +37,8 @@ static void pusher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         ret[2] = 0;
 }
 
-/* The arm and the goal stay where the model has them; the object is anywhere in a rectangle, not too near
- * the goal. */
+/* The arm and the goal are at their places in the model. The object is anywhere in a rectangle, but not too
+ * near the goal. */
 static void pusher_reset(MujocoInstance *m, ActordRandom *random) {
         double *object = m->data->qpos + N_ARM;
 
@@ -71,7 +71,7 @@ static uint32_t pusher_observe(const MujocoInstance *m, float *ret, uint32_t n) 
         return k;
 }
 
-/* The distances are those before the step under v4, after it under v5. */
+/* The distances are those before the step under v4, and after it under v5. */
 static void pusher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
         double place[MUJOCO_N_PLACE];
@@ -105,7 +105,7 @@ static const MujocoTask pusher_v4_task = {
         .judge = pusher_judge,
 };
 
-/* The object is a thousand times as heavy: newer engines make the lighter one fly. */
+/* The object is a thousand times as heavy, since newer engines make the lighter one fly. */
 static const MujocoTask pusher_v5_task = {
         .name = "Pusher",
         .xml = pusher_v5_xml,

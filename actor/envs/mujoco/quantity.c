@@ -101,7 +101,7 @@ static double largest(const MeasureOf *of) {
         return most;
 }
 
-/* The number that follows from the state alone; for a velocity, the position whose change it is. */
+/* The number that follows from the state alone. For a velocity it is the position that changes. */
 static double place_of(const Measure *m, const mjModel *model, const mjData *data) {
         switch ((Quantity) m->term.quantity) {
         case QUANTITY_POSITION:
@@ -153,7 +153,7 @@ void measures_keep(const Measures *measures, const mjModel *model, const mjData 
 double measures_sum(const Measures *measures, const MeasureOf *of) {
         double sum = 0;
 
-        /* In the order of the text, on which a sum of floating-point numbers depends. */
+        /* in the order of the text, since a sum of floating-point numbers depends on the order */
         for (uint32_t i = 0; i < measures->n; i++)
                 sum += measures->all[i].term.number * transformed(&measures->all[i], of);
         return sum;

@@ -7,14 +7,14 @@
 
 #include "lib/terms.h"
 
-/* A term whose names were looked up. */
+/* A term with the parts that its names stand for. */
 typedef struct Measure {
         Term term;
         struct {
                 int id;
-                bool site; /* a site, and not a body; unused for joints */
+                bool site; /* it is a site and not a body; not used for joints */
         } parts[TERM_NAMES_MAX];
-        int slot; /* where a velocity keeps the number before the step; -1: it is no velocity */
+        int slot; /* where a velocity keeps its number from before the step; -1: it is not a velocity */
 } Measure;
 
 typedef struct Measures {
@@ -22,24 +22,24 @@ typedef struct Measures {
         Measure all[TERMS_MAX];
 } Measures;
 
-/* The state and step of which numbers are computed. */
+/* The state and step for which numbers are computed. */
 typedef struct MeasureOf {
         const mjModel *model;
         const mjData *data;
-        const double *before; /* by slot */
-        double seconds;       /* since then */
+        const double *before; /* [slots] */
+        double seconds;       /* the time since then */
         double ctrl_squares;
         bool terminated;
-        int n_skipped; /* positions that are not observed */
+        int n_skipped; /* how many positions are not observed */
 } MeasureOf;
 
-/* *n_slots: slots in use, and after the call those of these terms, too. 0; -EINVAL with a sentence. */
+/* *n_slots: the slots in use; the call adds those of these terms. 0; -EINVAL with a sentence. */
 int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measures *ret, char *message,
                 size_t n_message);
 
 /* Keeps the present number of each velocity in its slot, for the next step. */
 void measures_keep(const Measures *measures, const mjModel *model, const mjData *data, double *ret_slots);
 
-/* The sum of weight times number; and whether one of the comparisons holds. */
+/* The sum of weights times numbers; and whether any comparison holds. */
 double measures_sum(const Measures *measures, const MeasureOf *of);
 bool measures_any(const Measures *measures, const MeasureOf *of);

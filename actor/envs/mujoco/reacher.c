@@ -42,7 +42,7 @@ static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
 }
 
 /* Cosines, then sines of the arm's angles; the target; the arm's velocities; the vector from the target,
- * whose last number is 0 (v5 leaves it out). */
+ * whose last number is 0 and left out by v5. */
 static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         double way[MUJOCO_N_PLACE];
@@ -64,7 +64,7 @@ static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n)
         return k;
 }
 
-/* The distance is that before the step under v4, after it under v5. */
+/* The distance is that before the step under v4, and after it under v5. */
 static void reacher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         double way[MUJOCO_N_PLACE];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The differences between releases 2.2.2 to 4.0 of MuJoCo, as far as this module is concerned. */
+/* Differences between the releases 2.2.2 to 4.0 of MuJoCo that concern this module. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Three digits up to 3.9.9, then three for each part. */
+/* Three digits up to 3.9.9, then three for each part */
 #if mjVERSION_HEADER < 1000
 #define RELEASE_MAJOR (mjVERSION_HEADER / 100)
 #else
 #define RELEASE_MAJOR (mjVERSION_HEADER / 1000000)
 #endif
 
-/* A copy of the text as a file of this name. False: it did not fit. */
+/* Adds a copy of the text under this file name. False: it did not fit. */
 static inline bool release_vfs_add(mjVFS *vfs, const char *name, const char *text, size_t n) {
 #if RELEASE_MAJOR < 3
         if (mj_makeEmptyFileVFS(vfs, name, (int) n) != 0)
@@ -26,8 +26,8 @@ static inline bool release_vfs_add(mjVFS *vfs, const char *name, const char *tex
 #endif
 }
 
-/* A model of a file; NULL after a reason. Newer compilers start threads for meshes, which an actor is not
- * allowed. */
+/* Loads a model from a file; NULL, after a reason. Newer compilers start threads for meshes, which an actor
+ * must not do. */
 static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #if mjVERSION_HEADER >= 330
         mjSpec *spec = mj_parseXML(path, NULL, error, (int) n);
@@ -46,7 +46,7 @@ static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #endif
 }
 
-/* Whether a step depends on state that our snapshots do not have: of plugins, delays or sleeping bodies. */
+/* Whether a step depends on state that our snapshots lack: of plugins, delays or sleeping bodies. */
 static inline bool release_keeps_more(const mjModel *model) {
 #if RELEASE_MAJOR >= 4
         if (model->nhistory > 0 || model->opt.enableflags & mjENBL_SLEEP)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tasks of this module, by both of Gymnasium's definitions, and their options: how large a weight or a
- * noise may be, and which struct holds the values (include/environment-options.h has the rows). */
+/* The tasks of this module by both of Gymnasium's definitions, and their options: the largest weights and
+ * noises, and the struct that holds the values (include/environment-options.h has the rows). */
 #pragma once
 
 #include <math.h>
@@ -16,13 +16,13 @@ extern const ActordEnv ant_v5_env, halfcheetah_v5_env, hopper_v5_env, humanoid_v
                 humanoidstandup_v5_env, inverteddoublependulum_v5_env, invertedpendulum_v5_env,
                 pusher_v5_env, reacher_v5_env, swimmer_v5_env, walker2d_v5_env;
 
-/* Generous, but no sum of rewards overflows. */
+/* Large enough for users, and so small that no sum of rewards overflows. */
 #define WEIGHT_MAX 1e6
 #define NOISE_MAX  1e3
 
 #define ENV_INSTANCE MujocoOptions
 
-/* Members of a task: the keys that it takes, and how many of them v4 does not take (all or none, except for
- * the humanoid). */
+/* Members of a task: the keys that it takes, and how many of them v4 lacks (all or none, except for the
+ * humanoid). */
 #define MUJOCO_OPTIONS(rows)    .options = (rows), .n_options = sizeof(rows) / sizeof((rows)[0])
 #define MUJOCO_V5_OPTIONS(rows) MUJOCO_OPTIONS(rows), .n_v5_options = sizeof(rows) / sizeof((rows)[0])

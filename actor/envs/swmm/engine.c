@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The library's malloc() and fopen(), which we replace, and the turns of simulations on it.
+/* Our replacements of the library's malloc() and fopen(), and the turns of simulations.
  *
- * Memory is allocated in order and never freed: a simulation allocates while it reads its text, and hardly
- * anything afterwards. The region stays at one address as long as the process lives, so that pointers in an
- * image stay valid; in another process they would not be, so an image is no snapshot. */
+ * Memory is allocated in order and never freed, since a simulation allocates while it reads its text and
+ * hardly afterwards. The region stays at one address as long as the process lives, so pointers in an image
+ * stay valid. In another process they would not be valid, so an image is not a snapshot. */
 #include "actor/envs/swmm/engine.h"
 
 #include <errno.h>
@@ -26,13 +26,13 @@ static struct {
         SwmmLibrary library;
         SwmmRange ranges[SWMM_RANGES_MAX];
         size_t n_ranges, variables_bytes;
-        uint8_t *fresh;  /* its variables as they were loaded */
-        uint8_t *region; /* what it allocates */
+        uint8_t *fresh;  /* its variables as they were after loading */
+        uint8_t *region; /* the memory for its allocations */
         uint64_t region_bytes, allocated;
         FILE *input, *nowhere;
         const char *text;
         size_t n_text;
-        EngineImage *turn; /* the image that has the turn; NULL: none */
+        EngineImage *turn; /* the image whose turn it is; NULL: none */
 } engine = { .packages_fd = -1 };
 
 static void *engine_malloc(size_t n) {
@@ -64,7 +64,7 @@ static int seek_nowhere(void *cookie, off64_t *position, int whence) {
         return 0;
 }
 
-/* The files of its report and its results go nowhere. */
+/* Its report and results are thrown away. */
 static FILE *engine_fopen(const char *name, const char *mode) {
         const cookie_io_functions_t nowhere = { .write = write_nowhere, .seek = seek_nowhere };
 
@@ -136,7 +136,7 @@ static int load(void) {
         return 0;
 }
 
-/* The image that has the turn stores its state. */
+/* Stores the state of the image whose turn it is. */
 static void turn_end(void) {
         EngineImage *image = engine.turn;
 
@@ -166,7 +166,7 @@ void engine_forget(EngineImage *image) {
         image->live = false;
 }
 
-/* The library's own message begins with a new line. */
+/* The library's own message begins with a line break. */
 static int complain(void) {
         char text[ERROR_MAX] = "";
 
@@ -224,7 +224,7 @@ int engine_advance(int64_t *ret_msec) {
 
         if (engine.library.step(&elapsed_days) != 0)
                 return complain();
-        *ret_msec = llround(elapsed_days * MSEC_PER_DAY); /* SWMM counts milliseconds */
+        *ret_msec = llround(elapsed_days * MSEC_PER_DAY); /* SWMM counts in milliseconds */
         return 0;
 }
 

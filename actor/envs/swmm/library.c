@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The library comes with a Python package that a user chose, so it loads after the sandbox has closed. Its
- * imports are a table with a pointer for each function, which the linker has filled in (System V ABI,
- * "Dynamic Linking"). We replace some of them. So SWMM, which works on files, needs no file system and no
- * system call that a plugin does not have. */
+/* Loads the library from a Python package that a user chose, so this is done only after the sandbox has
+ * closed. Its imports are a table with a pointer for each function, which the linker has filled in (System V
+ * ABI, "Dynamic Linking"). We replace some of the pointers. So SWMM, which works on files, needs no file
+ * system, and no system call that plugins do not have. */
 #include "actor/envs/swmm/library.h"
 
 #include <dlfcn.h>
@@ -98,7 +98,7 @@ static int find_functions(void *handle, SwmmLibrary *ret) {
         return 0;
 }
 
-/* The linker of most machines has added the load address already. */
+/* On most machines the linker has already added the load address. */
 static const void *dynamic_address(const struct link_map *map, const ElfW(Dyn) * entry) {
         uintptr_t value = entry->d_un.d_ptr;
 

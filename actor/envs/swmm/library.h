@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libswmm5 in this process: found, loaded, and with some of what it imports replaced. */
+/* libswmm5 in this process: it is found and loaded, and some of its imports are replaced. */
 #pragma once
 
 #include <stddef.h>
@@ -33,7 +33,7 @@ typedef struct SwmmRange {
         size_t n;
 } SwmmRange;
 
-/* Loads the library from the directory of Python= (fd >= 0; `python` is its name in messages), or else by
+/* Loads the library from the directory of Python= (fd >= 0; `python` is its name in messages), or else from
  * the linker's search path. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
 int library_load(const char *python, int packages_fd, const SwmmImport *imports, size_t n_imports,
                 SwmmLibrary *ret, SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Storms and tides in numbers, and as the text that SWMM reads. */
+/* Storms and tides as numbers, and as text for SWMM. */
 #include "actor/envs/swmm/storm.h"
 
 #include <assert.h>

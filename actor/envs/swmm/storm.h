@@ -17,21 +17,21 @@
 enum { STORM_HOURS = 10, N_HELD_OUT = 20 };
 
 typedef struct Storm {
-        double rain[STORM_HOURS]; /* per hour, in the task's unit */
-        double tide;              /* where in its period the tide begins, in [0, 1) */
+        double rain[STORM_HOURS]; /* for each hour, in the task's unit */
+        double tide;              /* the point of its period at which the tide begins, in [0, 1) */
 } Storm;
 
 void storm_draw(const double profile[STORM_HOURS], ActordRandom *random, Storm *ret);
 void storm_held_out(const double profile[STORM_HOURS], uint32_t k, Storm *ret);
 void storm_published(const double profile[STORM_HOURS], Storm *ret);
 
-/* The rain in the hour that begins `hour` hours after the storm began; negative: before. */
+/* The rain in the hour that begins `hour` hours after the storm's beginning; negative: before it. */
 double storm_rain(const Storm *storm, double hour);
 
 /* A tide of 12.42 hours around 1.2 ft, in ft. */
 double storm_tide(const Storm *storm, double hour);
 
-/* Writes the lines of SWMM's series "rain" and, for tide_hours, "tide". Returns how many bytes, less than
- * n_text. */
+/* Writes the lines of SWMM's series "rain" and, if tide_hours is above 0, "tide". Returns the number of
+ * bytes, less than n_text. */
 size_t storm_write(
                 const Storm *storm, uint32_t first_hour, uint32_t tide_hours, char *ret_text, size_t n_text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The environment ABI over a task: episodes, steps, snapshots. SWMM cannot stop in one process and continue
- * with the same bits in another (its own hot-start files hold floats), but it is repeatable. So a snapshot
- * is the storm and every opening so far, and a restore runs the episode again, in a tenth of a second. If
- * an instance already is where the snapshot is, as it is from one invocation to the next, nothing is
+ * with the same bits in another one (its own hot-start files hold floats), but it is repeatable. So a
+ * snapshot is the storm and every opening so far, and a restore runs the episode again, in a tenth of a
+ * second. If an instance is already at the snapshot's step, as from one invocation to the next, nothing is
  * repeated. */
 #include <errno.h>
 #include <math.h>
@@ -35,7 +35,7 @@ typedef struct Stormwater {
         bool forecast;
         Episode episode;
         Reading now;
-        EngineImage image; /* last, with its bytes behind it */
+        EngineImage image; /* last: its bytes follow it */
 } Stormwater;
 
 static const char *const storms_words[] = { "random", "held-out", "published", NULL };
@@ -47,7 +47,7 @@ static const EnvOption stormwater_options[] = { STORMWATER_THETA_OPTIONS(ENV_OPT
 
 static int stormwater_init(
                 Stormwater *s, const Task *task, const ActordOption *options, uint32_t n_options) {
-        /* Floods have their own weight in the other task's reward. */
+        /* In the other task's reward floods have their own weight. */
         size_t n = sizeof(stormwater_options) / sizeof(stormwater_options[0]) - (task == &tidal_task);
 
         *s = (Stormwater){ .task = task };
@@ -148,8 +148,8 @@ static int stormwater_begin(Stormwater *s) {
         return 0;
 }
 
-/* Makes step t of the episode with its openings for that step; *ret: the reward. The instance has the turn.
- * SWMM chooses the length of its own steps, so the last of them ends a little after the quarter of an
+/* Makes step t of the episode with its openings for that step; *ret: the reward. It must be the instance's
+ * turn. SWMM chooses the length of its own steps, so the last of them ends a little after the quarter of an
  * hour. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
         double sum = 0, last = 0;
@@ -198,7 +198,7 @@ static int stormwater_reset(void *instance, ActordRandom *random, void *ret_obse
         return 0;
 }
 
-/* Openings below a tenth matter most, so fine actions are finest there. */
+/* Openings below a tenth matter most, so actions are finest there. */
 static float opening_of(const Stormwater *s, float action) {
         float half = (1 + fmaxf(action, -1)) / 2;
 
@@ -322,7 +322,7 @@ static int stormwater_set_state(void *instance, const double *state, void *ret_o
         return 0;
 }
 
-/* The ABI's functions are not told which of several environments they serve, so each task has its own. */
+/* The ABI's functions are not told for which environment they are called, so each task has its own. */
 #define STORMWATER(task)                                                                              \
         static int task##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
                 return stormwater_spec(&task##_task, options, n_options, ret);                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A stormwater task: a network as a text for SWMM, and a few numbers and functions. */
+/* A stormwater task: a network as text for SWMM, and a few numbers and functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include "actor/envs/swmm/storm.h"
 
 enum { N_VALVES = 2, N_NODES_MAX = 3, N_OBSERVATION_MAX = 16, N_STEPS_MAX = 312 };
-enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* of control */
+enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* a step of control */
 
-/* Readings after a routing step. Nodes are in the order of the task's names; flow is that of its third link,
- * if it has one. */
+/* Readings after a routing step. Nodes are in the order of the task's names. The flow is that of its third
+ * link, if there is one. */
 typedef struct Reading {
         double depth[N_NODES_MAX], flood[N_NODES_MAX];
         double flow;
@@ -31,15 +31,16 @@ typedef struct Task {
         EngineNames names;
         double profile[STORM_HOURS];
         uint32_t first_hour; /* of rain */
-        uint32_t tide_hours; /* 0: no tide */
+        uint32_t tide_hours; /* 0: there is no tide */
         uint32_t n_steps;
-        float opening;                       /* at the beginning */
-        uint32_t n_published, n_observation; /* without and with the forecast */
-        bool reward_at_end;                  /* of a step; else the sum over SWMM's own steps in it */
+        float opening;                       /* the initial opening */
+        uint32_t n_published, n_observation; /* without the forecast, and with it */
+        /* the reward is that at the end of a step; otherwise the sum over SWMM's steps in it */
+        bool reward_at_end;
 
         void (*observe)(const View *view, float ret[N_OBSERVATION_MAX]);
         double (*reward)(const View *view);
-        /* A simple controller, to compare with. */
+        /* A simple controller, for comparison. */
         void (*rules)(const View *view, float ret_openings[N_VALVES]);
 } Task;
 
