@@ -91,7 +91,7 @@ typedef struct Network {
         /* 1: noise is a process that each slot carries (lib/noise.h), and is not drawn anew for each
          * action */
         uint32_t noise_carried;
-        /* 0, or how many monomials of the observation layers read in its place: "network editing" (Cao et
+        /* 0; or how many monomials of the observation layers read in its place: "network editing" (Cao et
          * al., ICLR 2024) */
         uint32_t n_edited;
         Monomial monomials[EDITED_MAX];
@@ -103,8 +103,8 @@ typedef struct Network {
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The numbers that layers read: the observation, or what an edit makes of it; where a network acts by
- * passes, behind it the action with noise, and the time. */
+/* The count of numbers that layers read: the observation, or the numbers that an edit makes of it. If the
+ * network acts in passes, the action with noise and the time follow. */
 static inline uint64_t network_inputs(const Network *network) {
         uint64_t beside = network->passes > 0 ? network->n_action + TIME_EMBEDDING : 0;
 

@@ -40,7 +40,7 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
-/* What a caller writes there may be an observation that is still to be edited. */
+/* The caller may write an observation there that must still be edited. */
 static size_t input_columns(const Network *network) {
         size_t n = network_inputs(network);
 

@@ -24,9 +24,9 @@ Pass *pass_free(Pass *pass);
 
 /* From the input to the output of each layer. */
 void pass_forward(Pass *pass, const float *parameters);
-/* d_output of the layers that no layer reads, written by the caller -> gradient, which may be NULL; those of
- * the others are computed on the way. d_input: NULL, or, of a network that reads by dense layers alone, what
- * its input gets, [network_inputs()][stride]. */
+/* From d_output to the gradient, which may be NULL. The caller writes d_output of the layers that no layer
+ * reads; the others are computed. d_input: NULL; or, if only dense layers read the input, the input's
+ * gradient, [network_inputs()][stride]. */
 void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 

@@ -176,7 +176,7 @@ static void runtime_shape_tapes(Runtime *rt) {
         rt->shape.n_inputs[INPUT_MOMENTS] = rt->network->passes > 0 ? 2 * MOMENT_NUMBERS + 1 : 0;
         /* Before each pass of a policy, observation, action and time are joined one after the other. */
         n_inputs = rt->network->passes > 0 ? 3 * rt->n_input_most : rt->n_input_most;
-        /* A policy reads what an edit makes of an observation, and so does each of two critics. */
+        /* A policy reads an edited observation, and two critics each read an edited input. */
         n_inputs += 3 * EDITED_MAX;
         rt->tape_columns = TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + n_inputs);
 }

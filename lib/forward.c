@@ -39,7 +39,7 @@ struct Forward {
         float *panel;            /* for a layer whose panels are not kept */
 
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
-        float *given;               /* one, before it is edited; NULL: it is not */
+        float *given;               /* one observation before it is edited; NULL: it never is */
         float *squares;             /* [FORWARD_ROWS_MAX]: the input of one unit of a convolution, padded */
         float *noise;               /* for passes: [FORWARD_ROWS_MAX][passes][n_action] */
         float *units;               /* [FORWARD_ROWS_MAX]: the outputs of all units for that input, padded */

@@ -53,7 +53,8 @@ void forward_draw(Forward *forward, size_t row, ActordRandom *random);
  * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
-/* And, of an edited network, into what its layers read: [n_edited], with the bits that a tape gives it. */
+/* For an edited network: turns the numbers into those that its layers read, [n_edited], with the same bits
+ * as on a tape. */
 void observation_edit(const Network *network, const float *observation, float *ret);
 
 /* The bounds of the log standard deviations of ACT_SQUASHED, as in CleanRL's sac_continuous_action. A layer

@@ -341,9 +341,9 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
         return 0;
 }
 
-/* Makes layers read products of the observation's numbers, too, and leave out what `links` has a 0 for. The
- * numbers come first, then the products: of the first with each, of the second with each from the second
- * on, and so forth. */
+/* Lets layers also read products of the observation's numbers, and leaves out those for which `links` has a
+ * 0. The numbers come first, then the products: of the first number with each, of the second with each from
+ * the second on, and so on. */
 static int network_edit(Network *network, uint32_t augmentation, const setting_matrix *links) {
         uint32_t n = network->n_observation, n_kept = 0, at = 0;
         uint64_t n_augmented = n;

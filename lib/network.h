@@ -8,10 +8,10 @@
 #include "lib/algorithm-traits.h"
 
 /* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
- * -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it learns no action of several choices;
- * -ERANGE: they need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's inputs, or there
- * are too many of them;
- * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
+ * -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions of several choices; -ERANGE:
+ * continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's inputs, or
+ * there are too many inputs; -EDOM: the observation is not an image, or is too small for the convolutions;
+ * -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
 /* Makes a network beside the policy. 0, -EINVAL, -E2BIG; -EILSEQ: LinkEditing= has another size than the

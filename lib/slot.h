@@ -164,15 +164,14 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, boo
                 uint64_t carried_bytes, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
-/* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of
- * the policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions;
- * -EUSERS: the slots of an actor are no multiple of the environment's agents; -EPROTOTYPE: the algorithm
- * needs continuous actions; -ERANGE: they need bounds;
- * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
- * kept from round to round does not fit the learner's MemoryMax=; -ESPIPE: the algorithm needs snapshots;
- * -ENOSTR: and can have no stacks of frames; -EMULTIHOP: and no agents beside one;
- * -EILSEQ, -EBADR: LinkEditing= or PolicyLinkEditing= does not fit;
- * -ECHRNG: it needs observations of which there are means; -EDOTDOT: and learns no several choices. */
+/* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of the
+ * policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EUSERS:
+ * the slots of an actor are not a multiple of the environment's agents; -EPROTOTYPE: the algorithm needs
+ * continuous actions; -ERANGE: they need bounds; -EDOM: the observation is not an image, or is too small for
+ * the convolutions; -ENOSPC: the data that is kept from round to round does not fit the learner's
+ * MemoryMax=; -ESPIPE: the algorithm needs snapshots; -ENOSTR: it accepts no stacks of frames; -EMULTIHOP:
+ * it accepts only one agent; -EILSEQ, -EBADR: LinkEditing= or PolicyLinkEditing= does not fit; -ECHRNG: it
+ * needs observations that have means; -EDOTDOT: it cannot learn actions of several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
 /* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, and the

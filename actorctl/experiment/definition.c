@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A cell's definition is a hash of everything that its result depends on, so that a finished cell is run
- * again exactly when one of these has changed. */
+/* A cell's definition is a hash of everything on which its result depends. So a finished cell is run again
+ * exactly when something of that has changed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "lib/settings/print.h"
 #include "lib/sheets.h"
 
-/* A folder of modules is small. Of one that is not, each further file counts by its size and its time, as
- * long files do. */
+/* A folder of modules has few files. Beyond this number, and for long files, a file counts only by its size
+ * and time. */
 enum {
         FILES_MAX = 1000,
         FILE_BYTES_MAX = 1 << 20,
@@ -52,7 +52,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* The names in a directory, ascending, without hidden ones and what Python compiles; NULL: it cannot be
+/* The names in a directory, ascending, without hidden ones and Python's compiled files; NULL: it cannot be
  * read. */
 static GPtrArray *names_in(int fd) {
         int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -85,8 +85,8 @@ static void hash_module(GChecksum *checksum, int fd, const struct stat *st, unsi
         g_checksum_update(checksum, (const guchar *) line, -1);
 }
 
-/* The modules of PythonPath=: names and bytes of the files, and of those in the folders below. A linked
- * folder is not followed, since links may make a circle. */
+/* Adds the modules of PythonPath=: names and bytes of the files, and of those in the folders below. A linked
+ * folder is not followed, since links may form a circle. */
 static void hash_modules(GChecksum *checksum, int directory, unsigned depth, unsigned *n_files) {
         g_autoptr(GPtrArray) names = names_in(directory);
 
@@ -106,8 +106,8 @@ static void hash_modules(GChecksum *checksum, int directory, unsigned depth, uns
         }
 }
 
-/* The packages of a virtual environment are too many to read. Each has a folder that is called after its
- * name and version. */
+/* Adds the packages of a virtual environment, which are too many to read. Each has a folder whose name
+ * contains its name and version. */
 static void hash_packages(GChecksum *checksum, int environment) {
         _cleanup_close_ int lib = openat(environment, "lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         g_autoptr(GPtrArray) versions = lib >= 0 ? names_in(lib) : NULL;
@@ -133,7 +133,8 @@ static void hash_python(GChecksum *checksum, const Directories *directories) {
                 hash_modules(checksum, directories->fds[DIRECTORY_PYTHON_PATH], 0, &n_files);
 }
 
-/* Settings at their defaults are left out, so that writing a default down does not change the definition. */
+/* Settings that equal their defaults are left out, so that writing a default into a file does not change the
+ * definition. */
 static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
         const SettingRow *row;
 
@@ -155,8 +156,8 @@ static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
         }
 }
 
-/* The price sheet decides what a result costs, so it is part of the hash. A sheet that is not found is
- * refused later, by the daemon. */
+/* The price sheet decides the cost of a result, so it is part of the hash. If the sheet is missing, the
+ * daemon refuses the job later. */
 static void hash_sheet(GChecksum *checksum, const char *name) {
         g_autofree char *text = NULL;
 
@@ -181,12 +182,12 @@ char *cell_define(const Experiment *experiment, const JobFile *job_file, const C
         if (environment_is_mjcf(job_file->settings.environment))
                 hash_model(checksum, job_file);
         hash_python(checksum, &job_file->directories);
-        /* Also the bytes of a trained scheduler, and of a file of decisions. */
+        /* The bytes of a trained scheduler, or of a file of decisions, are part of it, too. */
         if (job_file->scheduler_data)
                 g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,
                                 (gssize) job_file->scheduler_data->len *
                                                 g_array_get_element_size(job_file->scheduler_data));
-        /* Environment=job:FILE: the inner job's settings stand behind the outer job's text. */
+        /* With Environment=job:FILE the inner job's settings follow the outer job's text. */
         g_checksum_update(checksum, (const guchar *) job_file->text + strlen(experiment->job_text), -1);
         if (after)
                 g_checksum_update(checksum, (const guchar *) after->definition, -1);

@@ -100,7 +100,7 @@ const char *metric_to_string(Metric metric);
 Metric metric_from_string(const char *word);
 const char *metric_heading(Metric metric);
 
-/* Series: a column, n_rounds long; NULL: not measured. */
+/* Series: a column of n_rounds numbers; NULL: not measured. */
 const double *series_column(const Series *series, const char *name);
 /* Adds a column of NaNs and returns it. */
 double *series_add(Series *series, const char *name);
@@ -143,8 +143,8 @@ typedef struct CellSource {
 /* Where a cell's overrides are written, for the parser of its job_file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
-/* Definitions: the SHA-256 of all that a cell's result depends on; after: the cell that it follows, or NULL.
- * g_free(). */
+/* Definitions: the SHA-256 of everything on which a cell's result depends. after: the cell that it follows,
+ * or NULL. g_free(). */
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
 /* outcome.c: writes a cell's file into a directory, whole or not at all. */

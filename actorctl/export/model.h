@@ -18,7 +18,7 @@ typedef struct Model {
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;
         char *choices; /* "2 3 5" for an action of several choices; otherwise NULL */
-        char *inputs;  /* "2 0*0 0*2", of an edited network; else NULL */
+        char *inputs;  /* "2 0*0 0*2", for an edited network; otherwise NULL */
 } Model;
 
 /* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler as lines or as JSON: how it was trained, and what that cost. */
+/* Prints a trained scheduler as lines or as JSON: its training, and the cost of that. */
 #include <stdio.h>
 
 #include "actorctl/job-status.h"

@@ -33,7 +33,7 @@ Trained *trained_open(const char *name, char **ret_message);
  * A damaged file is left out with a warning. */
 GPtrArray *trained_list(void);
 
-/* Prints what the scheduler was trained on, and the cost (print.c). */
+/* Prints the training and its cost (print.c). */
 void trained_print(const Trained *trained, const Options *options);
 
 /* Whether file_write() would succeed now; leaves nothing behind. 0, or a negative errno. */

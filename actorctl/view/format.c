@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Times, counts and amounts of money as people read them. */
+/* Prints times, counts and amounts of money for people. */
 #include <math.h>
 #include <stdio.h>
 

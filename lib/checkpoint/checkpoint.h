@@ -34,8 +34,8 @@
 /* If an action is several choices: how many choices each number of it has, "2 3 5". The outputs for the
  * first number come first, then those for the second, and so on. */
 #define METADATA_CHOICES "choices"
-/* And, where the policy reads monomials of the observation (PolicyInputAugmentation=, PolicyLinkEditing=),
- * which, in order: "2 0*0 0*2" are number 2, the square of number 0, and the product of numbers 0 and 2. */
+/* If the policy reads monomials of the observation (PolicyInputAugmentation=, PolicyLinkEditing=): these, in
+ * order. "2 0*0 0*2" are number 2, the square of number 0, and the product of numbers 0 and 2. */
 #define METADATA_INPUTS "inputs"
 
 /* The two kinds of files: a checkpoint, and a file with only parameters, with which any job may begin. The
