@@ -135,7 +135,8 @@ const Verb verbs[] = {
                         "the cells that changed.\n"
                         "A private daemon runs the jobs, unless --system or --user names one; as many at\n"
                         "once as find CPUs for what each keeps busy, its learner's threads or its actors,\n"
-                        "or --jobs=N whatever they need.\n" },
+                        "or --jobs=N whatever they need.\n"
+                        "With a section [Sweep], the file looks for good settings within a budget.\n" },
         { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
                         verb_calibrate,
                         "Makes two short runs of the job with a private daemon, and prints medians of\n"

@@ -8,21 +8,18 @@
 #include "actorctl/experiment/experiment.h"
 #include "lib/fragment.h"
 #include "lib/sanitise.h"
+#include "lib/sheets.h"
 
-static Cell *cell_free(Cell *cell) {
-        if (!cell)
-                return NULL;
+void cell_free(gpointer data) {
+        Cell *cell = data;
+
         g_free(cell->name);
         g_free(cell->definition);
+        g_free(cell->currency);
         g_free(cell->scheduler);
         g_free(cell->fault);
         outcome_free(cell->outcome);
         g_free(cell);
-        return NULL;
-}
-
-static void destroy_cell(gpointer data) {
-        (void) cell_free(data);
 }
 
 static void add_sets(GPtrArray *to, const GPtrArray *sets) {
@@ -63,12 +60,16 @@ static char *find_origin(const Experiment *experiment, const Cell *cell, const c
 
         for (guint i = experiment->factors->len; i-- > 0;)
                 if (sets_key(experiment_level(experiment, cell, i)->sets, setting, n)) {
+                        if (experiment->sweep) {
+                                *ret_key = g_strdup(cell->levels[i] == 0 ? "MinSteps" : "MaxSteps");
+                                return g_strdup("Sweep");
+                        }
                         *ret_key = g_strdup(experiment_level(experiment, cell, i)->name);
                         return g_strconcat("Factor ", experiment_factor(experiment, i)->name, NULL);
                 }
         *ret_key = g_strndup(setting, n);
         if (sets_key(arm->sets, setting, n))
-                return g_strconcat("Arm ", arm->name, NULL);
+                return experiment->sweep ? g_strdup("Range") : g_strconcat("Arm ", arm->name, NULL);
         return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
 }
 
@@ -98,6 +99,12 @@ bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus) {
         return n_busy == 0 || n_busy + cell->n_cpus <= n_cpus;
 }
 
+double cell_cost(const Cell *cell) {
+        double full = cell->outcome ? outcome_full(cell->outcome) : cell->cost;
+
+        return isfinite(full) && full > 0 ? full : 0;
+}
+
 CellSource cell_source(const Experiment *experiment, const Cell *cell) {
         return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
 }
@@ -108,7 +115,19 @@ static uint32_t most_actors(const JobSettings *settings) {
                                                            : settings_actors_max(settings);
 }
 
-static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
+static char *sheet_currency(const JobFile *job_file) {
+        g_autofree char *named = NULL;
+        g_autoptr(GKeyFile) file = g_key_file_new();
+
+        if (!job_file->sheet && sheets_read(job_file->settings.price_sheet, &named) < 0)
+                return NULL;
+        if (!g_key_file_load_from_data(
+                            file, named ? named : job_file->sheet, (gsize) -1, G_KEY_FILE_NONE, NULL))
+                return NULL;
+        return g_key_file_get_value(file, "Sheet", "Currency", NULL);
+}
+
+ExitStatus cell_check(const Experiment *experiment, Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         CellSource source = cell_source(experiment, cell);
         JobFile job_file;
@@ -123,6 +142,9 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                                  job_file.settings.rollout_steps;
 
                 cell->actor_rounds = (job_file.settings.stop_steps + steps - 1) / steps;
+                cell->currency = sheet_currency(&job_file);
+                cell->evaluates = job_file.settings.evaluation_episodes > 0;
+                cell->budgeted = settings_present(&job_file.settings, SETTING_Job_Budget);
                 cell->n_cpus = distribution_cpus(distribution_of(&job_file.settings), &job_file.settings);
                 if (scheduler_has(job_file.settings.scheduler.kind, TRAIT_TAKES_TRAINED))
                         cell->scheduler = g_strdup(job_file.settings.scheduler.argument);
@@ -135,7 +157,7 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
         return status;
 }
 
-static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed) {
+Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed) {
         Cell *cell = g_new0(Cell, 1);
 
         cell->arm = arm;
@@ -241,7 +263,7 @@ static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t d
         if (cell->after)
                 status = check_chain(experiment, cell->after, depth + 1);
         if (status == STATUS_OK)
-                status = check_cell(experiment, cell);
+                status = cell_check(experiment, cell);
         return status == STATUS_OK ? check_repeatable(experiment, cell) : status;
 }
 
@@ -252,13 +274,13 @@ static void make_cells(const Experiment *experiment, GPtrArray *cells) {
                 for (size_t combination = 0; combination < experiment_n_combinations(experiment);
                                 combination++)
                         for (size_t arm = 0; arm < experiment->arms->len; arm++)
-                                g_ptr_array_add(cells, make_cell(experiment, arm, combination,
+                                g_ptr_array_add(cells, cell_new(experiment, arm, combination,
                                                                        g_array_index(experiment->seeds,
                                                                                        uint64_t, seed)));
 }
 
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
-        g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
+        g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(cell_free);
         ExitStatus status = STATUS_OK;
 
         /* in floating point, since the product of all three may not fit an integer */

@@ -26,17 +26,20 @@ typedef struct Factor {
         GPtrArray *levels; /* Arms, since a level has a name and overrides, too */
 } Factor;
 
+typedef struct Sweep Sweep; /* actorctl/experiment/sweep.h */
+
 typedef struct Experiment {
         char *file_name, *text;
         char *title, *job_file, *job_text;
-        GArray *seeds;      /* uint64_t, in the order of the file */
-        GPtrArray *sets;    /* common to all cells */
-        GPtrArray *arms;    /* Arms */
-        GPtrArray *factors; /* Factors */
-        GStrv prices;       /* further sheets by which every cell is billed; NULL: none */
-        GArray *metrics;    /* Metrics */
-        double target;      /* NaN: there is none */
-        int baseline;       /* the number of an arm; -1: there is none */
+        GArray *seeds;      /* of uint64_t, in the file's order */
+        GPtrArray *sets;    /* common to all */
+        GPtrArray *arms;    /* of Arm */
+        GPtrArray *factors; /* of Factor */
+        GStrv prices;       /* sheets that every cell is billed by as well; NULL: none */
+        GArray *metrics;    /* of Metric */
+        double target;      /* NaN: none */
+        int baseline;       /* of the arms; -1: none */
+        Sweep *sweep;       /* NULL: none. Its trials are the arms, its rungs the only factor */
 } Experiment;
 
 /* Columns of equal length, with a row for each round. */
@@ -53,39 +56,50 @@ typedef struct Outcome {
         Series series;
 } Outcome;
 
-typedef enum CellState { CELL_MISSING, CELL_RUNNING, CELL_DONE, CELL_FAILED } CellState;
+typedef enum CellState {
+        CELL_MISSING, /* is to be run */
+        CELL_RUNNING,
+        CELL_DONE,
+        CELL_FAILED,
+        CELL_WAITING, /* of a sweep: it is not yet known whether it is to be run */
+        CELL_UNPAID,  /* of a sweep: it would go beyond the budget */
+} CellState;
 
 typedef struct Cell {
         size_t arm, levels[FACTORS_MAX];
         uint64_t seed;
         char *name;
-        char *definition;       /* SHA-256 of everything on which the result depends: actord-experiment(5) */
-        uint32_t n_cpus;        /* how many its job can keep busy */
-        uint32_t n_actors_max;  /* MaxActors= */
-        uint32_t n_actors_most; /* the most that its policy can decide, perhaps fewer than MaxActors= */
-        uint64_t actor_rounds;  /* an estimate from StopSteps= */
-        char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
-        struct Cell *after;     /* the cell whose decisions this one's policy repeats; NULL: none */
+        char *definition;         /* SHA-256 of what the result depends on, in actord-experiment(5) */
+        uint32_t n_cpus;          /* that its job can keep busy */
+        uint32_t n_actors_max;    /* MaxActors= */
+        uint32_t n_actors_most;   /* the most that its policy can decide, which may be less */
+        uint64_t actor_rounds;    /* estimated from StopSteps= */
+        char *currency;           /* of its price sheet; NULL: only the daemon knows that */
+        char *scheduler;          /* the name in Policy=minions:NAME; NULL: another policy */
+        bool evaluates, budgeted; /* whether it has evaluations, and a Budget= of its own */
+        uint64_t cap_nano;        /* what the sweep's Budget= leaves for it; 0: no limit */
+        struct Cell *after;       /* the cell whose decisions this one's policy repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */
+        double cost;      /* of CELL_FAILED: its full total; 0: not known */
         Outcome *outcome; /* of CELL_DONE */
 } Cell;
 
-/* The figures that are measured for each cell. X(NAME, word, heading) */
+/* What is measured for each cell. X(NAME, word, heading, 1: more is better; -1: less is) */
 /* clang-format off */
 #define METRICS(X)                                                                           \
-        X(EVALUATION_LAST, "evaluation_last", "Evaluation return, last round")               \
-        X(EVALUATION_LAST5, "evaluation_last5", "Evaluation return, last 5 rounds")          \
-        X(EVALUATION_AREA, "evaluation_area", "Evaluation return, area under the curve")     \
-        X(RETURN_LAST, "return_last", "Training return, last round")                         \
-        X(RETURN_LAST5, "return_last5", "Training return, last 5 rounds")                    \
-        X(RETURN_AREA, "return_area", "Training return, area under the curve")               \
-        X(COST, "cost", "Cost of training, full total")                                      \
-        X(COST_PAPER, "cost_paper", "Cost, paper total")                                     \
-        X(TIME, "time", "Emulated time in seconds")                                          \
-        X(COST_TO_TARGET, "cost_to_target", "Cost of training to the target, full total")    \
-        X(TIME_TO_TARGET, "time_to_target", "Emulated time to the target in seconds")        \
-        X(ACTOR_ROUNDS, "actor_rounds", "Actor-rounds")
+        X(EVALUATION_LAST, "evaluation_last", "Evaluation return, last round", 1)            \
+        X(EVALUATION_LAST5, "evaluation_last5", "Evaluation return, last 5 rounds", 1)       \
+        X(EVALUATION_AREA, "evaluation_area", "Evaluation return, area under the curve", 1)  \
+        X(RETURN_LAST, "return_last", "Training return, last round", 1)                      \
+        X(RETURN_LAST5, "return_last5", "Training return, last 5 rounds", 1)                 \
+        X(RETURN_AREA, "return_area", "Training return, area under the curve", 1)            \
+        X(COST, "cost", "Cost of training, full total", -1)                                  \
+        X(COST_PAPER, "cost_paper", "Cost, paper total", -1)                                 \
+        X(TIME, "time", "Emulated time in seconds", -1)                                      \
+        X(COST_TO_TARGET, "cost_to_target", "Cost of training to the target, full total", -1)\
+        X(TIME_TO_TARGET, "time_to_target", "Emulated time to the target in seconds", -1)    \
+        X(ACTOR_ROUNDS, "actor_rounds", "Actor-rounds", -1)
 /* clang-format on */
 
 typedef enum Metric {
@@ -99,6 +113,8 @@ typedef enum Metric {
 const char *metric_to_string(Metric metric);
 Metric metric_from_string(const char *word);
 const char *metric_heading(Metric metric);
+/* 1: more is better; -1: less is. */
+int metric_sense(Metric metric);
 
 /* Series: a column of n_rounds numbers; NULL: not measured. */
 const double *series_column(const Series *series, const char *name);
@@ -116,6 +132,10 @@ Experiment *experiment_free(Experiment *experiment);
 GArray *seeds_parse(const char *text, char **ret_reason);
 
 /* Matrix */
+Arm *arm_new(const char *name);
+void arm_free(gpointer arm);
+Factor *factor_new(const char *name);
+void factor_free(gpointer factor);
 const Arm *experiment_arm(const Experiment *experiment, size_t i);
 const Factor *experiment_factor(const Experiment *experiment, size_t i);
 /* The level of a factor in a cell. */
@@ -131,6 +151,12 @@ void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combi
 /* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another
  * status, with a message. */
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
+/* One cell, without a definition before it is checked. cell_free() */
+Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed);
+void cell_free(gpointer cell);
+ExitStatus cell_check(const Experiment *experiment, Cell *cell);
+/* The full total of its bill; 0: not known. */
+double cell_cost(const Cell *cell);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
 GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
 
@@ -143,20 +169,24 @@ typedef struct CellSource {
 /* Where a cell's overrides are written, for the parser of its job_file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
-/* Definitions: the SHA-256 of everything on which a cell's result depends. after: the cell that it follows,
- * or NULL. g_free(). */
+/* Definitions: the SHA-256 of all that a cell's result depends on; after: the cell that it follows, or
+ * NULL. g_free(). */
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
-/* outcome.c: writes a cell's file into a directory, whole or not at all. */
+/* Outcomes: writes a cell's file into a directory, whole or not at all; of a sweep, also that of one that
+ * failed, since that ranks it. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. 1: done; 0: there is no file, it belongs to another definition of the cell, or
- * (with a message) it is damaged; -EEXIST, with a message: it belongs to another experiment. */
+/* Reads a finished cell. 1: read, the cell is done or failed; 0: there is no file, it belongs to another
+ * definition of the cell, or it is damaged, with a message; -EEXIST, with a message: it
+ * belongs to another experiment. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
 /* metrics.c: NaN: not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
-/* Whether the metric is an effort until the target, so that a cell may end without a value. */
+/* The full total of its bill, evaluations included. */
+double outcome_full(const Outcome *outcome);
+/* Whether the metric is what it took until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
 /* The same as outcome_metric(), but for a cell that ended before its target: its effort until the end. The
  * mean of such values is a restricted mean: leaving these cells out would favour arms that often miss the
@@ -178,6 +208,13 @@ int plots_write(const Experiment *experiment, const GPtrArray *cells, const char
 
 /* Replaces DIRECTORY/NAME. 0; or a negative errno, with a message. */
 int result_file_write(const char *directory, const char *name, const char *text, size_t n);
+
+/* cells.csv and rounds.csv alone. */
+int tables_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+/* The cost of training a cell's scheduler; NULL: nothing was trained, or nothing is finished. */
+JsonObject *scheduler_bill(const Cell *cell);
+/* A total of such a bill; NaN: there is none. */
+double bill_total(JsonObject *bill, const char *name);
 
 /* The currency of the bills; "" while no cell is finished. */
 const char *cells_currency(const GPtrArray *cells);

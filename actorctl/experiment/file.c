@@ -2,49 +2,20 @@
 /* Parses the text of an experiment, which is a key file. Settings of jobs are not checked here: the job
  * parser does that for each cell. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/reader.h"
+#include "actorctl/experiment/sweep.h"
 #include "actorctl/file.h"
 #include "include/environments.h"
 #include "lib/cleanup.h"
-#include "lib/sanitise.h"
 #include "lib/sheets.h"
 
 #define SECTION_ARM    "Arm "
 #define SECTION_FACTOR "Factor "
 #define NAME_MAX_BYTES 48u
-#define SEEDS_ARE      "seeds are those of [Experiment] Seeds="
-
-typedef struct Reader {
-        Experiment *experiment;
-        GKeyFile *file;
-} Reader;
-
-static void arm_free(gpointer data) {
-        Arm *arm = data;
-
-        g_free(arm->name);
-        g_ptr_array_unref(arm->sets);
-        g_free(arm);
-}
-
-static Arm *arm_new(const char *name) {
-        Arm *arm = g_new(Arm, 1);
-
-        *arm = (Arm){ g_strdup(name), g_ptr_array_new_with_free_func(g_free) };
-        return arm;
-}
-
-static void factor_free(gpointer data) {
-        Factor *factor = data;
-
-        g_free(factor->name);
-        g_ptr_array_unref(factor->levels);
-        g_free(factor);
-}
 
 Experiment *experiment_free(Experiment *e) {
         if (!e)
@@ -61,38 +32,9 @@ Experiment *experiment_free(Experiment *e) {
         g_ptr_array_unref(e->factors);
         g_strfreev(e->prices);
         g_array_unref(e->metrics);
+        sweep_free(e->sweep);
         g_free(e);
         return NULL;
-}
-
-/* Prints a line, which may quote the file, and frees it. */
-static ExitStatus refuse(char *line) {
-        g_autofree char *safe = sanitise_text(line);
-
-        g_free(line);
-        (void) fflush(stdout);
-        fprintf(stderr, "%s\n", safe);
-        return STATUS_USAGE;
-}
-
-/* Prints a message with file, line, section and key. key NULL: it concerns the whole section. */
-static ExitStatus wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
-                __attribute__((format(printf, 4, 5)));
-static ExitStatus wrong(
-                const Reader *reader, const char *section, const char *key, const char *format, ...) {
-        g_autofree char *value = key ? g_key_file_get_value(reader->file, section, key, NULL) : NULL,
-                        *reason = NULL;
-        unsigned line = settings_locate(reader->experiment->text, section, key ? key : "");
-        va_list arguments;
-
-        va_start(arguments, format);
-        reason = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
-        if (line > 0)
-                return refuse(g_strdup_printf("%s:%u: [%s] %s=%s: %s", reader->experiment->file_name, line,
-                                section, key, value ? value : "", reason));
-        return refuse(g_strdup_printf("%s: [%s]%s%s: %s", reader->experiment->file_name, section,
-                        key ? " " : "", key ? key : "", reason));
 }
 
 static bool read_range(const char *word, guint64 *ret_first, guint64 *ret_last) {
@@ -154,9 +96,10 @@ static ExitStatus take_job(const Reader *reader, const char *key, const char *va
 
         r = file_read(path, JOB_TEXT_MAX, &text, &n);
         if (r < 0)
-                return wrong(reader, "Experiment", key, "the job file cannot be read: %s", file_reason(r));
+                return reader_wrong(reader, "Experiment", key, "the job file cannot be read: %s",
+                                file_reason(r));
         if (strlen(text) < n)
-                return wrong(reader, "Experiment", key, "the job file holds a zero byte");
+                return reader_wrong(reader, "Experiment", key, "the job file holds a zero byte");
         reader->experiment->job_file = g_steal_pointer(&path);
         reader->experiment->job_text = g_steal_pointer(&text);
         return STATUS_OK;
@@ -166,36 +109,30 @@ static ExitStatus take_seeds(const Reader *reader, const char *key, const char *
         g_autofree char *reason = NULL;
 
         reader->experiment->seeds = seeds_parse(value, &reason);
-        return reader->experiment->seeds ? STATUS_OK : wrong(reader, "Experiment", key, "%s", reason);
+        return reader->experiment->seeds ? STATUS_OK : reader_wrong(reader, "Experiment", key, "%s", reason);
 }
 
 static ExitStatus take_metrics(const Reader *reader, const char *key, const char *value) {
         g_auto(GStrv) words = g_strsplit_set(value, ", ", -1);
 
         for (char **word = words; *word; word++) {
-                Metric metric = metric_from_string(*word);
-                const char *known[_METRIC_MAX + 1] = {}, *nearest;
+                Metric metric;
+                ExitStatus status;
 
                 if (!**word)
                         continue;
-                if (metric >= 0) {
-                        g_array_append_val(reader->experiment->metrics, metric);
-                        continue;
-                }
-                for (Metric i = 0; i < _METRIC_MAX; i++)
-                        known[i] = metric_to_string(i);
-                nearest = nearest_word(*word, known);
-                return wrong(reader, "Experiment", key, "there is no metric %s%s%s%s", *word,
-                                nearest ? " (did you mean " : "; see actord-experiment(5)",
-                                nearest ? nearest : "", nearest ? "?)" : "");
+                status = reader_metric(reader, "Experiment", *word, &metric);
+                if (status != STATUS_OK)
+                        return status;
+                g_array_append_val(reader->experiment->metrics, metric);
         }
         return STATUS_OK;
 }
 
 static ExitStatus take_target(const Reader *reader, const char *key, const char *value) {
         if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &reader->experiment->target) < 0)
-                return wrong(reader, "Experiment", key, "it must be a number from %g to %g", -JOB_TARGET_MAX,
-                                JOB_TARGET_MAX);
+                return reader_wrong(reader, "Experiment", key, "it must be a number from %g to %g",
+                                -JOB_TARGET_MAX, JOB_TARGET_MAX);
         return STATUS_OK;
 }
 
@@ -211,11 +148,12 @@ static ExitStatus take_prices(const Reader *reader, const char *key, const char 
                 if (!**word)
                         continue;
                 if (sheets_read(*word, &text) < 0)
-                        return wrong(reader, "Experiment", key,
+                        return reader_wrong(reader, "Experiment", key,
                                         "there is no price sheet %s; `actorctl price list` lists them",
                                         *word);
                 if (sheets->len == SHEETS_MAX)
-                        return wrong(reader, "Experiment", key, "more than %u price sheets", SHEETS_MAX);
+                        return reader_wrong(
+                                        reader, "Experiment", key, "more than %u price sheets", SHEETS_MAX);
                 g_ptr_array_add(sheets, g_strdup(*word));
         }
         if (sheets->len == 0)
@@ -252,7 +190,7 @@ static ExitStatus read_key(const Reader *reader, const char *key, const char *va
                 known[i] = experiment_keys[i].key;
         }
         nearest = nearest_word(key, known);
-        return wrong(reader, "Experiment", key, "unknown key%s%s%s",
+        return reader_wrong(reader, "Experiment", key, "unknown key%s%s%s",
                         nearest ? " (did you mean " : "; settings of the jobs belong in [Set]",
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
@@ -264,9 +202,9 @@ static ExitStatus read_overrides(const Reader *reader, const char *section, GPtr
                 g_autofree char *value = g_key_file_get_value(reader->file, section, *key, NULL);
 
                 if (!strchr(*key, '.'))
-                        return wrong(reader, section, *key, "write Section.Key=VALUE");
+                        return reader_wrong(reader, section, *key, "write Section.Key=VALUE");
                 if (strcmp(*key, "Job.Seed") == 0)
-                        return wrong(reader, section, *key, SEEDS_ARE);
+                        return reader_wrong(reader, section, *key, SEEDS_ARE);
                 g_ptr_array_add(sets, g_strdup_printf("%s=%s", *key, value ? value : ""));
         }
         return STATUS_OK;
@@ -284,10 +222,10 @@ static ExitStatus read_arm(const Reader *reader, const char *section) {
         const char *name = section + strlen(SECTION_ARM);
 
         if (!name_is_fine(name))
-                return wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
+                return reader_wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
                                 NAME_MAX_BYTES);
         if (arms->len == ARMS_MAX)
-                return wrong(reader, section, NULL, "more than %u arms", ARMS_MAX);
+                return reader_wrong(reader, section, NULL, "more than %u arms", ARMS_MAX);
         g_ptr_array_add(arms, arm_new(name));
         return read_overrides(reader, section, ((Arm *) arms->pdata[arms->len - 1])->sets);
 }
@@ -300,7 +238,7 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
 
         g_ptr_array_add(factor->levels, level);
         if (!name_is_fine(name))
-                return wrong(reader, section, name, "a name is up to %u letters, digits, +, - and _",
+                return reader_wrong(reader, section, name, "a name is up to %u letters, digits, +, - and _",
                                 NAME_MAX_BYTES);
         for (char **part = parts; *part; part++) {
                 static const char seed[] = "Job.Seed=";
@@ -311,12 +249,12 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
                 if (!*word)
                         continue;
                 if (!equals || !point || point > equals)
-                        return wrong(reader, section, name,
+                        return reader_wrong(reader, section, name,
                                         "%s: write LEVEL=Section.Key=VALUE, with ; between several", word);
                 *equals = '\0';
                 set = g_strconcat(g_strchomp(word), "=", g_strchug(equals + 1), NULL);
                 if (g_str_has_prefix(set, seed))
-                        return wrong(reader, section, name, SEEDS_ARE);
+                        return reader_wrong(reader, section, name, SEEDS_ARE);
                 g_ptr_array_add(level->sets, TAKE_PTR(set));
         }
         return STATUS_OK;
@@ -324,16 +262,14 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
 
 static ExitStatus read_factor(const Reader *reader, const char *section) {
         g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
-        Factor *factor = g_new(Factor, 1);
+        Factor *factor = factor_new(section + strlen(SECTION_FACTOR));
 
-        *factor = (Factor){ g_strdup(section + strlen(SECTION_FACTOR)),
-                g_ptr_array_new_with_free_func(arm_free) };
         g_ptr_array_add(reader->experiment->factors, factor);
         if (!name_is_fine(factor->name))
-                return wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
+                return reader_wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
                                 NAME_MAX_BYTES);
         if (reader->experiment->factors->len > FACTORS_MAX)
-                return wrong(reader, section, NULL, "more than %u factors", FACTORS_MAX);
+                return reader_wrong(reader, section, NULL, "more than %u factors", FACTORS_MAX);
         for (char **key = keys; key && *key; key++) {
                 ExitStatus status = read_level(reader, section, *key, factor);
 
@@ -341,13 +277,14 @@ static ExitStatus read_factor(const Reader *reader, const char *section) {
                         return status;
         }
         if (factor->levels->len == 0 || factor->levels->len > LEVELS_MAX)
-                return wrong(reader, section, NULL,
+                return reader_wrong(reader, section, NULL,
                                 "a factor has 1 to %u levels, as LEVEL=Section.Key=VALUE", LEVELS_MAX);
         return STATUS_OK;
 }
 
 static ExitStatus read_section(const Reader *reader, const char *section) {
-        static const char *const known[] = { "Experiment", "Set", "Arm NAME", "Factor NAME", NULL };
+        static const char *const known[] = { "Experiment", "Set", "Arm NAME", "Factor NAME", "Sweep",
+                "Range", NULL };
         const char *nearest;
 
         if (strcmp(section, "Experiment") == 0) {
@@ -368,13 +305,18 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
                 return read_arm(reader, section);
         if (g_str_has_prefix(section, SECTION_FACTOR))
                 return read_factor(reader, section);
+        if (strcmp(section, "Sweep") == 0)
+                return sweep_read(reader);
+        if (strcmp(section, "Range") == 0)
+                return ranges_read(reader);
         if (strcmp(section, "Job") == 0)
-                return wrong(reader, section, NULL,
+                return reader_wrong(reader, section, NULL,
                                 "unknown section; this is a job file: `actorctl run` trains it");
         nearest = nearest_word(section, known);
-        return wrong(reader, section, NULL, "unknown section%s%s%s",
+        return reader_wrong(reader, section, NULL, "unknown section%s%s%s",
                         nearest ? " (did you mean "
-                                : "; known: [Experiment], [Set], [Arm NAME], [Factor NAME]",
+                                : "; known: [Experiment], [Set], [Arm NAME], [Factor NAME], [Sweep], "
+                                  "[Range]",
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
 
@@ -387,7 +329,7 @@ static ExitStatus check_repeated(const Reader *reader) {
         if (all->len == 0)
                 return STATUS_OK;
         repeated = all->pdata[0];
-        return refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
+        return reader_refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
                         reader->experiment->file_name, repeated->line, repeated->section,
                         repeated->key ? " " : "", repeated->key ? repeated->key : "", repeated->first));
 }
@@ -410,7 +352,7 @@ static ExitStatus find_baseline(const Reader *reader) {
         }
         g_ptr_array_add(names, NULL);
         nearest = nearest_word(name, (const char *const *) names->pdata);
-        return wrong(reader, "Experiment", "Baseline", "there is no [Arm %s]%s%s%s", name,
+        return reader_wrong(reader, "Experiment", "Baseline", "there is no [Arm %s]%s%s%s", name,
                         nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
 }
 
@@ -422,23 +364,28 @@ static ExitStatus check_complete(const Reader *reader) {
         const guint n = G_N_ELEMENTS(fallback) - (isnan(e->target) ? 2 : 0);
 
         if (!e->job_text)
-                return wrong(reader, "Experiment", NULL, "Job=FILE.conf is missing: which job is varied");
+                return reader_wrong(
+                                reader, "Experiment", NULL, "Job=FILE.conf is missing: which job is varied");
         if (!e->seeds)
-                return wrong(reader, "Experiment", NULL, "Seeds= is missing: which seeds, as 1-40");
+                return reader_wrong(reader, "Experiment", NULL, "Seeds= is missing: which seeds, as 1-40");
+        if (!e->title) {
+                g_autofree char *base = g_path_get_basename(e->file_name);
+
+                e->title = g_steal_pointer(&base);
+        }
+        if (e->sweep)
+                return sweep_complete(reader);
         if (e->arms->len == 0)
-                return wrong(reader, "Experiment", NULL, "there is no [Arm NAME]: at least one is compared");
+                return reader_wrong(reader, "Experiment", NULL,
+                                "there is no [Arm NAME]: at least one is compared");
         if (e->metrics->len == 0)
                 g_array_append_vals(e->metrics, fallback, n);
         for (guint i = 0; i < e->metrics->len; i++) {
                 Metric metric = g_array_index(e->metrics, Metric, i);
 
                 if ((metric == METRIC_COST_TO_TARGET || metric == METRIC_TIME_TO_TARGET) && isnan(e->target))
-                        return wrong(reader, "Experiment", "Metric", "Target= is missing: which return");
-        }
-        if (!e->title) {
-                g_autofree char *base = g_path_get_basename(e->file_name);
-
-                e->title = g_steal_pointer(&base);
+                        return reader_wrong(
+                                        reader, "Experiment", "Metric", "Target= is missing: which return");
         }
         return find_baseline(reader);
 }
@@ -468,7 +415,7 @@ static ExitStatus refuse_line(const char *file_name, const char *text) {
                 reason = "neither a section nor KEY=VALUE, and not a comment (# ...)";
         else if (!strchr(text, '[') || strchr(text, '[') > strchr(text, '='))
                 reason = "before the first section: write [Experiment] above it";
-        return refuse(g_strdup_printf("%s:%u: %s: %.60s", file_name, line, reason, first));
+        return reader_refuse(g_strdup_printf("%s:%u: %s: %.60s", file_name, line, reason, first));
 }
 
 ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret) {

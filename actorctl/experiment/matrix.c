@@ -2,6 +2,36 @@
 /* The matrix of an experiment: its arms, its factors' levels, and the numbers of their combinations. */
 #include "actorctl/experiment/experiment.h"
 
+void arm_free(gpointer data) {
+        Arm *arm = data;
+
+        g_free(arm->name);
+        g_ptr_array_unref(arm->sets);
+        g_free(arm);
+}
+
+Arm *arm_new(const char *name) {
+        Arm *arm = g_new(Arm, 1);
+
+        *arm = (Arm){ g_strdup(name), g_ptr_array_new_with_free_func(g_free) };
+        return arm;
+}
+
+void factor_free(gpointer data) {
+        Factor *factor = data;
+
+        g_free(factor->name);
+        g_ptr_array_unref(factor->levels);
+        g_free(factor);
+}
+
+Factor *factor_new(const char *name) {
+        Factor *factor = g_new(Factor, 1);
+
+        *factor = (Factor){ g_strdup(name), g_ptr_array_new_with_free_func(arm_free) };
+        return factor;
+}
+
 const Arm *experiment_arm(const Experiment *experiment, size_t i) {
         return experiment->arms->pdata[i];
 }

@@ -8,8 +8,9 @@
 
 static const struct {
         const char *word, *heading;
+        int sense;
 } metrics[] = {
-#define X(name, word, heading) { word, heading },
+#define X(name, word, heading, sense) { word, heading, sense },
         METRICS(X)
 #undef X
 };
@@ -20,6 +21,10 @@ const char *metric_to_string(Metric metric) {
 
 const char *metric_heading(Metric metric) {
         return metric >= 0 && metric < _METRIC_MAX ? metrics[metric].heading : NULL;
+}
+
+int metric_sense(Metric metric) {
+        return metrics[metric].sense;
 }
 
 Metric metric_from_string(const char *word) {
@@ -136,8 +141,12 @@ static double cost(const Outcome *outcome, const char *name) {
                                                     : NAN;
 }
 
-/* The cost of evaluations is left out, since they serve the measurement and not the training. The bill is
- * used and not the last round's figures, since only the bill includes start-up and shutdown. */
+double outcome_full(const Outcome *outcome) {
+        return cost(outcome, "full");
+}
+
+/* The cost of evaluations is left out: they serve the measurement, not the training. The bill is used and
+ * not the last round's figures, since only the bill includes start-up and shutdown. */
 static double training_cost(const Outcome *outcome) {
         double evaluation = last(&outcome->series, "cost_evaluation", 1);
 

@@ -108,6 +108,10 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
         json_object_set_object_member(object, "levels", levels_to_json(experiment, cell));
         json_object_set_member(object, "seed", json_unsigned(cell->seed));
         json_object_set_string_member(object, "definition", cell->definition);
+        if (cell->fault)
+                json_object_set_string_member(object, "fault", cell->fault);
+        if (cell->fault && cell->cap_nano > 0)
+                json_object_set_member(object, "cap_nano", json_unsigned(cell->cap_nano));
         json_object_set_member(object, "result", json_node_copy(cell->outcome->result));
         if (cell->outcome->bills)
                 json_object_set_member(object, "bills", json_node_copy(cell->outcome->bills));
@@ -216,7 +220,9 @@ static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome *
                 return NULL;
         if (!result || !result_is_whole(result))
                 return "its result";
-        if (!rounds || !series_from_json(rounds, &outcome->series) || !series_is_whole(&outcome->series))
+        /* A job that failed may have no round. */
+        if (!rounds || !series_from_json(rounds, &outcome->series) ||
+                        (!string_member(object, "fault") && !series_is_whole(&outcome->series)))
                 return "its rounds";
         outcome->result = json_node_copy(json_object_get_member(object, "result"));
         if (object_member(object, "bills"))
@@ -233,6 +239,20 @@ static const char *foreign_owner(JsonNode *root, const char *own) {
         const char *owner = object ? string_member(object, "experiment") : NULL;
 
         return !owner || strcmp(owner, own) == 0 ? NULL : owner;
+}
+
+/* Of a sweep, a cell that failed is finished, too; unless what ended it was a limit that is now another
+ * one. */
+static int take_failure(const Experiment *experiment, Cell *cell, JsonObject *object, Outcome *outcome) {
+        g_autoptr(Outcome) failed = outcome;
+        JsonNode *cap = json_object_get_member(object, "cap_nano");
+
+        if (!experiment->sweep || (is_number(cap) && (uint64_t) json_node_get_int(cap) != cell->cap_nano))
+                return 0;
+        cell->state = CELL_FAILED;
+        cell->fault = sanitise_text(string_member(object, "fault"));
+        cell->cost = outcome_full(failed);
+        return 1;
 }
 
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory) {
@@ -265,6 +285,8 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
                                 wrong);
         if (!outcome)
                 return 0;
+        if (string_member(json_node_get_object(root), "fault"))
+                return take_failure(experiment, cell, json_node_get_object(root), outcome);
         cell->outcome = outcome;
         cell->state = CELL_DONE;
         return 1;

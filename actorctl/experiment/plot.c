@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "actorctl/experiment/svg.h"
+
 #define LEFT          62
 #define TOP           28
 #define GAP_X         28
@@ -13,20 +15,6 @@
 #define RIGHT         14
 #define LEGEND_HEIGHT 20
 #define NOTE_HEIGHT   18
-
-/* Colours of Okabe and Ito, which colour-blind readers can tell apart. The text is a grey that can be read
- * on white and on black. */
-static const char *const colours[] = { "#0080c8", "#e08a00", "#009e73", "#d55e9a", "#d55e00", "#56b4e9",
-        "#9a8700" };
-static const char *const dashes[] = { "", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\"" };
-
-static const char style[] =
-                "<style>text{font:12px system-ui,sans-serif;fill:#76808c}.t{font-size:15px;font-weight:600}"
-                ".p{font-weight:600}.g{stroke:#808890;stroke-opacity:.22}"
-                ".a{stroke:#808890;stroke-opacity:.8}"
-                ".c{fill:none;stroke-width:2;stroke-linejoin:round}"
-                ".f{fill:none;stroke:#808890;stroke-width:1.5;"
-                "stroke-dasharray:4 3}</style>\n";
 
 typedef struct Axis {
         double low, high, step, unit; /* unit: the power of ten that labels leave out */
@@ -170,9 +158,7 @@ static double place(const Axis *axis, double value) {
 }
 
 static void add_text(Drawing *d, double x, double y, const char *attributes, const char *words) {
-        g_autofree char *safe = g_markup_escape_text(words, -1);
-
-        g_string_append_printf(d->text, "<text x=\"%.1f\" y=\"%.1f\"%s>%s</text>\n", x, y, attributes, safe);
+        svg_text(d->text, x, y, attributes, words);
 }
 
 static void add_tick(Drawing *d, const Axis *axis, double value, double x, double y, const char *anchor) {
@@ -227,8 +213,8 @@ static void draw_axes(Drawing *d, bool labels_y) {
 static void draw_band(Drawing *d, const PlotCurve *curve) {
         bool begun = false;
 
-        g_string_append_printf(d->text, "<path fill=\"%s\" fill-opacity=\".18\" d=\"",
-                        colours[curve->series % G_N_ELEMENTS(colours)]);
+        g_string_append_printf(
+                        d->text, "<path fill=\"%s\" fill-opacity=\".18\" d=\"", svg_colour(curve->series));
         for (size_t i = 0; i < curve->n; i++)
                 if (isfinite(curve->high[i])) {
                         g_string_append_printf(d->text, "%s%.1f %.1f", begun ? "L" : "M",
@@ -245,9 +231,8 @@ static void draw_band(Drawing *d, const PlotCurve *curve) {
 static void draw_curve(Drawing *d, const PlotCurve *curve) {
         bool begun = false;
 
-        g_string_append_printf(d->text, "<path class=\"c\" stroke=\"%s\"%s d=\"",
-                        colours[curve->series % G_N_ELEMENTS(colours)],
-                        dashes[curve->series / G_N_ELEMENTS(colours) % G_N_ELEMENTS(dashes)]);
+        g_string_append_printf(d->text, "<path class=\"c\" stroke=\"%s\"%s d=\"", svg_colour(curve->series),
+                        svg_dashes(curve->series));
         for (size_t i = 0; i < curve->n; i++)
                 if (isfinite(curve->y[i])) {
                         g_string_append_printf(d->text, "%s%.1f %.1f", begun ? "L" : "M",
@@ -271,7 +256,7 @@ static void draw_bar(Drawing *d, const PlotPoint *point, const char *colour) {
 }
 
 static void draw_point(Drawing *d, const PlotPoint *point) {
-        const char *colour = colours[point->series % G_N_ELEMENTS(colours)];
+        const char *colour = svg_colour(point->series);
 
         if (!isfinite(point->x) || !isfinite(point->y))
                 return;
@@ -348,8 +333,7 @@ static int lay_legend(Drawing *d, int width, bool draw) {
                 if (draw) {
                         g_string_append_printf(d->text,
                                         "<path stroke=\"%s\" stroke-width=\"3\"%s d=\"M%d %dh20\"/>\n",
-                                        colours[i % G_N_ELEMENTS(colours)],
-                                        dashes[i / G_N_ELEMENTS(colours) % G_N_ELEMENTS(dashes)], x, y - 4);
+                                        svg_colour(i), svg_dashes(i), x, y - 4);
                         add_text(d, x + 26, y, "", name);
                 }
                 x += entry_width(name);
@@ -389,11 +373,7 @@ char *plot_to_svg(const Plot *plot, size_t *ret_n) {
         width = MAX(width, LEFT + (int) g_utf8_strlen(plot->title, -1) * 9 + RIGHT);
         d.legend_rows = lay_legend(&d, width, false);
         height = head_height(&d) + TOP + rows * (d.height + GAP_Y) - GAP_Y + BOTTOM;
-        g_string_append_printf(d.text,
-                        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                        "viewBox=\"0 0 %d %d\">\n",
-                        width, height, width, height);
-        g_string_append(d.text, style);
+        svg_begin(d.text, width, height);
         add_text(&d, LEFT, 20, " class=\"t\"", plot->title);
         if (plot->note)
                 add_text(&d, LEFT, 20 + NOTE_HEIGHT, "", plot->note);

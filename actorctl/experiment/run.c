@@ -10,7 +10,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/sweep.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
@@ -34,9 +34,9 @@ typedef struct Runner {
         const char *directory;
         Connection *connection;
         sd_event *event;
-        GPtrArray *runs; /* Runs: the jobs that run now */
-        uint64_t n_jobs, n_done, n_failed, n_found, started_usec;
-        guint next; /* all earlier cells are done or running */
+        GPtrArray *runs;                        /* of Run: the jobs that run now */
+        uint64_t n_jobs, n_ended, started_usec; /* n_ended: cells that ended while we looked on */
+        guint next;                             /* all cells before this one have begun */
         unsigned n_interrupts, n_ticks;
         bool quiet, live, lost;
 } Runner;
@@ -58,23 +58,37 @@ static char *format_seconds(uint64_t usec, char ret[32]) {
         return ret;
 }
 
+static guint n_in_state(const Runner *r, CellState state) {
+        guint n = 0;
+
+        for (guint i = 0; i < r->cells->len; i++)
+                n += ((const Cell *) r->cells->pdata[i])->state == state;
+        return n;
+}
+
 static void print_progress(Runner *r, bool last) {
-        uint64_t n_new = r->n_done + r->n_failed, n_left = r->cells->len - r->n_found - n_new, usec = 0;
+        guint n_done, n_failed, n_all;
+        uint64_t n_left, usec = 0;
         char spent[32], left[32];
 
         if (r->quiet || (!r->live && !last && r->n_ticks % LINE_TICKS != 0))
                 return;
+        n_done = n_in_state(r, CELL_DONE);
+        n_failed = n_in_state(r, CELL_FAILED);
+        n_all = r->cells->len - n_in_state(r, CELL_UNPAID);
+        n_left = n_all - n_done - n_failed;
         (void) sd_event_now(r->event, CLOCK_MONOTONIC, &usec);
         usec -= MIN(usec, r->started_usec);
         if (r->live)
                 stream_write_raw(stderr, "\r\033[K");
-        fprintf(stderr,
-                        "%" G_GUINT64_FORMAT " of %u cells done, %" G_GUINT64_FORMAT
-                        " failed, %u running; %s",
-                        r->n_found + r->n_done, r->cells->len, r->n_failed, r->runs->len,
-                        format_seconds(usec, spent));
-        if (n_new > 0 && n_left > 0 && !last)
-                fprintf(stderr, ", about %s left", format_seconds(usec / n_new * n_left, left));
+        if (r->experiment->sweep && r->experiment->sweep->n_rungs > 1)
+                fprintf(stderr, "rung %zu of %zu: ",
+                                ((const Cell *) r->cells->pdata[r->cells->len - 1])->levels[0] + 1,
+                                r->experiment->sweep->n_rungs);
+        fprintf(stderr, "%u of %u cells done, %u failed, %u running; %s", n_done, n_all, n_failed,
+                        r->runs->len, format_seconds(usec, spent));
+        if (r->n_ended > 0 && n_left > 0 && !last)
+                fprintf(stderr, ", about %s left", format_seconds(usec / r->n_ended * n_left, left));
         if (!r->live || last)
                 fputc('\n', stderr);
         (void) fflush(stderr);
@@ -92,7 +106,7 @@ static void fail_cell(Runner *r, Cell *cell, const char *fault) {
         complain("cell %s failed: %s", cell->name, fault);
         cell->state = CELL_FAILED;
         cell->fault = g_strdup(fault);
-        r->n_failed++;
+        r->n_ended++;
 }
 
 /* Whether all rounds are there: for a longer job the daemon sends only some of them. */
@@ -140,7 +154,7 @@ static int fetch_bills(const Runner *r, const char *path, JsonNode **ret) {
 }
 
 /* 0; or a negative errno, with a message. */
-static int keep_outcome(Runner *r, const Run *run, const JobStatus *status) {
+static int fetch_outcome(const Runner *r, const Run *run, const JobStatus *status, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         g_autoptr(JobBill) bill = NULL;
         int k;
@@ -156,8 +170,26 @@ static int keep_outcome(Runner *r, const Run *run, const JobStatus *status) {
                 return k;
         series_complete(&outcome->series);
         outcome->result = job_result_to_json(status, bill, NULL);
-        run->cell->outcome = g_steal_pointer(&outcome);
-        return outcome_write(r->experiment, run->cell, r->directory);
+        *ret = g_steal_pointer(&outcome);
+        return 0;
+}
+
+/* The trials of a sweep are ranked, and those that fail belong to the order: what follows from it must not
+ * change when the sweep goes on later. */
+static int keep_failure(Runner *r, const Run *run, const JobStatus *status, const char *fault) {
+        Cell *cell = run->cell;
+        int k;
+
+        fail_cell(r, cell, fault);
+        if (!r->experiment->sweep)
+                return 0;
+        k = fetch_outcome(r, run, status, &cell->outcome);
+        if (k < 0)
+                return k;
+        cell->cost = outcome_full(cell->outcome);
+        k = outcome_write(r->experiment, cell, r->directory);
+        cell->outcome = outcome_free(cell->outcome);
+        return k;
 }
 
 static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
@@ -167,15 +199,21 @@ static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
                 run->cell->state = CELL_MISSING;
                 return 0;
         }
-        if (strcmp(status->result, "failed") == 0 || strcmp(status->result, "interrupted") == 0) {
-                fail_cell(r, run->cell, status->fault[0] ? status->fault : "its job was stopped");
+        if (strcmp(status->result, "interrupted") == 0) {
+                fail_cell(r, run->cell, "its job was stopped");
                 return 0;
         }
-        k = keep_outcome(r, run, status);
+        if (strcmp(status->result, "failed") == 0)
+                return keep_failure(r, run, status, status->fault[0] ? status->fault : "its job failed");
+        if (run->cell->cap_nano > 0 && strcmp(status->result, "budget-exhausted") == 0)
+                return keep_failure(r, run, status, "it has cost what Budget= of [Sweep] left for it");
+        k = fetch_outcome(r, run, status, &run->cell->outcome);
+        if (k >= 0)
+                k = outcome_write(r->experiment, run->cell, r->directory);
         if (k < 0)
                 return k;
         run->cell->state = CELL_DONE;
-        r->n_done++;
+        r->n_ended++;
         return 0;
 }
 
@@ -226,6 +264,10 @@ static void start_cell(Runner *r, Cell *cell) {
 
         /* the description is shown by `actorctl list` */
         g_ptr_array_add(sets, g_strconcat("Job.Description=", cell->name, NULL));
+        if (cell->cap_nano > 0)
+                g_ptr_array_add(sets,
+                                g_strdup_printf("Job.Budget=%" G_GUINT64_FORMAT ".%09" G_GUINT64_FORMAT,
+                                                cell->cap_nano / 1000000000u, cell->cap_nano % 1000000000u));
         status = job_file_load_from(
                         &job_file, r->experiment->job_file, r->experiment->job_text, sets, &source.source);
         if (cell->after)
@@ -250,9 +292,13 @@ static void start_cell(Runner *r, Cell *cell) {
         cell->state = CELL_RUNNING;
 }
 
-/* The first cell that can start now; NULL: there is none. */
+static bool has_begun(const Cell *cell) {
+        return cell->state != CELL_MISSING && cell->state != CELL_WAITING;
+}
+
+/* The first cell that can start now; NULL: none can. */
 static Cell *next_cell(Runner *r) {
-        while (r->next < r->cells->len && ((Cell *) r->cells->pdata[r->next])->state != CELL_MISSING)
+        while (r->next < r->cells->len && has_begun(r->cells->pdata[r->next]))
                 r->next++;
         for (guint i = r->next; i < r->cells->len; i++) {
                 Cell *cell = r->cells->pdata[i];
@@ -369,6 +415,8 @@ static int loop(Runner *r) {
 
         for (;;) {
                 k = harvest(r, r->n_ticks != ticks);
+                if (k >= 0 && r->experiment->sweep)
+                        k = sweep_settle(r->experiment, r->cells, r->directory);
                 if (k < 0)
                         return k;
                 start_cells(r);
@@ -400,7 +448,9 @@ static ExitStatus run_all(Runner *r) {
                 return STATUS_INTERRUPTED;
         if (k < 0)
                 complain("the experiment cannot go on: %s", g_strerror(-k));
-        return k < 0 || r->lost || r->n_failed > 0 ? STATUS_FAILED : STATUS_OK;
+        /* A trial that fails is a result of a sweep. */
+        return k < 0 || r->lost || (n_in_state(r, CELL_FAILED) > 0 && !r->experiment->sweep) ? STATUS_FAILED
+                                                                                             : STATUS_OK;
 }
 
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
@@ -420,9 +470,7 @@ ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char 
                 .live = !options->quiet && isatty(STDERR_FILENO),
         };
 
-        for (guint i = 0; i < cells->len; i++)
-                runner.n_found += ((Cell *) cells->pdata[i])->state == CELL_DONE;
-        if (runner.n_found == cells->len)
+        if (n_in_state(&runner, CELL_MISSING) == 0)
                 return STATUS_OK;
         follow_prepare();
         if ((options->system || options->user ? connection_open(options, &connection)

@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/sweep.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
@@ -42,6 +42,8 @@ static int prepare_directory(const char *directory) {
 static int read_outcomes(const Experiment *experiment, GPtrArray *cells, const char *directory) {
         g_autofree char *path = g_build_filename(directory, "cells", NULL);
 
+        if (experiment->sweep)
+                return sweep_settle(experiment, cells, path);
         for (guint i = 0; i < cells->len; i++) {
                 int r = outcome_read(experiment, cells->pdata[i], path);
 
@@ -49,6 +51,18 @@ static int read_outcomes(const Experiment *experiment, GPtrArray *cells, const c
                         return r;
         }
         return 0;
+}
+
+static const char *state_word(CellState state) {
+        switch (state) {
+        case CELL_MISSING:
+        case CELL_RUNNING: return "missing";
+        case CELL_DONE: return "done";
+        case CELL_FAILED: return "failed";
+        case CELL_WAITING: return "waiting";
+        case CELL_UNPAID: return "not started";
+        }
+        g_assert_not_reached();
 }
 
 static ExitStatus print_cells(const Options *options, const GPtrArray *cells) {
@@ -64,9 +78,10 @@ static ExitStatus print_cells(const Options *options, const GPtrArray *cells) {
 
                 table_string(table, cell->name);
                 table_unsigned(table, cell->actor_rounds);
-                table_string(table, cell->state == CELL_DONE ? "done" : "missing");
+                table_string(table, state_word(cell->state));
                 total += cell->actor_rounds;
-                missing += cell->state == CELL_DONE ? 0 : cell->actor_rounds;
+                missing += cell->state == CELL_MISSING || cell->state == CELL_WAITING ? cell->actor_rounds
+                                                                                      : 0;
         }
         pager_open(options);
         table_print(table, options, "cell");
@@ -81,12 +96,17 @@ static int write_reports(const Options *options, const Experiment *experiment, G
                 const char *directory) {
         int r;
 
-        r = report_write(experiment, cells, directory);
+        if (experiment->sweep)
+                r = sweep_write(experiment, cells, directory);
+        else {
+                r = report_write(experiment, cells, directory);
+                if (r >= 0)
+                        r = plots_write(experiment, cells, directory);
+        }
         if (r < 0)
                 return r;
-        r = plots_write(experiment, cells, directory);
-        if (r < 0)
-                return r;
+        if (experiment->sweep && !options->quiet)
+                sweep_print(experiment, cells, options);
         if (!options->quiet)
                 printf("summary, tables and plots are in %s\n", directory);
         return 0;
@@ -102,8 +122,13 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
         if (read_outcomes(experiment, cells, directory) < 0)
                 return STATUS_FAILED;
         status = cells_run(experiment, cells, directory, options->n_jobs, options);
-        return write_reports(options, experiment, cells, directory) < 0 ? MAX(status, STATUS_FAILED)
-                                                                        : status;
+        if (write_reports(options, experiment, cells, directory) < 0)
+                return MAX(status, STATUS_FAILED);
+        if (status != STATUS_OK || !experiment->sweep || sweep_has_best(experiment, cells))
+                return status;
+        complain("no trial has a value of %s; %s/summary.md says what became of each",
+                        metric_to_string(experiment->sweep->metric), directory);
+        return STATUS_FAILED;
 }
 
 ExitStatus verb_experiment(const Options *options, char **arguments, size_t n) {
@@ -114,7 +139,8 @@ ExitStatus verb_experiment(const Options *options, char **arguments, size_t n) {
 
         status = experiment_load(arguments[0], &experiment);
         if (status == STATUS_OK)
-                status = cells_make(experiment, &cells);
+                status = experiment->sweep ? sweep_cells(experiment, &cells)
+                                           : cells_make(experiment, &cells);
         if (status != STATUS_OK)
                 return status;
         if (options->dry_run) {

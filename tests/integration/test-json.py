@@ -11,7 +11,8 @@ except ImportError:
 SCHEMA = json.load(open(os.path.join(ROOT, "packaging/schemas/actorctl.json")))
 FILE = os.path.join(EXAMPLES, "cartpole.conf")
 SHORT = ("--set", "Job.StopReturn=", "--set", "Job.StopSteps=512")
-PARTS = {"time_usec", "cost", "bill_lines", "bill_of_job", "scheduler_training", "profile", "metrics", "space"}  # of other definitions
+PARTS = {"time_usec", "cost", "bill_lines", "bill_of_job", "scheduler_training", "profile", "metrics", "space",  # of other definitions
+         "sweep"}  # a file, which test-sweep.py reads
 checked, verbs_checked = set(), set()
 played = []  # the stories that ran to their ends
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Numbers in the tables of an experiment. */
+#pragma once
+
+#include <glib.h>
+
+#include "actorctl/experiment/statistics.h"
+
+/* For programs: as short as it can be and still be read back; nothing if it is not finite. */
+void add_number(GString *text, double value);
+/* For people: four significant digits, without an exponent where a reader expects none. */
+void add_short(GString *text, double value);
+void add_interval(GString *text, Interval interval);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parallel coordinates as SVG text: an axis for each key, a line for each trial. The axes lie one below the
+ * other, so that long names fit and a phone shows the picture at its own size. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PARALLEL_AXES_MAX 40u
+
+typedef struct ParallelAxis {
+        char *label;
+        double low, high;
+        char *low_text, *high_text; /* at the two ends */
+        bool log;
+        GStrv words; /* instead of numbers: value i lies at words[i]; not owned. NULL: numbers */
+} ParallelAxis;
+
+typedef struct ParallelLine {
+        double *values;  /* one for each axis; NaN: the line ends before it */
+        size_t series;   /* an entry of the legend, which says the colour */
+        double strength; /* 0 to 1 */
+        bool best;
+} ParallelLine;
+
+typedef struct Parallel {
+        char *title;
+        GPtrArray *notes;  /* of char *: lines below the title */
+        GPtrArray *legend; /* of char * */
+        GArray *axes;      /* of ParallelAxis */
+        GArray *lines;     /* of ParallelLine, the last one on top */
+} Parallel;
+
+Parallel *parallel_new(const char *title);
+Parallel *parallel_free(Parallel *parallel);
+/* The text of the file, g_free(). */
+char *parallel_to_svg(const Parallel *parallel, size_t *ret_n);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Parallel, parallel_free)

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A sweep looks for good values of some keys. Its trials are the arms of an experiment, with values that
+ * are drawn from ranges. In successive halving all trials begin with a short job; the best of them go on to
+ * longer ones, rung by rung ("Non-stochastic Best Arm Identification and Hyperparameter Optimization",
+ * Jamieson and Talwalkar, AISTATS 2016). A rung is decided when all of its cells are finished, which "A
+ * System for Massively Parallel Hyperparameter Tuning" (Li et al., MLSys 2020) calls synchronous: so which
+ * trials go on does not depend on which cell was finished first.
+ *
+ * All decisions here are functions of the file and of the finished cells, in the order of the trials. A
+ * sweep that was interrupted therefore goes on to the result that it would have had. */
+#pragma once
+
+#include "actorctl/experiment/experiment.h"
+
+#define TRIALS_MAX  1000u
+#define RANGES_MAX  32u
+#define CHOICES_MAX 64u
+#define RUNGS_MAX   16u
+#define ETA_MAX     100u
+#define STEPS_MAX   1000000000000000ull
+
+typedef enum RangeKind { RANGE_UNIFORM, RANGE_LOG, RANGE_INT, RANGE_CHOICE, _RANGE_KIND_MAX } RangeKind;
+
+/* What a key's values are drawn from. */
+typedef struct Range {
+        char *key; /* "Learner.LearningRate" */
+        RangeKind kind;
+        GStrv words; /* both ends as the file has them; of RANGE_CHOICE, the values */
+        double low, high;
+} Range;
+
+typedef enum SweepMethod { SWEEP_RANDOM, SWEEP_HALVING, _SWEEP_METHOD_MAX } SweepMethod;
+
+struct Sweep {
+        SweepMethod method;
+        uint64_t n_trials, seed;
+        size_t n_rungs;                /* 1 of SWEEP_RANDOM */
+        uint64_t eta;                  /* one of so many trials goes on */
+        uint64_t min_steps, max_steps; /* of the first rung and the last; 0: those of the job */
+        Metric metric;                 /* decides */
+        setting_money budget;          /* of all cells together; nano is 0: none */
+        GPtrArray *ranges;             /* of Range */
+};
+
+Sweep *sweep_new(void);
+Sweep *sweep_free(Sweep *sweep);
+const Range *sweep_range(const Sweep *sweep, size_t i);
+const char *sweep_method_to_string(SweepMethod method);
+/* -EINVAL: there is no such method. */
+int sweep_method_from_string(const char *word);
+
+/* "log 1e-4 1e-2", "uniform 0 1", "int 1 8", "choice a b c", "choice a b; c d". NULL with *ret_reason,
+ * g_free(). */
+Range *range_parse(const char *key, const char *text, char **ret_reason);
+/* The value of a trial, counted from 1, as a job file holds it; g_free(). It does not depend on the other
+ * keys or on the number of trials, and is the same on every host. */
+char *range_draw(const Range *range, uint64_t seed, uint64_t trial);
+
+/* What was drawn for a trial, the arm, from a range; the arm's string. */
+const char *trial_value(const Experiment *experiment, size_t arm, size_t range);
+
+/* StopSteps= of a rung, counted from 0: a geometric sequence between the first and the last. 0: the
+ * job's. */
+uint64_t sweep_steps(const Sweep *sweep, size_t rung);
+/* How many trials a rung has at most. */
+uint64_t sweep_room(const Sweep *sweep, size_t rung);
+
+/* A trial at the end of a rung. */
+typedef struct Standing {
+        size_t trial;
+        double value; /* the higher, the better; minus infinity: it failed, or has no value */
+} Standing;
+
+/* The median of the seeds, of which those without a value count as worse than all others. */
+double standing_value(const double *values, size_t n);
+/* The best first; of equal ones the trial that was drawn first. */
+void standings_sort(Standing *standings, size_t n);
+/* How many of the sorted ones go on, into so much room: none that failed does. */
+size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
+
+/* Decides, in order, which of n trials start with what is left of a budget: those that stay within it by
+ * their estimates; an estimate of 0 is unknown. What is left is shared out among them in proportion, so that
+ * together they cannot cost more: ret_caps[i] is the share of one; 0: it does not start. Returns how many
+ * start. */
+size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);
+/* How many trials of a first rung start next, since of a budget nothing is known before the first one is
+ * finished: 1, 1, 2, 4, … */
+size_t sweep_wave(size_t n_decided);
+
+/* Cells: makes those of the first rung, of which none may start yet, and checks the settings of all trials,
+ * the ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
+ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
+/* Goes as far as the finished cells allow: lets trials start, reads those of their cells that are finished
+ * already from the directory, and adds the cells of the next rung. 0; or a negative errno, with a
+ * message. */
+int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
+
+/* TRIAL_OPEN: it is not known yet what becomes of it; TRIAL_DROPPED: others were better. */
+typedef enum TrialState { TRIAL_OPEN, TRIAL_DONE, TRIAL_DROPPED, TRIAL_FAILED, TRIAL_UNPAID } TrialState;
+
+const char *trial_state_to_string(TrialState state);
+
+typedef struct Trial {
+        size_t arm;
+        size_t n_rungs;   /* that it has finished */
+        uint64_t n_steps; /* StopSteps= of the last of these; 0: the job's, or none */
+        double value;     /* of the metric, at the end of that; NaN: none */
+        double cost;      /* of all its cells, evaluations included */
+        TrialState state;
+        const char *fault; /* of the first cell that failed; NULL: none did */
+} Trial;
+
+/* All trials, of Trial, the best first; g_array_unref(). */
+GArray *sweep_trials(const Experiment *experiment, const GPtrArray *cells);
+/* What all cells have cost together. */
+double sweep_cost(const GPtrArray *cells);
+
+/* Reports: writes cells.csv, rounds.csv, summary.md, summary.json and sweep.svg into the directory. 0; or a
+ * negative errno, with a message. */
+int sweep_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+/* The parallel coordinates as SVG text, g_free(). */
+char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t *ret_n);
+/* The table of the trials on standard output. */
+void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Options *options);
+/* Whether any trial has a value. */
+bool sweep_has_best(const Experiment *experiment, const GPtrArray *cells);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sweep, sweep_free)
