@@ -143,4 +143,16 @@ def paid():
     equal(summary(path), summary(whole()[0]))
 
 
+@story("the example finds settings in seconds")
+def example():
+    results = tempfile.mkdtemp(dir=STATE)
+    r = ctl("experiment", os.path.join(EXAMPLES, "experiments", "cartpole-sweep.exp"), f"--output={results}")
+    equal(r.status, 0, r.err)
+    with open(os.path.join(results, "summary.json")) as f:
+        trials = json.load(f)["trials"]
+    equal([x["rungs"] for x in trials], [3, 2, 2] + [1] * 6)
+    # The longest of all, and better than any shorter one.
+    assert trials[0]["value"] > 200 > trials[3]["value"], trials
+
+
 tell()
