@@ -265,7 +265,7 @@ def placed():
     line = open(path).read().split("\n").index("Scaling.Policy=minions:./mine.minions") + 1
     mine = os.path.join(os.path.dirname(path), "mine.minions")
     equal((r.status, r.err), (2, f"{path}:{line}: [Arm learned] Scaling.Policy=minions:./mine.minions: "
-                                 f"{os.path.dirname(path)}/./mine.minions: there is no such file\n"))
+                                 f"{mine}: there is no such file\n"))
     equal(ctl("scheduler", "export", "cartpole", mine).status, 0)
     r = ctl("experiment", path)
     equal(r.status, 0, r.err)
