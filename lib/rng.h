@@ -29,8 +29,8 @@ typedef enum RandomPurpose {
         RANDOM_TARGET = 31,  /* actions in the next state, from which targets are made */
         RANDOM_POLICY = 32,  /* actions that the present policy would take in a drawn state */
         RANDOM_CURVATURE = 40,
-        RANDOM_RESAMPLE = 64, /* the bootstrap of a report; no job's */
-        RANDOM_SWEEP = 65,    /* the values of a sweep's trials; no job's */
+        RANDOM_RESAMPLE = 64, /* the bootstrap of a report; jobs do not use it */
+        RANDOM_SWEEP = 65,    /* the values of a sweep's trials; jobs do not use it */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 

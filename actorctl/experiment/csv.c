@@ -35,7 +35,7 @@ static void add_keys(const Experiment *experiment, const Cell *cell, GString *te
                 add_value(text, trial_value(experiment, cell->arm, i));
 }
 
-/* Members of the result that describe how a cell ended; they are reported whatever is measured. */
+/* Members of the result that describe how a cell ended. They are always reported. */
 static const char *const members[] = { "result", "rounds", "env_steps", "episodes", "wall_s",
         "policy_sha256" };
 
@@ -132,7 +132,7 @@ static void add_rounds(
         }
 }
 
-/* The columns are those of the first finished cell: all cells come from one daemon. */
+/* The columns are those of the first finished cell, since all cells come from one daemon. */
 static int write_rounds(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         g_autoptr(GString) text = g_string_new(NULL);
         const GPtrArray *names = NULL;

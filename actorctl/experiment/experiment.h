@@ -31,15 +31,15 @@ typedef struct Sweep Sweep; /* actorctl/experiment/sweep.h */
 typedef struct Experiment {
         char *file_name, *text;
         char *title, *job_file, *job_text;
-        GArray *seeds;      /* of uint64_t, in the file's order */
-        GPtrArray *sets;    /* common to all */
-        GPtrArray *arms;    /* of Arm */
-        GPtrArray *factors; /* of Factor */
-        GStrv prices;       /* sheets that every cell is billed by as well; NULL: none */
-        GArray *metrics;    /* of Metric */
-        double target;      /* NaN: none */
-        int baseline;       /* of the arms; -1: none */
-        Sweep *sweep;       /* NULL: none. Its trials are the arms, its rungs the only factor */
+        GArray *seeds;      /* uint64_t, in the order of the file */
+        GPtrArray *sets;    /* common to all cells */
+        GPtrArray *arms;    /* Arms */
+        GPtrArray *factors; /* Factors */
+        GStrv prices;       /* further sheets by which every cell is billed; NULL: none */
+        GArray *metrics;    /* Metrics */
+        double target;      /* NaN: there is none */
+        int baseline;       /* the number of an arm; -1: there is none */
+        Sweep *sweep;       /* NULL: there is none. Its trials are the arms, its rungs the only factor */
 } Experiment;
 
 /* Columns of equal length, with a row for each round. */
@@ -69,13 +69,13 @@ typedef struct Cell {
         size_t arm, levels[FACTORS_MAX];
         uint64_t seed;
         char *name;
-        char *definition;         /* SHA-256 of what the result depends on, in actord-experiment(5) */
-        uint32_t n_cpus;          /* that its job can keep busy */
-        uint32_t n_actors_max;    /* MaxActors= */
-        uint32_t n_actors_most;   /* the most that its policy can decide, which may be less */
-        uint64_t actor_rounds;    /* estimated from StopSteps= */
-        char *currency;           /* of its price sheet; NULL: only the daemon knows that */
-        char *scheduler;          /* the name in Policy=minions:NAME; NULL: another policy */
+        char *definition;       /* SHA-256 of everything on which the result depends: actord-experiment(5) */
+        uint32_t n_cpus;        /* how many its job can keep busy */
+        uint32_t n_actors_max;  /* MaxActors= */
+        uint32_t n_actors_most; /* the most that its policy can decide, perhaps fewer than MaxActors= */
+        uint64_t actor_rounds;  /* an estimate from StopSteps= */
+        char *currency;         /* of its price sheet; NULL: only the daemon knows that */
+        char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
         bool evaluates, budgeted; /* whether it has evaluations, and a Budget= of its own */
         uint64_t cap_nano;        /* what the sweep's Budget= leaves for it; 0: no limit */
         struct Cell *after;       /* the cell whose decisions this one's policy repeats; NULL: none */
@@ -85,7 +85,7 @@ typedef struct Cell {
         Outcome *outcome; /* of CELL_DONE */
 } Cell;
 
-/* What is measured for each cell. X(NAME, word, heading, 1: more is better; -1: less is) */
+/* The figures that are measured for each cell. X(NAME, word, heading, 1: more is better; -1: less is) */
 /* clang-format off */
 #define METRICS(X)                                                                           \
         X(EVALUATION_LAST, "evaluation_last", "Evaluation return, last round", 1)            \
@@ -169,16 +169,15 @@ typedef struct CellSource {
 /* Where a cell's overrides are written, for the parser of its job_file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
-/* Definitions: the SHA-256 of all that a cell's result depends on; after: the cell that it follows, or
- * NULL. g_free(). */
+/* definition.c: the SHA-256 of everything on which a cell's result depends. after: the cell that it
+ * follows, or NULL. g_free(). */
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
-/* Outcomes: writes a cell's file into a directory, whole or not at all; of a sweep, also that of one that
+/* outcome.c: writes a cell's file into a directory, whole or not at all; of a sweep, also that of one that
  * failed, since that ranks it. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. 1: read, the cell is done or failed; 0: there is no file, it belongs to another
- * definition of the cell, or it is damaged, with a message; -EEXIST, with a message: it
- * belongs to another experiment. */
+/* Reads a finished cell. 1: it is done or failed; 0: there is no file, it belongs to another definition of
+ * the cell, or (with a message) it is damaged; -EEXIST, with a message: it belongs to another experiment. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
@@ -186,7 +185,7 @@ Outcome *outcome_free(Outcome *outcome);
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
 /* The full total of its bill, evaluations included. */
 double outcome_full(const Outcome *outcome);
-/* Whether the metric is what it took until the target, so that a cell may end without a value. */
+/* Whether the metric is an effort until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
 /* The same as outcome_metric(), but for a cell that ended before its target: its effort until the end. The
  * mean of such values is a restricted mean: leaving these cells out would favour arms that often miss the
@@ -211,7 +210,7 @@ int result_file_write(const char *directory, const char *name, const char *text,
 
 /* cells.csv and rounds.csv alone. */
 int tables_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
-/* The cost of training a cell's scheduler; NULL: nothing was trained, or nothing is finished. */
+/* The cost of training a cell's scheduler; NULL: none was trained, or no cell is finished. */
 JsonObject *scheduler_bill(const Cell *cell);
 /* A total of such a bill; NaN: there is none. */
 double bill_total(JsonObject *bill, const char *name);

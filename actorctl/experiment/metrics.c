@@ -145,8 +145,8 @@ double outcome_full(const Outcome *outcome) {
         return cost(outcome, "full");
 }
 
-/* The cost of evaluations is left out: they serve the measurement, not the training. The bill is used and
- * not the last round's figures, since only the bill includes start-up and shutdown. */
+/* The cost of evaluations is left out, since they serve the measurement and not the training. The bill is
+ * used and not the last round's figures, since only the bill includes start-up and shutdown. */
 static double training_cost(const Outcome *outcome) {
         double evaluation = last(&outcome->series, "cost_evaluation", 1);
 

@@ -8,6 +8,6 @@
 
 /* For programs: as short as it can be and still be read back; nothing if it is not finite. */
 void add_number(GString *text, double value);
-/* For people: four significant digits, without an exponent where a reader expects none. */
+/* For people: four significant digits, without an exponent where readers expect none. */
 void add_short(GString *text, double value);
 void add_interval(GString *text, Interval interval);

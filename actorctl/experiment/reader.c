@@ -8,7 +8,6 @@
 
 #include "lib/sanitise.h"
 
-/* Prints a line that may quote the file, and frees it. */
 ExitStatus reader_refuse(char *line) {
         g_autofree char *safe = sanitise_text(line);
 

@@ -11,9 +11,10 @@ typedef struct Reader {
         GKeyFile *file;
 } Reader;
 
-/* Prints a line that may quote the file, and frees it. STATUS_USAGE. */
+/* Prints a line, which may quote the file, and frees it. STATUS_USAGE. */
 ExitStatus reader_refuse(char *line);
-/* A message with file, line, section and key; key NULL: about the whole section. STATUS_USAGE. */
+/* Prints a message with file, line, section and key. key NULL: it concerns the whole section.
+ * STATUS_USAGE. */
 ExitStatus reader_wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
                 __attribute__((format(printf, 4, 5)));
 /* A word of a key Metric=. STATUS_OK; or another status, with a message. */

@@ -34,9 +34,9 @@ typedef struct Runner {
         const char *directory;
         Connection *connection;
         sd_event *event;
-        GPtrArray *runs;                        /* of Run: the jobs that run now */
+        GPtrArray *runs;                        /* Runs: the jobs that run now */
         uint64_t n_jobs, n_ended, started_usec; /* n_ended: cells that ended while we looked on */
-        guint next;                             /* all cells before this one have begun */
+        guint next;                             /* all earlier cells have begun */
         unsigned n_interrupts, n_ticks;
         bool quiet, live, lost;
 } Runner;
@@ -296,7 +296,7 @@ static bool has_begun(const Cell *cell) {
         return cell->state != CELL_MISSING && cell->state != CELL_WAITING;
 }
 
-/* The first cell that can start now; NULL: none can. */
+/* The first cell that can start now; NULL: there is none. */
 static Cell *next_cell(Runner *r) {
         while (r->next < r->cells->len && has_begun(r->cells->pdata[r->next]))
                 r->next++;
