@@ -18,7 +18,8 @@ enum { TRIES = 8 };
 static uint64_t random_below(uint64_t n) {
         uint64_t x = 0;
 
-        (void) getrandom(&x, sizeof(x), GRND_NONBLOCK);
+        if (getrandom(&x, sizeof(x), GRND_NONBLOCK) < 0)
+                x = 0;
         return x % n;
 }
 

@@ -103,7 +103,7 @@ int fd_size(int fd, uint64_t *ret) {
 }
 
 int fd_map(int fd, uint64_t bytes, bool writable, void **ret) {
-        uint64_t size;
+        uint64_t size = 0;
         void *map;
         int r;
 

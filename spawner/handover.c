@@ -275,7 +275,8 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
 
         environment = environment_make();
         (void) umask(0022);
-        (void) chdir("/");
+        if (chdir("/") < 0)
+                fail(channel, LAUNCH_STEP_EXEC, -errno, "the root directory cannot be entered");
         (void) setsid();
         limit_stack();
         reset_signals();

@@ -157,8 +157,8 @@ int sink_write(Sink *sink, const GByteArray *bytes) {
 void sink_give_up(Sink *sink) {
         g_assert(sink);
 
-        if (sink->begun && sink->type == S_IFREG)
-                (void) ftruncate(sink->fd, (off_t) sink->n_written);
+        if (sink->begun && sink->type == S_IFREG && ftruncate(sink->fd, (off_t) sink->n_written) < 0)
+                complain("%s may end within a round: %s", sink->path, g_strerror(errno));
         sink->fd = close_fd(sink->fd);
 }
 
