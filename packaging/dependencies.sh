@@ -51,6 +51,7 @@ cockpit-bridge        its other half
 chromium-headless-shell  a browser, for that page and for reports
 prometheus            reads the figures of actord-metrics.socket
 sudo                  administrative access in Cockpit
+python3-torch         loads exported policies as the page of policies says
 python3-jsonschema    compares the JSON of actorctl with its schema
 python3-pip           `make wheel`, for the tests of the package for Python
 debhelper             the Debian packages

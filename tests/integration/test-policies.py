@@ -8,6 +8,36 @@ from tools import *
 
 PAGE = open(os.path.join(ROOT, "docs", "policies.md")).read()
 NUMPY = re.search(r"```python\n(import re\nimport numpy\nfrom safetensors.*?)```", PAGE, re.S)[1]
+TORCH = re.search(r"```python\n(import torch\nfrom safetensors.*?)```", PAGE, re.S)[1]
+# Debian's PyTorch, with the other packages of the virtual environment, which go before those of the system.
+COMPARE_TORCH = """
+import json, sys, warnings
+sys.path.append("/usr/lib/python3/dist-packages")
+warnings.simplefilter("ignore")  # of a NumPy that is newer than the one that it was built for
+""" + TORCH + """
+import numpy, onnxruntime
+weights, graph, head, activation = sys.argv[1:5]
+policy = load(weights, head, getattr(torch.nn, activation))
+session = onnxruntime.InferenceSession(graph)
+rows = torch.randn(50, session.get_inputs()[0].shape[1], generator=torch.Generator().manual_seed(3)) * 3
+with torch.no_grad():
+    said = policy(rows)
+want = torch.tensor(session.run(None, {"observation": numpy.array(rows.tolist(), numpy.float32)})[0].tolist())
+print(json.dumps({"difference": float((said - want).abs().max()), "scale": float(want.abs().max()), "shape": list(said.shape)}))
+"""
+# Every signal of the dials once: the largest logit of each choice is the position that the policy takes.
+DIALS = """
+import itertools, json, sys, numpy, onnx, onnxruntime
+graph = sys.argv[1]
+sizes = [int(word) for word in {p.key: p.value for p in onnx.load(graph).metadata_props}["choices"].split()]
+signals = list(itertools.product(*map(range, sizes)))
+rows = numpy.zeros((len(signals), sum(sizes)), numpy.float32)
+for row, signal in zip(rows, signals):
+    row[[sum(sizes[:k]) + position for k, position in enumerate(signal)]] = 1
+logits, = onnxruntime.InferenceSession(graph).run(["logits"], {"observation": rows})
+taken = zip(*(part.argmax(axis=1).tolist() for part in numpy.split(logits, numpy.cumsum(sizes)[:-1], axis=1)))
+print(json.dumps({"sizes": sizes, "signals": len(signals), "right": [a == b for s, t in zip(signals, taken) for a, b in zip(s, t)]}))
+"""
 COMPARE = NUMPY + """
 import json, sys, onnx, onnxruntime
 weights, graph, out = sys.argv[1:4]
@@ -109,8 +139,9 @@ def path(name):
 
 
 def trained(example, *sets):
-    """The checkpoint of a short run."""
-    r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
+    """The checkpoint of a short run of an example, or of a job file."""
+    file = example if example.endswith(".conf") else os.path.join(EXAMPLES, example + ".conf")
+    r = ctl("run", file, *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
     assert r.status == 0, r.err
     return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
 
@@ -175,6 +206,35 @@ def others():
     compare(trained("cartpole", "Job.StopSteps=1000", "Learner.SharedNetwork=yes", "Learner.Activation=relu"), "shared")
     compare(trained("cartpole", "Job.StopSteps=1000", "Learner.Activation=silu"), "silu")
     compare(trained("pendulum", "Job.StopSteps=1000", "Learner.Activation=mish"), "mish")
+
+
+@story("a policy of several choices at once: onnxruntime takes of each what `eval` takes")
+def choices():
+    job = path("dials.conf")
+    with open(job, "w") as f:
+        f.write(f"[Job]\nEnvironment={shared_library('tests/integration/dials-env.c')}\nStopSteps=16384\nSeed=5\n[Scaling]\nActors=2\n"
+                "[Actor]\nEnvsPerActor=4\nRolloutSteps=64\n[Learner]\nHiddenLayers=16\nLearningRate=0.01\n")
+    checkpoint = trained(job)
+    got = compare(checkpoint, "dials")
+    equal((got["names"], got["outputs"], got["metadata"]["choices"]), (["logits"], 9, "2 3 4"), "outputs")
+    got = foreign(DIALS, path("dials.onnx"))
+    equal((got["sizes"], got["signals"]), ([2, 3, 4], 24), "choices")
+    # Signals are drawn evenly and a step pays the share of dials that are right, of 20 steps in an episode.
+    want = ctl("eval", checkpoint, "--episodes=200", "--json").json["return_mean"] / 20
+    share = sum(got["right"]) / len(got["right"])
+    assert share > 0.8 and abs(share - want) < 0.03, (share, want)
+
+
+@story("PyTorch loads the tensors as docs/policies.md says, and its numbers are those of onnxruntime")
+def pytorch():
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode != 0:
+        raise Skip("PyTorch is missing: packaging/dependencies.sh test installs python3-torch")
+    for example, head, activation in ("cartpole", "actor.", "Tanh"), ("pendulum", "actor_mean.", "ReLU"):
+        checkpoint = trained(example, "Job.StopSteps=1000", f"Learner.Activation={activation.lower()}", "Learner.NormalizeObservations=no")
+        graph = export("torch.onnx", checkpoint, "--format=onnx")
+        got = foreign(COMPARE_TORCH, export("torch.safetensors", checkpoint, "--weights-only"), graph, head, activation)
+        equal(got["shape"][0], 50, "rows")
+        assert got["difference"] <= 1e-5 * max(1, got["scale"]), (example, got)
 
 
 @story("a policy of images has its convolutions, and reads bytes as the environment gives them")

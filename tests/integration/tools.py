@@ -10,23 +10,33 @@ VENV = os.path.join(BUILD, "venv-tools")
 PYTHON = os.path.join(VENV, "bin", "python")
 
 
-def same_file(a, b):
+def named(requirements):
+    """The file, and the one beside it of packages that are installed without what they depend on."""
+    return [path for path in (requirements, requirements.removesuffix(".txt") + "-alone.txt") if os.path.exists(path)]
+
+
+def text_of(paths):
+    return "".join(open(path).read() for path in paths)
+
+
+def is_installed(venv, requirements):
     try:
-        return open(a).read() == open(b).read()
+        return text_of([os.path.join(venv, "installed")]) == text_of(named(requirements))
     except FileNotFoundError:
         return False
 
 
 def install(venv, requirements):
-    """Why it is missing; None: it is there."""
+    """Why it is missing; None: it is there. Python compiles what it imports when it does: most of it never is."""
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+    pip = [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     for words in ([python, "-m", "venv", "--clear", venv],
-                  [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]):
+                  *(pip + (["--no-deps"] if path != requirements else []) + ["-r", path] for path in named(requirements))):
         p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if p.returncode != 0:
             return (p.stdout.strip().splitlines() or ["no reason given"])[-1]
-    with open(requirements) as source, open(os.path.join(venv, "installed"), "w") as copy:
-        copy.write(source.read())
+    with open(os.path.join(venv, "installed"), "w") as copy:
+        copy.write(text_of(named(requirements)))
     return None
 
 
@@ -35,7 +45,7 @@ def virtual(venv, requirements):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), requirements)
     with open(venv + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        reason = None if same_file(path, os.path.join(venv, "installed")) else install(venv, path)
+        reason = None if is_installed(venv, path) else install(venv, path)
     if reason:
         raise Skip(f"the package index did not give what {requirements} names: {reason}")
 
