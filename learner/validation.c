@@ -75,20 +75,27 @@ static bool pixels_take(const ActordSpace *space, const void *from, size_t n, ui
         return n_bad == 0;
 }
 
+static bool choices_within(const void *choices, uint64_t n, uint32_t n_choices) {
+        for (uint64_t i = 0; i < n; i++) {
+                int32_t choice;
+
+                memcpy(&choice, (const uint8_t *) choices + i * sizeof(choice), sizeof(choice));
+                if (choice < 0 || (uint32_t) choice >= n_choices)
+                        return false;
+        }
+        return true;
+}
+
 /* Copies the scratch into a row of the batch. false: it is not an observation of the space. */
 static bool scratch_take(Validation *validation, size_t row) {
         float *ret = batch_observation(validation->batch, row);
         const ActordSpace *space = &validation->page->spec.observation;
         size_t n = validation->batch->n_observation;
-        int32_t choice;
 
         observation_read(space, validation->scratch, ret);
-
-        if (space->kind != ACTORD_DISCRETE)
+        if (space->kind == ACTORD_BOX)
                 return floats_within(ret, n, space->low, space->high);
-
-        memcpy(&choice, validation->scratch, sizeof(choice));
-        return choice >= 0 && (uint32_t) choice < space->n_choices;
+        return choices_within(validation->scratch, space_numbers(space), space->n_choices);
 }
 
 static size_t first_row(const Batch *b, uint32_t actor) {

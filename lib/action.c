@@ -16,16 +16,23 @@
 /* The greatest |tanh(x)| that an action counts as; an action on a bound would have an infinite x. */
 #define SQUASHED_MOST (1 - 1e-7)
 
+/* A 1 among zeros for each of n numbers. */
+static void choices_read(const void *observation, size_t n, uint32_t n_choices, float *ret) {
+        for (size_t i = 0; i < n; i++, ret += n_choices) {
+                int32_t choice;
+
+                memset(ret, 0, n_choices * sizeof(float));
+                memcpy(&choice, (const uint8_t *) observation + i * sizeof(choice), sizeof(choice));
+                if (choice >= 0 && (uint32_t) choice < n_choices)
+                        ret[choice] = 1;
+        }
+}
+
 void observation_read(const ActordSpace *space, const void *observation, float *ret) {
         size_t n = space_numbers(space);
 
-        if (space->kind == ACTORD_DISCRETE) {
-                int32_t choice;
-
-                memcpy(&choice, observation, sizeof(choice));
-                memset(ret, 0, space->n_choices * sizeof(float));
-                if (choice >= 0 && (uint32_t) choice < space->n_choices)
-                        ret[choice] = 1;
+        if (space->kind != ACTORD_BOX) {
+                choices_read(observation, n, space->n_choices, ret);
                 return;
         }
 

@@ -50,7 +50,7 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
 void forward_draw(Forward *forward, size_t row, ActordRandom *random);
 
 /* Turns a raw observation into the network's input, in two steps that learners use, too: [n_observation]
- * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
+ * floats (a choice is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
 /* For an edited network: turns the numbers into those that its layers read, [n_edited], with the same bits

@@ -211,10 +211,10 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
         switch ((ActordSpaceKind) spec->observation.kind) {
         case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
-                n_observation = spec->observation.n_choices;
+        case ACTORD_MULTI_DISCRETE: /* and so for each number */
+                n_observation = space_numbers(&spec->observation) * spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;
-        case ACTORD_MULTI_DISCRETE:
         default: return -EINVAL;
         }
 
@@ -283,9 +283,6 @@ static int network_derive_actor_critic(
         uint32_t n_read = network->n_observation;
         int trunk, number = -1;
 
-        /* A replay store keeps a single number for a choice. */
-        if (network->n_choices > 1 && algorithm_row(settings->algorithm)->store == STORE_REPLAY)
-                return -EDOTDOT;
         if (!settings->shared_network)
                 number = (int) dense_number(settings, settings_hidden_layers(settings));
 

@@ -72,7 +72,7 @@
         X(COMING, "flags: agents come and go, and what Algorithm= keeps of earlier rounds has no room for " \
                   "that; ppo, a2c, impala, simppo or mappo would work")                                     \
         X(SEVERAL, "action.kind: an action is several choices (MULTI_DISCRETE), and Algorithm= learns "     \
-                   "one, or numbers; ppo, a2c, impala, impact or rebel would work")                         \
+                   "one, or numbers; ppo, a2c, impala, impact or rebel would work, and bc with Dataset=")   \
         X(ACTION_SIZES, "action_choices: none or too many of a number of a MULTI_DISCRETE action, which "   \
                         "has at most 64")                                                                   \
         X(EDITED_POLICY, "observation: PolicyLinkEditing= needs a 0 or 1 for each augmented input of the "  \

@@ -190,8 +190,8 @@ GByteArray *model_to_header(const Model *model) {
                         "static void policy_forward(const float *observation, float *output) {\n"
                         "        float a[%zu], b[%zu];\n\n",
                         model_output_name(model),
-                        model->spec.observation.kind == ACTORD_DISCRETE
-                                        ? "all 0 but a 1 at the place that the observation numbers"
+                        model->spec.observation.kind != ACTORD_BOX
+                                        ? "all 0 but a 1 at the place that each number of it has"
                                         : "as the environment has them",
                         widest(model), widest(model));
         append_reading(file, model);

@@ -142,7 +142,7 @@ static void add_flatten(Onnx *o) {
 }
 
 static void add_one_hot(Onnx *o) {
-        const int64_t depth = o->model->network.n_observation;
+        const int64_t depth = o->model->spec.observation.n_choices;
         const float values[] = { 0, 1 };
         const uint64_t two = 2;
 
@@ -167,9 +167,11 @@ static void add_normalisation(Onnx *o) {
 static void add_reading(Onnx *o) {
         const ActordSpace *space = &o->model->spec.observation;
 
-        if (space->kind == ACTORD_DISCRETE)
+        if (space->kind != ACTORD_BOX) {
                 add_one_hot(o);
-        else {
+                if (space->kind == ACTORD_MULTI_DISCRETE)
+                        add_flatten(o);
+        } else {
                 if (space->element == ACTORD_U8)
                         add_cast(o);
                 add_flatten(o);
@@ -272,6 +274,8 @@ static void add_input(Onnx *o) {
         g_strlcpy(o->value, "observation", sizeof(o->value));
         if (space->kind == ACTORD_DISCRETE)
                 add_place(o, GRAPH_INPUT, o->value, TYPE_INT64, true, NULL, 0);
+        else if (space->kind == ACTORD_MULTI_DISCRETE)
+                add_place(o, GRAPH_INPUT, o->value, TYPE_INT64, true, space->shape, space->n_dims);
         else
                 add_place(o, GRAPH_INPUT, o->value, space->element == ACTORD_U8 ? TYPE_UINT8 : TYPE_FLOAT,
                                 true, space->shape, space->n_dims);

@@ -53,8 +53,8 @@ static size_t list_rows(const Model *model, TensorRow *ret) {
 }
 
 static const char *observation_word(const Model *model) {
-        if (model->spec.observation.kind == ACTORD_DISCRETE)
-                return "choice";
+        if (model->spec.observation.kind != ACTORD_BOX)
+                return model->spec.observation.kind == ACTORD_DISCRETE ? "choice" : "choices";
         return model->network.pixels ? "bytes" : "numbers";
 }
 

@@ -195,7 +195,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
                 if (replay->actions)
                         tensor_add(list, "replay.actions", "F32", replay->actions, n * replay->n_action);
                 else
-                        tensor_add(list, "replay.choices", "I32", replay->choices, n);
+                        tensor_add(list, "replay.choices", "I32", replay->choices, n * replay->n_choices);
         }
         if (!buffer)
                 return;

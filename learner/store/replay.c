@@ -45,10 +45,12 @@ static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
                 .n_observation = live->n_observation,
                 .n_action = live->n_action,
                 .act = live->act,
+                .n_choices = live->n_choices,
                 .images = live->images,
                 .frames = 1,
         };
 
+        memcpy(shape.limits, live->limits, sizeof(shape.limits));
         return batch_new_shape(&shape, ret);
 }
 
@@ -63,7 +65,7 @@ static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
         if (act_is_continuous(live->act))
                 r->actions = calloc(n, sizeof(float) * live->n_action);
         else
-                r->choices = calloc(n, sizeof(int32_t));
+                r->choices = calloc(n, sizeof(int32_t) * live->n_choices);
         r->ends = calloc(n, sizeof(uint8_t));
         r->discounts = calloc(n_rows, sizeof(float));
         if (!r->n_stored || !r->first || !r->observations || !r->successors || !r->rewards ||
@@ -87,6 +89,7 @@ int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
         replay->observation_bytes = batch_observation_bytes(live);
         replay->images = live->images;
         replay->n_action = live->n_action;
+        replay->n_choices = live->n_choices;
         replay->frames = live->frames;
         replay->capacity = algorithm_replay_steps(settings);
         replay->ring = replay->capacity + live->frames - 1;
@@ -116,7 +119,8 @@ static void step_enter(
                 memcpy(replay->actions + at * replay->n_action, live->actions + row * live->n_action,
                                 replay->n_action * sizeof(float));
         else
-                replay->choices[at] = live->choices[row];
+                memcpy(replay->choices + at * replay->n_choices, live->choices + row * live->n_choices,
+                                replay->n_choices * sizeof(int32_t));
         replay->ends[at] = end;
 }
 
@@ -229,7 +233,8 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
                 memcpy(b->actions + (size_t) row * b->n_action, replay->actions + at * replay->n_action,
                                 b->n_action * sizeof(float));
         else
-                b->choices[row] = replay->choices[at];
+                memcpy(b->choices + (size_t) row * b->n_choices, replay->choices + at * replay->n_choices,
+                                b->n_choices * sizeof(int32_t));
 
         for (uint32_t k = 0; k < replay->n_steps; k++) {
                 last = step + k;
@@ -254,7 +259,13 @@ static bool observation_finite(const Replay *replay, const uint8_t *observations
 static bool action_possible(const Replay *replay, size_t at, double low, double high) {
         if (replay->actions)
                 return floats_within(replay->actions + at * replay->n_action, replay->n_action, low, high);
-        return replay->choices[at] >= 0 && (uint32_t) replay->choices[at] < replay->n_action;
+        for (uint32_t k = 0; k < replay->n_choices; k++) {
+                int32_t choice = replay->choices[at * replay->n_choices + k];
+
+                if (choice < 0 || (uint32_t) choice >= replay->drawn->limits[k])
+                        return false;
+        }
+        return true;
 }
 
 bool replay_possible(const Replay *replay, double low, double high) {

@@ -15,7 +15,7 @@
 #include "learner/store/batch.h"
 
 typedef struct Replay {
-        uint32_t n_slots, n_action;
+        uint32_t n_slots, n_action, n_choices;
         uint32_t images;          /* observations are bytes and not floats */
         uint32_t frames;          /* K, as in a batch: stacks are built when a window is drawn */
         size_t observation_bytes; /* of the part of an observation that a batch's row has */
@@ -24,7 +24,7 @@ typedef struct Replay {
         uint64_t *n_stored; /* [n_slots]: steps so far */
         uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
         float *rewards;                     /* [n_slots][ring] */
-        int32_t *choices;                   /* [n_slots][ring]; NULL: actions are numbers */
+        int32_t *choices;                   /* [n_slots][ring][n_choices]; NULL: actions are numbers */
         float *actions;                     /* [n_slots][ring][n_action]; NULL: actions are choices */
         uint8_t *ends; /* EndKind; also TRUNCATED where an invocation cut an episode off */
 

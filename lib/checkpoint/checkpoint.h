@@ -29,7 +29,7 @@
  * learner/checkpoint/digest.c. */
 #define METADATA_STATE_SHA256 "state_sha256"
 /* The form of an exported policy's input: "numbers"; "bytes", each divided by 255; "choice", a 1 among
- * zeros. */
+ * zeros; "choices", the same for each of several numbers, which have as many choices each. */
 #define METADATA_OBSERVATION "observation"
 /* If an action is several choices: how many choices each number of it has, "2 3 5". The outputs for the
  * first number come first, then those for the second, and so on. */

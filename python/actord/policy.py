@@ -19,8 +19,8 @@ class Policy:
     """The network that acts, without optimiser and replay. It supports neither convolutions nor actions squashed by tanh: export such
 policies as tensors or ONNX.
 
-    tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: its input, "numbers" or
-"choice" (a whole number); a file of an older actord lacks this, and counts as "numbers". choices: if an action is several choices at once,
+    tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: its input, "numbers",
+"choice" (a whole number) or "choices" (several whole numbers); a file of an older actord lacks this, and counts as "numbers". choices: if an action is several choices at once,
 how many options each of them has, such as [2, 3, 5]; else empty."""
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -39,7 +39,7 @@ how many options each of them has, such as [2, 3, 5]; else empty."""
         if not self._layers:
             raise ValueError(f"{path}: no policy of dense layers; see docs/policies.md for its tensors")
         self.observation = self.settings.get("observation", "numbers")
-        if self.observation not in ("numbers", "choice"):
+        if self.observation not in ("numbers", "choice", "choices"):
             raise ValueError(f"{path}: reads {self.observation}, which this package does not know; use actorctl export --format=onnx")
         normaliser = ["observation.inverse_sd"] if "observation.mean" in self.tensors else []
         missing = [name for name in [layer + ".bias" for layer in self._layers] + normaliser if name not in self.tensors]
@@ -65,12 +65,15 @@ how many options each of them has, such as [2, 3, 5]; else empty."""
     def _inputs(self, observations: numpy.ndarray) -> numpy.ndarray:
         """What the first layer reads, [..., n_inputs]."""
         x = numpy.asarray(observations)
-        if self.observation == "choice":
-            if not numpy.issubdtype(x.dtype, numpy.integer) or x.size and not 0 <= x.min() <= x.max() < self.n_inputs:
-                raise ValueError(f"the policy reads a choice: a whole number from 0 to {self.n_inputs - 1} for each row")
-            inputs = numpy.zeros((*x.shape, self.n_inputs), dtype=numpy.float32)
+        if self.observation != "numbers":
+            several = self.observation == "choices"
+            options = self.n_inputs // max(1, x.shape[-1] if several and x.ndim else 1)
+            if not numpy.issubdtype(x.dtype, numpy.integer) or x.size and not 0 <= x.min() <= x.max() < options:
+                what = "choices: whole numbers" if several else "a choice: a whole number"
+                raise ValueError(f"the policy reads {what} from 0 to {options - 1} for each row")
+            inputs = numpy.zeros((*x.shape, options), dtype=numpy.float32)
             numpy.put_along_axis(inputs, x[..., None], 1, axis=-1)
-            return inputs
+            return inputs.reshape(*x.shape[:-1], -1) if several else inputs
         if x.shape[-1:] != (self.n_inputs,):
             raise ValueError(f"observations of shape {x.shape}: the policy reads {self.n_inputs} numbers a row; flatten each observation")
         return x.astype(numpy.float32)

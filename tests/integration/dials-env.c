@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An environment whose action is several choices at once: three dials of 2, of 3 and of 4 positions. A
  * signal shows where each should stand, and each that does pays a third. With [Environment] Equal=1 all have
- * 3, as the first ABI describes them. Compiled by the tests with the installed header alone, or with the
- * first one. */
+ * 3, as the first ABI describes them; with Choices=1 the signals are observed as choices of 4. Compiled by
+ * the tests with the installed header alone, or with the first one. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@ enum { DIALS = 3, SHOWN = 9, HORIZON = 20 };
 
 typedef struct Dials {
         uint32_t sizes[DIALS], signals[DIALS];
+        int choices;
 } Dials;
 
 /* Last=N: how many positions the last dial has. */
@@ -23,6 +24,8 @@ static int parse(const ActordOption *options, uint32_t n, Dials *ret) {
                         ret->sizes[0] = ret->sizes[1] = ret->sizes[2] = 3;
                 else if (strcmp(options[i].key, "Last") == 0)
                         ret->sizes[2] = (uint32_t) atoi(options[i].value);
+                else if (strcmp(options[i].key, "Choices") == 0)
+                        ret->choices = 1;
                 else
                         return -EINVAL;
         return 0;
@@ -47,6 +50,8 @@ static int dials_spec(const ActordOption *options, uint32_t n_options, ActordEnv
                 .instance_bytes = sizeof(Dials),
                 .snapshot_bytes = sizeof(Dials),
         };
+        if (d.choices)
+                ret->observation = (ActordSpace){ ACTORD_MULTI_DISCRETE, ACTORD_I32, 1, 4, { DIALS } };
         if (d.sizes[0] == d.sizes[1])
                 ret->action.n_choices = d.sizes[0];
 #if ACTORD_ENV_ABI >= 2
@@ -64,9 +69,14 @@ static int dials_reset(void *instance, ActordRandom *random, void *ret_observati
         float *shown = ret_observation;
         Dials *d = instance;
 
+        for (int i = 0; i < DIALS; i++)
+                d->signals[i] = actord_random_u32(random) % d->sizes[i];
+        if (d->choices) {
+                memcpy(ret_observation, d->signals, sizeof(d->signals));
+                return 0;
+        }
         memset(shown, 0, SHOWN * sizeof(float));
         for (int i = 0; i < DIALS; i++) {
-                d->signals[i] = actord_random_u32(random) % d->sizes[i];
                 shown[d->signals[i]] = 1;
                 shown += d->sizes[i];
         }

@@ -171,11 +171,29 @@ class Dials(Counter):
         return self.picture(), float(action[1, 0] == kept[0, 0] - 1) + action[0, 0] / 4, False, self.k >= 40, {}
 
 
+class Switches(Dials):
+    """What it shows is choices too, which begin at other numbers; after `wrong` steps one of them is none."""
+    observation_space = gymnasium.spaces.MultiDiscrete([[2], [3]], start=[[1], [-1]])
+
+    def __init__(self, wrong=99):
+        self.wrong = wrong
+
+    def picture(self):
+        return np.array([[1 + self.k % 2], [self.k % 3 - 1 + 3 * (self.k == self.wrong)]])
+
+
+class Bits(Counter):
+    observation_space = gymnasium.spaces.MultiBinary((2, 3))
+
+    def picture(self):
+        return np.array([[self.k >> i & 1 for i in range(3)], [1, 0, 1]], np.int8)
+
+
 class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dials, Dying, Older, Unpaid):
+for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -195,7 +213,8 @@ def seed_globals(n):
 name, seed, draws = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "draws"
 env, n = gymnasium.make(name), 0
 space, actions = env.observation_space, env.action_space
-flat = lambda o: [float(x) for x in np.asarray(o, getattr(space, "dtype", None)).ravel()]
+flatten = (lambda o: gymnasium.spaces.flatten(space, o)) if type(space) in (gymnasium.spaces.MultiDiscrete, gymnasium.spaces.MultiBinary) else np.asarray
+flat = lambda o: [float(x) for x in np.asarray(flatten(o), getattr(space, "dtype", None)).ravel()]
 for line in sys.stdin:
     row = json.loads(line)
     if "episode" in row:
@@ -269,13 +288,20 @@ def refused(environment, *sets, python=None):
 @story("10,000 steps are those of the same environment in plain Python, bit for bit")
 def equal_to_python():
     for name, draws in (("CartPole-v1", ""), ("Pendulum-v1", ""), ("FrozenLake-v1", ""), ("actord_awkward:Counter-v0", "draws"),
-                        ("actord_awkward:Transposed-v0", ""), ("actord_awkward:Dials-v0", "draws"), ("HalfCheetah-v5", "")):
+                        ("actord_awkward:Transposed-v0", ""), ("actord_awkward:Dials-v0", "draws"), ("actord_awkward:Switches-v0", ""),
+                        ("actord_awkward:Bits-v0", ""), ("HalfCheetah-v5", "")):
         r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
         equal(r.status, 0, f"{r.err}: status")
         # MuJoCo writes a log where it runs
         p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True, cwd=STATE,
                            env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tests", "parity")))
         equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
+
+
+@story("an observation that is none of the space's choices is refused with its numbers")
+def no_choice():
+    r = ctl("env", "rollout", "gym:actord_awkward:Switches-v0", "--set", "Actor.Python=" + venv(), "--set", "wrong=4", "--steps=9")
+    assert r.status != 0 and "an observation is [[1], [3]], and the observation space is" in r.err, r.err
 
 
 @story("snapshots hold the whole environment, wrappers and functions included; an object that cannot be saved is reported")

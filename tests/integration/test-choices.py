@@ -80,12 +80,26 @@ def first_abi():
     equal(*hashes, "both plugins")
 
 
+@story("choices that are observed are learned from as a 1 among zeros for each, however the job is run, and exported tensors say so")
+def observed():
+    sets = ("Environment.Choices=1", "Job.StopSteps=12288")
+    calm = train(*sets)
+    assert shares(calm)[-1] > 0.85, shares(calm)
+    equal(train(*sets, "Distribution.Policy=central", "Learner.Threads=2").policy_sha256, calm.policy_sha256, "policies")
+    weights = os.path.join(STATE, "observed.safetensors")
+    equal(ctl("export", run_of(calm), "--weights-only", "--output=" + weights).status, 0, "an export")
+    with open(weights, "rb") as f:
+        tensors = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    equal((tensors["actor.0.weight"]["shape"], tensors["__metadata__"]["observation"]), ([16, 12], "choices"), "what the policy reads")
+    assert "3 choices at once, each of 4" in ctl("env", "show", shared_library(SOURCE), "--set", "Choices=1").out
+
+
 @story("algorithms that learn one choice or numbers, and sizes that are none, are refused in words")
 def refused():
     so = shared_library(SOURCE)
     for algorithm in "dqn", "ddpg", "sac":
         r = ctl("verify", conf(so), "--set", f"Job.Algorithm={algorithm}")
-        assert r.status != 0 and "several choices (MULTI_DISCRETE)" in r.err + r.out and "impact or rebel would work" in r.err + r.out, (algorithm, r.err, r.out)
+        assert r.status != 0 and "several choices (MULTI_DISCRETE)" in r.err + r.out and "impact or rebel would work, and bc with Dataset=" in r.err + r.out, (algorithm, r.err, r.out)
     r = ctl("verify", conf(so), "--set", "Environment.Last=0")
     assert r.status != 0 and "action_choices: none or too many" in r.err + r.out, (r.status, r.err, r.out)
 

@@ -182,6 +182,57 @@ def wrong():
     assert r.status != 0, r
 
 
+SEVERAL = """[Job]
+Environment=%s
+Algorithm=%s
+StopSteps=%d
+Seed=5
+[Environment]
+Choices=1
+[Scaling]
+Actors=2
+[Actor]
+EnvsPerActor=4
+RolloutSteps=64
+[Learner]
+HiddenLayers=16
+LearningRate=0.01
+%s
+"""
+BEYOND = """
+import sys, h5py
+with h5py.File(sys.argv[1], "r+") as f:
+    f["episode_2/" + sys.argv[2]][3, 0] = int(sys.argv[3])
+print("{}")
+"""
+
+
+@story("several choices at once, observed and acted, are a data set that Minari reads and bc clones; one that is none is refused with its episode")
+def several():
+    def job(*words):
+        with open(path("several.conf"), "w") as f:
+            f.write(SEVERAL % (shared_library("tests/integration/dials-env.c"), *words))
+        return path("several.conf")
+
+    r = ctl("run", job("ppo", 12288, ""))
+    assert r.status == 0, r.err
+    checkpoint = re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
+    got = check_read(checkpoint, "several", ["int64", "int64"])
+    assert min(got["returns"]) > 14, got
+    data = rollouts(checkpoint, "several", 40) + "/main_data.hdf5"
+    conf = job("bc", 6400, f"Dataset={data}\nReplaySize=2000\nReplayMin=700\nMinibatchSize=32\nTrainRatio=0.1")
+    first = ctl("run", conf)
+    equal(policy(ctl("run", conf, "--set", "Learner.Threads=2", "--set", "Actor.Processes=1")), policy(first), "policies")
+    clone = ctl("eval", re.search(r"^checkpoint (.*)$", first.out, re.M)[1], "--episodes=20", "--json").json["return_mean"]
+    assert clone > 14, clone
+    # The first dial has two positions, and a number that is observed four choices
+    for what, number, words in (("actions", 2, "episode_2: an action"), ("observations", 4, "episode_2: an observation")):
+        rollouts(checkpoint, "several", 4)
+        foreign(BEYOND, data, what, number)
+        r = ctl("verify", conf)
+        assert r.status != 0 and words in r.err.replace("\n", " "), (what, r.err)
+
+
 @story("an offline job's keys are checked: it needs a file, a distribution whose actors ask for nothing, and an end that is not the data's")
 def keys():
     data = recorded()

@@ -10,24 +10,28 @@ VENV = os.path.join(BUILD, "venv-agents")
 # Agents leave one after another; `fault` breaks a rule.
 MODULE = '''
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from pettingzoo import ParallelEnv
 
 
 class Relay(ParallelEnv):
     metadata = {"name": "relay", "render_modes": []}
 
-    def __init__(self, ann=3, bob=7, cid=12, fault=""):
-        self.lifetimes, self.fault = {"ann": ann, "bob": bob, "cid": cid}, fault
+    def __init__(self, ann=3, bob=7, cid=12, fault="", choices=False):
+        self.lifetimes, self.fault, self.choices = {"ann": ann, "bob": bob, "cid": cid}, fault, choices
         self.possible_agents = list(self.lifetimes)
 
     def observation_space(self, agent):
+        if self.choices:
+            return MultiDiscrete([2, 13])
         return Box(0.5, 2, (3 + (self.fault == agent),), np.float32)
 
     def action_space(self, agent):
         return Discrete(2 + (self.fault == "free " + agent), start=1)
 
     def look(self, agents):
+        if self.choices:
+            return {a: [self.bit, self.k] for a in agents}
         return {a: [0.5 + self.bit, 0.5 + self.k / 12, 1] for a in agents}
 
     def reset(self, seed=None, options=None):
@@ -155,6 +159,8 @@ def shown():
     assert "agents:       3, each observes and acts by itself" in r.out and "snapshots:    yes" in r.out and "one of 2 choices" in r.out, r.out + r.err
     r = ctl("env", "check", "pettingzoo:relay", *sets())
     assert r.status == 0 and "ok 8 - what is restored from a snapshot goes on as the original does\n" in r.out and "not ok" not in r.out, r.out + r.err
+    r = ctl("env", "check", "pettingzoo:relay", *sets(), "--set", "choices=True", "--set", "told=False")
+    assert r.status == 0 and "not ok" not in r.out, r.out + r.err
     r = ctl("env", "show", "pettingzoo:mpe2.simple_spread_v3", *sets(), "--set", "N=4")
     assert "agents:       4, each" in r.out and "24 numbers" in r.out and "snapshots:    none" in r.out, r.out + r.err
 

@@ -139,6 +139,15 @@ def reads_choice():
     assert all("a whole number from 0 to 15" in sentence for sentence in got["refused"]), got
 
 
+@story("so does one that reads several choices at once")
+def reads_choices():
+    got = python(READS, shared_library("tests/integration/dials-env.c"), '{"Environment": {"Choices": 1}}', "[[1, 2, 3], [0, 0, 0], [1, 0, 2]]",
+                 os.path.join(STATE, "dials.onnx"), "[[0.5, 1, 1], [4, 0, 0], [0, -1, 0], 2]")
+    equal(got["observation"], "choices", "what it reads")
+    assert got["difference"] < 1e-5 and len(got["refused"]) >= 3, got
+    assert all("whole numbers from 0 to 3" in sentence for sentence in got["refused"][:3]), got
+
+
 @story("what actorctl refuses is an exception with its sentence")
 def refusals():
     got = python("""

@@ -267,6 +267,11 @@ CHOICES_MAX = 64  # numbers of an action that are choices
 ELEMENTS = {"float32": 1, "float64": 2, "uint8": 4}
 
 
+def is_flattened(s):
+    """Whether an observation becomes the numbers that FlattenObservation makes of it: a 1 among zeros for each choice, or the bits."""
+    return type(s) in (gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+
+
 def space(env, name, action):
     """(kind, element, shape, n, start, low, high) of a space that the core knows."""
     s = env.action_space if action else env.observation_space
@@ -277,8 +282,10 @@ def space(env, name, action):
         if not 1 <= s.nvec.size <= CHOICES_MAX or s.dtype.name not in ("int32", "int64"):
             raise Refusal(f"{name}: its action space is {s}, and a MultiDiscrete may have {CHOICES_MAX} numbers of int32 or int64")
         return MULTI_DISCRETE, 3, (int(s.nvec.size),), 0, 0, 0.0, 0.0
+    if not action and is_flattened(s):
+        return BOX, ELEMENTS["float32"], (int(gym.spaces.flatdim(s)),), 0, 0, 0.0, 1.0
     if not isinstance(s, gym.spaces.Box):
-        wanted = "Box, a Discrete or a MultiDiscrete" if action else "Box or a Discrete"
+        wanted = "Box, a Discrete or a MultiDiscrete" if action else "Box, a Discrete, a MultiDiscrete or a MultiBinary"
         hint = "" if action else "; Wrappers=FlattenObservation may make a Box of it"
         raise Refusal(f"{name}: its {what} space is {s}, and there must be a {wanted}{hint}")
     kinds = ("float32", "float64") if action else tuple(ELEMENTS)
@@ -335,12 +342,18 @@ def as_array(env):
     """What makes an observation of any other kind an array of the space's, or fails."""
     s = env.observation_space
 
+    def flattened(observation):
+        array = np.asarray(observation, dtype=s.dtype)
+        if not s.contains(array):
+            raise Refusal(f"an observation is {array.tolist()}, and the observation space is {s}")
+        return np.ascontiguousarray(gym.spaces.flatten(s, array), dtype=np.float32)
+
     def convert(observation):
         array = np.ascontiguousarray(observation, dtype=s.dtype)
         if array.shape != (s.shape or (1,)):
             raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
         return array
-    return convert
+    return flattened if is_flattened(s) else convert
 
 
 def frame(env, side_max):

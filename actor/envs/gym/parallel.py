@@ -143,6 +143,8 @@ def describe_agents(env):
     """The names of agents, their numbers, what is observed of one that is not there, what makes an array of a state, and the state's size and bounds."""
     s = env.observation_space
     absent = bridge.np.clip(bridge.np.zeros(s.shape, s.dtype), s.low, s.high).tobytes() if hasattr(s, "low") else bytes(4)
+    if bridge.is_flattened(s):
+        absent = bytes(4 * int(bridge.gym.spaces.flatdim(s)))
     n, low, high = state_of(env)
 
     def convert(state):

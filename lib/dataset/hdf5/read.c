@@ -242,25 +242,42 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are values of the space. A value may exceed a bound by a rounding error of another program;
- * it becomes the bound. */
-static bool values_check(const ActordSpace *space, float *values, uint64_t n) {
+/* Whether these are n times the space's choices: whole numbers, each below how many it has, which an
+ * action may list. */
+static bool choices_check(
+                const ActordEnvSpec *spec, const ActordSpace *space, const float *values, uint64_t n) {
+        uint64_t width = space_numbers(space);
+
+        for (uint64_t i = 0; i < n * width; i++) {
+                double x = values[i];
+                uint32_t most = space == &spec->action ? spec_choices(spec, i % width) : space->n_choices;
+
+                if (!(x >= 0 && x < most) || x != floor(x))
+                        return false;
+        }
+        return true;
+}
+
+/* Whether these are values of a BOX. A value may exceed a bound by a rounding error of another program; it
+ * becomes the bound. */
+static bool box_check(const ActordSpace *space, float *values, uint64_t n) {
         double low = space->low, high = space->high, slack = 1e-6;
 
         for (uint64_t i = 0; i < n; i++) {
                 double x = values[i];
 
-                if (space->kind != ACTORD_BOX) {
-                        if (!(x >= 0 && x < space->n_choices) || x != floor(x))
-                                return false;
-                        continue;
-                }
                 if (!isfinite(x) || x < low - slack * fmax(1, fabs(low)) ||
                                 x > high + slack * fmax(1, fabs(high)))
                         return false;
                 values[i] = (float) fmin(fmax(x, low), high);
         }
         return true;
+}
+
+/* n values of a space. */
+static bool values_check(const ActordEnvSpec *spec, const ActordSpace *space, float *values, uint64_t n) {
+        return space->kind == ACTORD_BOX ? box_check(space, values, n * space_numbers(space))
+                                         : choices_check(spec, space, values, n);
 }
 
 /* An episode must end with its last step and no other. If the file marks no end there, recording stopped at
@@ -322,9 +339,9 @@ static DatasetProblem episode_read(const Reader *r, uint64_t k) {
         problem = array_read(group, "rewards", n, 1, H5T_NATIVE_DOUBLE, d->rewards + at);
         if (problem != DATASET_NONE)
                 return problem;
-        if (!values_check(&r->spec->observation, observations, (n + 1) * r->n_observation))
+        if (!values_check(r->spec, &r->spec->observation, observations, n + 1))
                 return DATASET_OBSERVATION;
-        if (!values_check(&r->spec->action, actions, n * r->n_action))
+        if (!values_check(r->spec, &r->spec->action, actions, n))
                 return DATASET_ACTION;
         if (!rewards_check(r->spec, d->rewards + at, n))
                 return DATASET_REWARD;

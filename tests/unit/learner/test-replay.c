@@ -89,8 +89,48 @@ static void test_actions(void) {
         batch_free(batch);
 }
 
+/* Of an action that is several choices each lies in its own limits. */
+static void test_choices(void) {
+        Batch *shape = batch_make(ACT_CATEGORICAL), *batch;
+        JobSettings settings;
+        Replay *replay;
+
+        shape->n_choices = 3;
+        memcpy(shape->limits, (uint32_t[]){ 2, 3, 4 }, 3 * sizeof(uint32_t));
+        g_assert_cmpint(batch_new_shape(shape, &batch), ==, 0);
+        batch_free(shape);
+        bed_settings("CartPole-v1",
+                        "Algorithm=bc\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=5\n"
+                        "[Learner]\nDataset=a.hdf5\nReplaySize=84\nReplayMin=1\nMinibatchSize=4\n",
+                        &settings);
+        g_assert_cmpint(replay_new(&settings, batch, &replay), ==, 0);
+        for (uint32_t row = 0; row < batch->n_rows; row++)
+                for (uint32_t k = 0; k < 3; k++)
+                        batch->choices[row * 3 + k] = (int32_t) ((row + k) % batch->limits[k]);
+        for (uint32_t i = 0; i < batch->step_rows; i++)
+                batch->scaled[i] = (float) i;
+        replay_enter(replay, batch, 1, false);
+
+        for (uint64_t window = replay_count(replay); window-- > 0;) {
+                replay_gather(replay, window, 0.9, 1);
+                for (uint32_t k = 0; k < 3; k++)
+                        g_assert_cmpint(replay->drawn->choices[3 + k], ==,
+                                        ((int32_t) replay->drawn->scaled[1] + (int32_t) k) %
+                                                        (int32_t) batch->limits[k]);
+        }
+        g_assert_true(replay_possible(replay, 0, 0));
+        replay->choices[1] = 3;
+        g_assert_false(replay_possible(replay, 0, 0));
+        replay->choices[1] = 2;
+        replay->choices[2] = 3;
+        g_assert_true(replay_possible(replay, 0, 0));
+        replay_free(replay);
+        batch_free(batch);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/replay/actions", test_actions);
+        g_test_add_func("/replay/choices", test_choices);
         return g_test_run();
 }

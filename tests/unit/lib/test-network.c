@@ -127,14 +127,17 @@ static void test_observations(void) {
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
         g_assert_cmpuint(network.n_observation, ==, 16);
         spec.observation.kind = ACTORD_MULTI_DISCRETE;
-        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+        spec.observation.n_dims = 1;
+        spec.observation.shape[0] = 3;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.n_observation, ==, 3 * 16);
 }
 
 /* One output for each choice of each number; and what cannot learn that says so. */
 static void test_several_choices(void) {
-        static const uint32_t refuse[] = { ALGORITHM_DQN, ALGORITHM_DDPG, ALGORITHM_SAC, ALGORITHM_BC };
+        static const uint32_t refuse[] = { ALGORITHM_DQN, ALGORITHM_DDPG, ALGORITHM_SAC, ALGORITHM_TD3_BC };
         static const uint32_t learn[] = { ALGORITHM_PPO, ALGORITHM_A2C, ALGORITHM_IMPALA, ALGORITHM_IMPACT,
-                ALGORITHM_REBEL };
+                ALGORITHM_REBEL, ALGORITHM_BC };
         ActordEnvSpec spec = spec_make(false);
         JobSettings settings = settings_make();
         Network network;
