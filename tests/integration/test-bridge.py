@@ -298,12 +298,6 @@ def equal_to_python():
         equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
 
 
-@story("an observation that is none of the space's choices is refused with its numbers")
-def no_choice():
-    r = ctl("env", "rollout", "gym:actord_awkward:Switches-v0", "--set", "Actor.Python=" + venv(), "--set", "wrong=4", "--steps=9")
-    assert r.status != 0 and "an observation is [[1], [3]], and the observation space is" in r.err, r.err
-
-
 @story("snapshots hold the whole environment, wrappers and functions included; an object that cannot be saved is reported")
 def snapshots():
     sets = ["--set", "Actor.Python=" + venv()]
@@ -542,6 +536,8 @@ def missing():
     assert "MultiBinary(3), and there must be a Box, a Discrete or a MultiDiscrete" in refused("gym:actord_awkward:Strange-v0")
     assert "which holds no number" in refused("gym:actord_awkward:Hollow-v0")
     assert "step() returned no (observation, reward, terminated" in refused("gym:actord_awkward:Older-v0")
+    r = ctl("env", "rollout", "gym:actord_awkward:Switches-v0", "--set", "Actor.Python=" + venv(), "--set", "wrong=4", "--steps=9")
+    assert r.status != 0 and "an observation is [[1], [3]], and the observation space is" in r.err, r.err
     assert "the reward None, which is no number" in refused("gym:actord_awkward:Unpaid-v0")
     hollow = os.path.join(STATE, "hollow")
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", hollow], check=True)
