@@ -509,12 +509,12 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
 static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 
+        if (settings->distribution == DISTRIBUTION_AUTO)
+                return "it measures what is fastest on one host, and may choose a policy without them";
         if (distribution_serves(row))
                 return "its learner acts for the actors at each step, which is too far to ask from a node";
-        if (distribution_fuses(row) || settings->distribution == DISTRIBUTION_AUTO)
+        if (distribution_fuses(row))
                 return "its actors act in the learner's process, which stays on one host";
-        if (distribution_overlaps(row))
-                return "its rounds do not wait for all actors, and nodes are for rounds that do";
         return NULL;
 }
 
@@ -525,8 +525,8 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
                 return;
         if (why)
                 reader_complain(reader, "Distribution", "Cluster", word,
-                                "Policy=%s has no actors for nodes: %s; single-learner-coarse and "
-                                "multi-learner do",
+                                "Policy=%s has no actors for nodes: %s; single-learner-coarse, "
+                                "multi-learner and async have",
                                 choice_distribution_to_string(settings->distribution), why);
         if (environment_is_file(settings->environment) || environment_is_foreign(settings->environment) ||
                         settings->python[0])

@@ -154,6 +154,15 @@ def shared_library(source, *flags, name=None):
     return path
 
 
+def offset_of(member):
+    """Of a member of JobSettings, in bytes, for a test that changes sealed settings."""
+    source = '#include <stdio.h>\n#include <stddef.h>\n#include "include/settings.h"\nint main(void) { printf("%zu", offsetof(JobSettings, ' \
+             + member + ")); }"
+    path = os.path.join(STATE, "offset")
+    subprocess.run(["cc", "-std=gnu17", "-I", ROOT, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
+    return int(subprocess.run([path], stdout=subprocess.PIPE, check=True).stdout)
+
+
 HOSTILE = "tests/integration/hostile-env.c"
 
 

@@ -49,10 +49,10 @@ class Elsewhere:
     def __init__(self, n=8, cpus=2, **cluster):
         self.path = place(nodes=n, cpus=cpus, **cluster)
 
-    def run(self, *sets, **kw):
+    def run(self, *sets, example="cartpole", small=SMALL, **kw):
         before, telling.CTL = telling.CTL, os.path.join(self.path, "actorctl")
         try:
-            return telling.run("cartpole", *SMALL, *NODES, *sets, seed=7, before=("taskset", "-c", str(min(os.sched_getaffinity(0)))), **kw)
+            return telling.run(example, *small, *NODES, *sets, seed=7, before=("taskset", "-c", str(min(os.sched_getaffinity(0)))), **kw)
         finally:
             telling.CTL = before
 
@@ -168,14 +168,6 @@ def killed_actors():
     equal((len(killed), r.nodes["lost"]), (1, 0), "killed actors and lost nodes")
 
 
-def offset_of(member):
-    source = '#include <stdio.h>\n#include <stddef.h>\n#include "include/settings.h"\nint main(void) { printf("%zu", offsetof(JobSettings, ' \
-             + member + ")); }"
-    path = os.path.join(telling.STATE, "offset")
-    subprocess.run(["cc", "-std=gnu17", "-I", telling.ROOT, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
-    return int(subprocess.run([path], stdout=subprocess.PIPE, check=True).stdout)
-
-
 @story("a node whose CPU has narrower vectors gives the same policy")
 def narrow():
     e = Elsewhere(2, kernel_class=(offset_of("kernel_class"), 1))
@@ -208,6 +200,7 @@ def billed():
     ways = {w["as"]: w for w in ctl("bill", r.state_directory, "--beside", "--json").json["ways"]}
     equal((ways["nodes"]["paper"], ways["nodes"]["full"]), (r.cost["paper"], r.cost["full"]), "as it ran, on nodes")
     assert abs(ways["nodes"]["time_s"] - r.nodes["total_s"]) < 0.01, (ways, r.nodes)
+    equal(ctl("bill", r.state_directory, "--json").json["serverless"], ways["functions"]["full"], "as functions, beside fleets of servers")
     without = telling.run("cartpole", *SMALL, "Billing.PriceSheet=slurm-tres", *LONG, seed=7)
     # The paper total has no starts, of which there are more where an actor has been on both hosts.
     equal(ways["functions"]["paper"], without.cost["paper"], "as functions, as without nodes")
@@ -246,6 +239,21 @@ def priced():
     assert n["received_bytes"] > 100000 and n["sent_bytes"] > 10000, n
     assert close(traffic["quantity"] * (1 << 30), n["sent_bytes"] + n["received_bytes"]) and close(traffic["amount"], 1024 * traffic["quantity"]), (traffic, n)
     assert close(n["cost"], busy["amount"] + idle["amount"] + traffic["amount"]), n
+
+
+ASYNC = ("Distribution.Policy=async", "Scaling.Actors=6", "Actor.RolloutSteps=64", "Job.StopSteps=92160", "Job.StopReturn=", "Billing.Clock=model",
+         "Billing.UpdateUSec=3")
+
+
+@story("rounds that do not wait for all actors have the same policy on nodes by the model's clock, also when a node is killed")
+def overlapping():
+    want = telling.run("cartpole-impala", *ASYNC, seed=7)
+    for kill in False, True:
+        e = Elsewhere(2)
+        r = e.run("Distribution.Nodes=2", example="cartpole-impala", small=ASYNC,
+                  during=lambda p: e.when_works(p) and kill and os.kill(node_pid(e.path, 1), signal.SIGKILL))
+        equal((r.policy_sha256, r.rounds, r.emulated_s), (want.policy_sha256, want.rounds, want.emulated_s), "policies, rounds and times")
+        equal((r.nodes["max"] > 0, r.nodes["lost"]), (True, int(kill)), "nodes")
 
 
 @story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")

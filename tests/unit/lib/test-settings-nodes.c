@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which jobs may have nodes of a cluster: actors there choose their actions themselves and see no file of
+ * this host. */
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "lib/settings/print.h"
+#include "lib/settings/settings.h"
+
+#define ON_NODES "[Distribution]\nCluster=slurm\nNodes=2\n"
+
+/* NULL: it is accepted. */
+static char *refusal_of(const char *text) {
+        static const char *const sheets[] = { "aws-lambda-x86", "local", NULL };
+        char *message = NULL;
+        JobSettings settings;
+        int r;
+
+        r = settings_parse(text, "x.conf", NULL, 0, sheets, &settings, &message);
+        g_assert_cmpint(r, ==, message ? -EINVAL : 0);
+        return message;
+}
+
+static void refuse(const char *text, const char *words) {
+        g_autofree char *message = refusal_of(text);
+
+        if (!message || !strstr(message, words) || !strstr(message, "[Distribution] Cluster=slurm"))
+                g_error("%s\ndoes not say '%s', but '%s'", text, words, message ? message : "");
+}
+
+static void accept(const char *text) {
+        g_autofree char *message = refusal_of(text);
+
+        if (message)
+                g_error("%s", message);
+}
+
+static void test_policies(void) {
+        static const char *const reasons[_DISTRIBUTION_MAX] = {
+                [DISTRIBUTION_FINE] = "its learner acts for the actors at each step",
+                [DISTRIBUTION_ENVIRONMENTS] = "its learner acts for the actors at each step",
+                [DISTRIBUTION_CENTRAL] = "its learner acts for the actors at each step",
+                [DISTRIBUTION_FUSED] = "its actors act in the learner's process",
+                [DISTRIBUTION_AUTO] = "it measures what is fastest on one host",
+        };
+
+        for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++)
+                for (int n = 0; n < 2; n++) {
+                        g_autofree char *text = g_strdup_printf(
+                                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=impala\n[Distribution]\n"
+                                        "Cluster=slurm\nNodes=%d\nPolicy=%s\n",
+                                        n, choice_distribution_to_string(d));
+
+                        /* A job that may have no node is a job of one host. */
+                        if (n > 0 && reasons[d])
+                                refuse(text, reasons[d]);
+                        else
+                                accept(text);
+                }
+}
+
+static void test_files(void) {
+        static const char *const environments[] = { "./mine.so", "gym:CartPole-v1", "swmm:./park.inp",
+                "mujoco:./leg.xml\n[Environment]\nReward=alive 1" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(environments); i++) {
+                g_autofree char *text = g_strdup_printf("[Job]\nEnvironment=%s\n" ON_NODES, environments[i]);
+
+                refuse(text, "lies in files that nodes do not see");
+        }
+        refuse("[Job]\nEnvironment=CartPole-v1\n[Actor]\nActorScope=each\n" ON_NODES, "a node has none");
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/settings-nodes/policies", test_policies);
+        g_test_add_func("/settings-nodes/files", test_files);
+        return g_test_run();
+}
