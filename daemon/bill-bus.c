@@ -345,11 +345,40 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
         return reply_send(reply);
 }
 
-static int append_fleet(sd_bus_message *reply, const Job *job, const PriceSheet *sheet) {
+/* GetFleets() goes through all records of a job that had nodes, since its sums have a node's time in place
+ * of what actors did there. */
+typedef struct FleetsCall {
+        JobReplay *replay;
+        const Job *job; /* stays until the answer is sent */
+        char *name;     /* of the one sheet; "": of all */
+        Beside beside;
+} FleetsCall;
+
+static void fleets_call_free(void *p) {
+        FleetsCall *call = p;
+
+        (void) job_replay_free(call->replay);
+        g_free(call->name);
+        g_free(call);
+}
+
+DEFINE_CLEANUP(FleetsCall *, fleets_call_free)
+
+static void fleets_call_add(const Record *record, void *userdata) {
+        FleetsCall *call = userdata;
+
+        beside_add(&call->beside, call->job->sheet, &call->job->settings, record);
+}
+
+static int fleets_call_part(void *work) {
+        return job_replay_some(((const FleetsCall *) work)->replay, RECORDS_PART);
+}
+
+static int append_fleet(sd_bus_message *reply, const Job *job, double serverless, const PriceSheet *sheet) {
         g_autofree char *servers = fleet_servers(sheet, &job->settings);
         Fleet fleet;
 
-        fleet_make(&job->progress.usage, job->sheet, sheet, &job->settings, &fleet);
+        fleet_make(&job->progress.usage, serverless, sheet, &job->settings, &fleet);
         return sd_bus_message_append(reply, "(sssddddd)", price_sheet_name(sheet), price_sheet_date(sheet),
                         servers, fleet.hour, fleet.emulated, fleet.wall, fleet.even_emulated,
                         fleet.even_wall);
@@ -357,8 +386,8 @@ static int append_fleet(sd_bus_message *reply, const Job *job, const PriceSheet 
 
 /* Adds the fleet of a price sheet. A sheet that cannot be read or names no servers is left out, but is an
  * error for a caller that asked for it by name. */
-static int add_sheet(
-                sd_bus_message *reply, const Job *job, const char *name, bool named, sd_bus_error *error) {
+static int add_sheet(sd_bus_message *reply, const Job *job, double serverless, const char *name, bool named,
+                sd_bus_error *error) {
         _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
         g_autofree char *text = NULL, *message = NULL;
         int r;
@@ -375,10 +404,10 @@ static int add_sheet(
         if (r < 0 && named)
                 return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "There is nothing to compare: %s.",
                                 message);
-        return r < 0 ? 0 : append_fleet(reply, job, sheet);
+        return r < 0 ? 0 : append_fleet(reply, job, serverless, sheet);
 }
 
-static int add_sheets(sd_bus_message *reply, const Job *job, sd_bus_error *error) {
+static int add_sheets(sd_bus_message *reply, const Job *job, double serverless, sd_bus_error *error) {
         g_auto(GStrv) sheets = NULL;
         int r;
 
@@ -386,34 +415,75 @@ static int add_sheets(sd_bus_message *reply, const Job *job, sd_bus_error *error
         if (r < 0)
                 return reply_no_sheets(error, r);
         for (char **sheet = sheets; *sheet; sheet++) {
-                r = add_sheet(reply, job, *sheet, false, error);
+                r = add_sheet(reply, job, serverless, *sheet, false, error);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Job *job = userdata;
+static int reply_fleets(sd_bus_message *m, const Job *job, double serverless, const char *name,
+                sd_bus_error *error) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *name;
         int r;
 
-        r = sd_bus_message_read(m, "s", &name);
-        if (r < 0)
-                return r;
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(
-                        reply, "d", fleet_serverless(&job->progress.usage, job->sheet, &job->settings));
+        r = sd_bus_message_append(reply, "d", serverless);
         if (r < 0)
                 return r;
         r = sd_bus_message_open_container(reply, 'a', "(sssddddd)");
         if (r < 0)
                 return r;
-        r = *name ? add_sheet(reply, job, name, true, error) : add_sheets(reply, job, error);
+        r = *name ? add_sheet(reply, job, serverless, name, true, error)
+                  : add_sheets(reply, job, serverless, error);
         return r < 0 ? r : reply_send(reply);
+}
+
+static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        const FleetsCall *call = work;
+        const Job *job = call->job;
+        int r;
+
+        if (result < 0)
+                return reply_unread(m, result);
+        r = reply_fleets(m, job, fleet_serverless(&call->beside.functions, job->sheet, &job->settings),
+                        call->name, &error);
+        return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
+}
+
+int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        static const LongCallOps ops = {
+                .part = fleets_call_part, .answer = fleets_call_answer, .free = fleets_call_free
+        };
+        _cleanup_(fleets_call_freep) FleetsCall *call = NULL;
+        Job *job = userdata;
+        const char *name;
+        uint32_t uid;
+        int r;
+
+        r = sd_bus_message_read(m, "s", &name);
+        if (r < 0)
+                return r;
+        if (!usage_has_nodes(&job->progress.usage))
+                return reply_fleets(m, job,
+                                fleet_serverless(&job->progress.usage, job->sheet, &job->settings), name,
+                                error);
+        if (job->row.trimmed_usec > 0)
+                return reply_fleets(m, job, NAN, name, error);
+        r = access_uid(job->context->access, m, &uid, error);
+        if (r < 0)
+                return r;
+        r = commit_records(job, error);
+        if (r < 0)
+                return r;
+        call = g_new0(FleetsCall, 1);
+        call->job = job;
+        call->name = g_strdup(name);
+        call->replay = job_replay_for(job, fleets_call_add, call);
+        return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
 /* The bill of the scheduler's own training: savings by a scheduler should be compared with it. If that

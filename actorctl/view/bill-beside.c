@@ -208,8 +208,15 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
         }
         if (beside->has_fleets) {
                 printf("\n");
-                print_line(2, "as functions the training cost %s; as a fleet of servers, in %s:",
-                                format_money(beside->serverless, bill->currency, money), bill->currency);
+                if (isnan(beside->serverless))
+                        print_line(2,
+                                        "the cost as functions is not known, as records were removed; as a "
+                                        "fleet of servers, in %s:",
+                                        bill->currency);
+                else
+                        print_line(2, "as functions the training cost %s; as a fleet of servers, in %s:",
+                                        format_money(beside->serverless, bill->currency, money),
+                                        bill->currency);
                 printf("\n");
                 table_print(beside->fleets, &text, NULL);
                 printf("\n");

@@ -78,18 +78,15 @@ static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
 }
 
-void fleet_make(const Usage *usage, const PriceSheet *sheet, const PriceSheet *fleet,
-                const JobSettings *settings, Fleet *ret) {
-        double serverless;
+void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, const JobSettings *settings,
+                Fleet *ret) {
         Bill hour, emulated, wall;
 
         assert(usage);
-        assert(sheet);
         assert(fleet);
         assert(settings);
         assert(ret);
 
-        serverless = fleet_serverless(usage, sheet, settings);
         fleet_bill(HOUR_NSEC, fleet, settings, &hour);
         fleet_bill(usage->emulated_nsec, fleet, settings, &emulated);
         fleet_bill(usage->wall_nsec, fleet, settings, &wall);

@@ -32,12 +32,14 @@ typedef struct Fleet {
         double even_emulated, even_wall; /* NaN: no cost or duration yet */
 } Fleet;
 
-/* The cost of training as functions. It has no evaluations: a fleet would run them beside the next round. */
+/* The cost of training as functions. It has no evaluations: a fleet would run them beside the next round.
+ * usage: of a job that had nodes, Beside's usage as functions (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* sheet: the job's; fleet: the sheet to compare with. */
-void fleet_make(const Usage *usage, const PriceSheet *sheet, const PriceSheet *fleet,
-                const JobSettings *settings, Fleet *ret);
+/* serverless: the result of fleet_serverless(), or NaN: the duty cycles are NaN, too. fleet: the sheet to
+ * compare with. */
+void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, const JobSettings *settings,
+                Fleet *ret);
 
 /* Whether a sheet names servers that this bill can be compared with: 0; or -EINVAL with a sentence
  * (g_free()). */

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/saturate.h"
 
@@ -233,6 +234,18 @@ static bool on_node_add(Usage *usage, const Record *record) {
                 invocation_add(usage, record);
         add(&usage->n_evaluations, record->kind == RECORD_EVALUATION);
         return true;
+}
+
+bool usage_has_nodes(const Usage *usage) {
+        static const Charge ours[] = { CHARGE_NODES, CHARGE_IDLE_NODES, CHARGE_TRAFFIC };
+        static const Account none = {};
+
+        assert(usage);
+
+        for (size_t i = 0; i < ELEMENTSOF(ours); i++)
+                if (memcmp(&usage->accounts[ours[i]], &none, sizeof(none)) != 0)
+                        return true;
+        return false;
 }
 
 /* The clock of records starts anew with the machine, so a job that goes on after a reboot adds up

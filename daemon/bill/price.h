@@ -89,6 +89,8 @@ typedef struct Usage {
 /* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
  * all records afresh from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
+/* Whether nodes of a cluster stand in it, in place of what actors did there. */
+bool usage_has_nodes(const Usage *usage);
 
 typedef struct BillLine {
         Charge charge;

@@ -35,6 +35,11 @@ static JobSettings settings_of(const char *more) {
         return settings;
 }
 
+static void make_fleet(const Usage *usage, const PriceSheet *functions, const PriceSheet *servers,
+                const JobSettings *settings, Fleet *ret) {
+        fleet_make(usage, fleet_serverless(usage, functions, settings), servers, settings, ret);
+}
+
 static void test_even(void) {
         PriceSheet *functions = sheet_of(FUNCTIONS), *servers = sheet_of(SERVERS);
         JobSettings s = settings_of("");
@@ -47,7 +52,7 @@ static void test_even(void) {
         g_autofree char *words = fleet_servers(servers, &s);
         Fleet fleet;
 
-        fleet_make(&usage, functions, servers, &s, &fleet);
+        make_fleet(&usage, functions, servers, &s, &fleet);
         g_assert_cmpstr(words, ==, "1 big, 3 small");
         g_assert_cmpfloat_with_epsilon(fleet_serverless(&usage, functions, &s), 20, 1e-9);
         g_assert_cmpfloat_with_epsilon(fleet.hour, 3.5 + 3 * 1.5, 1e-9);
@@ -58,10 +63,10 @@ static void test_even(void) {
 
         /* The comparison is the same for a job that is billed by the fleet itself. */
         s.convention = CONVENTION_SERVER;
-        fleet_make(&usage, functions, servers, &s, &fleet);
+        make_fleet(&usage, functions, servers, &s, &fleet);
         g_assert_cmpfloat_with_epsilon(fleet.even_emulated, 4.0 / 20, 1e-9);
 
-        fleet_make(&(Usage){}, functions, servers, &s, &fleet);
+        make_fleet(&(Usage){}, functions, servers, &s, &fleet);
         g_assert_cmpfloat(fleet.emulated, ==, 0);
         g_assert_true(isnan(fleet.even_emulated) && isnan(fleet.even_wall));
         (void) price_sheet_free(functions);
