@@ -103,6 +103,35 @@ def pending():
     equal((r.nodes["max"], len(e.started())), (0, 0), "nodes")
 
 
+def share_awake(pid, seconds):
+    """For how much of the next seconds a process had or wanted a CPU: of one that sleeps it is little on any host, of one that never sleeps all."""
+    def nsec():
+        return sum(map(int, open(f"/proc/{pid}/schedstat").read().split()[:2]))
+    before, begun = nsec(), time.monotonic()
+    time.sleep(seconds)
+    return (nsec() - before) / 1e9 / (time.monotonic() - begun)
+
+
+@story("the job's invoker sleeps while actors on a node work, after others have moved there from this host")
+def asleep():
+    e, shares = Elsewhere(1, cpus=5, delay=0.1), []
+
+    def during(p):
+        node = e.when_works(p)
+        actors, all_ = descendants(node, "actord-actor"), processes()
+        for actor in actors:
+            os.kill(actor, signal.SIGSTOP)
+        invoker = all_[descendants(p.pid, "actord-learner")[0]][0]
+        # At first what was under way is done.
+        while len(shares) < 20 and (not shares or shares[-1] > 0.5):
+            shares.append(share_awake(invoker, 0.2))
+        for actor in actors:
+            os.kill(actor, signal.SIGCONT)
+
+    e.run("Distribution.Nodes=1", "Job.StopSteps=368640", during=during)
+    assert shares and shares[-1] < 0.5, shares
+
+
 @story("as many nodes are asked for as rounds are worth")
 def worth():
     e = Elsewhere(8, cpus=5)
