@@ -27,7 +27,7 @@
 #include "lib/message.h"
 #include "lib/sibling.h"
 
-enum { CONNECT_SECONDS = 20, CONNECT_TRY_MSEC = 3000, INVOKER_END_MSEC = 5000 };
+enum { CONNECT_SECONDS = 20, CONNECT_TRY_MSEC = 3000, INVOKER_END_MSEC = 5000, SPAWNER_LOOK_MSEC = 20 };
 
 const char *node_exit_sentence(int status) {
         static const struct {
@@ -212,8 +212,8 @@ static int ask_spawner(int fd, const Launch *launch, const int fds[], LaunchAnsw
         return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-static int start_invoker(
-                const Launch *launch, int settings_fd, int stream_fd, int *ret_pid_fd, NodeReady *ready) {
+static int start_invoker(const Launch *launch, int settings_fd, int stream_fd, pid_t *ret_spawner,
+                int *ret_pid_fd, NodeReady *ready) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF, null = open("/dev/null", O_RDWR | O_CLOEXEC);
         LaunchAnswer answer = {};
         int fds[_LAUNCH_FD_FIXED] = {
@@ -237,8 +237,7 @@ static int start_invoker(
         r = ask_spawner(ours, launch, fds, &answer, ret_pid_fd);
         if (r < 0)
                 (void) kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        *ret_spawner = pid;
         if (r >= 0 && answer.error < 0) {
                 answer.message[sizeof(answer.message) - 1] = 0;
                 (void) snprintf(ready->words, sizeof(ready->words), "%.255s", answer.message);
@@ -261,10 +260,15 @@ static int watch_signals(void) {
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Slurm ends whatever remains of the step, but an invoker that sees its stream end cleans up by itself. */
-static void await_invoker(int pid_fd) {
+/* Slurm ends whatever remains of the step, but an invoker that sees its stream end cleans up by itself. A
+ * spawner that made a cgroup stays until it has removed the cgroup. */
+static void await_end(int pid_fd, pid_t spawner) {
+        uint64_t deadline = clock_boottime() + INVOKER_END_MSEC * 1000000ull;
+
         if (pid_fd >= 0)
                 (void) poll(&(struct pollfd){ .fd = pid_fd, .events = POLLIN }, 1, INVOKER_END_MSEC);
+        while (spawner > 0 && waitpid(spawner, NULL, WNOHANG) == 0 && clock_boottime() < deadline)
+                (void) poll(NULL, 0, SPAWNER_LOOK_MSEC);
 }
 
 static int serve(const Tls *tls, int stop_fd) {
@@ -273,6 +277,7 @@ static int serve(const Tls *tls, int stop_fd) {
         NodeReady ready = { .abi = HELLO_ABI };
         NodeFacts facts;
         Launch launch;
+        pid_t spawner = 0;
         int pair[2], r;
 
         fill_facts(&facts);
@@ -287,19 +292,17 @@ static int serve(const Tls *tls, int stop_fd) {
         ours = pair[0];
         theirs = pair[1];
         fill_launch(&launch);
-        ready.error = start_invoker(&launch, settings, theirs, &pid_fd, &ready);
+        ready.error = start_invoker(&launch, settings, theirs, &spawner, &pid_fd, &ready);
         (void) close_fd(TAKE_FD(theirs));
         if (ready.error < 0 && !ready.words[0])
                 (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",
                                 strerror(-ready.error));
         r = tls_send_full(tls, &ready, sizeof(ready), deadline);
-        if (ready.error < 0)
-                return NODE_EXIT_SPAWN;
-        if (r >= 0 && fcntl(ours, F_SETFL, O_NONBLOCK) >= 0)
+        if (ready.error >= 0 && r >= 0 && fcntl(ours, F_SETFL, O_NONBLOCK) >= 0)
                 (void) pump_run(tls, ours, stop_fd);
         (void) close_fd(TAKE_FD(ours));
-        await_invoker(pid_fd);
-        return EXIT_SUCCESS;
+        await_end(pid_fd, spawner);
+        return ready.error < 0 ? NODE_EXIT_SPAWN : EXIT_SUCCESS;
 }
 
 int node_main(const NodeTerms *terms) {
