@@ -27,6 +27,7 @@ typedef struct EngineNode {
         EngineState state;
         bool stop;     /* the head does not need it any more: withdraw it, or give it back */
         bool stopping; /* the engine has begun to do so */
+        bool excused;  /* OVER: another one will do better, and the head asks for it at once */
         char id[32];   /* the cluster's name for it, once it was asked for */
         char name[64]; /* the host's name, once it runs */
         char words[256];
@@ -44,6 +45,7 @@ typedef struct EngineTerms {
         /* from [Slurm]; "": not given */
         const char *partition, *account, *constraint, *options;
         uint64_t time_limit_sec;
+        uint32_t n_least;      /* the fewest nodes that the job wants */
         const char *directory; /* the directory of our programs */
         uint8_t token[TOKEN_BYTES];
 } EngineTerms;

@@ -353,7 +353,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         HeadNode *ours = head->nodes + i;
 
         if (node->state == ENGINE_OVER) {
-                leave(head, node, CLUSTER_LOST, node->words);
+                leave(head, node, node->excused ? CLUSTER_GONE : CLUSTER_LOST, node->words);
                 if (ours->peer)
                         peer_end(head->listener, ours->peer);
                 tell_cost(head, node, true);

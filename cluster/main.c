@@ -10,17 +10,22 @@
 #include <unistd.h>
 #include "cluster/head.h"
 #include "cluster/node.h"
+#include "cluster/verify.h"
 #include "include/cluster.h"
 #include "include/settings.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/limits.h"
 
+enum { VERIFY_FD = 3 };
+
 static int usage(FILE *f) {
-        (void) fprintf(f, "actord-cluster [--node ADDRESS PORT TOKEN NUMBER]\n\n"
+        (void) fprintf(f, "actord-cluster [--verify | --node ADDRESS PORT TOKEN NUMBER]\n\n"
                           "Asks a cluster for nodes on behalf of an actord job, and carries what the job's\n"
                           "invoker and its nodes tell each other. actord starts it; it is not meant to be\n"
                           "started by hand.\n\n"
+                          "  --verify    say why the cluster would give a job no nodes; descriptor 3 has\n"
+                          "              the job's settings\n"
                           "  --node      this is a node: connect to the job at ADDRESS\n"
                           "  --help      this text\n"
                           "  --version   the version\n");
@@ -51,6 +56,35 @@ static int find_directory(char *ret, size_t size) {
         return ret[0] == '/' ? 0 : -EINVAL;
 }
 
+/* Inside an allocation its nodes are used. */
+static const EngineKind *engine_here(void) {
+        return getenv("SLURM_JOB_ID") ? &engine_allocation : &engine_slurm;
+}
+
+static EngineTerms terms_of(const JobSettings *settings, const char *directory) {
+        return (EngineTerms){ .partition = settings->slurm_partition,
+                .account = settings->slurm_account,
+                .constraint = settings->slurm_constraint,
+                .options = settings->slurm_options,
+                .time_limit_sec = settings->slurm_time_limit_usec / 1000000,
+                .n_least = settings->nodes.low,
+                .directory = directory };
+}
+
+static int run_verify(void) {
+        _cleanup_free_ JobSettings *settings = malloc(sizeof(*settings));
+        EngineTerms terms;
+        int r;
+
+        if (!settings)
+                return EXIT_FAILURE;
+        r = pread_full(VERIFY_FD, settings, sizeof(*settings), 0);
+        if (r < 0 || settings->abi != SETTINGS_ABI || settings->struct_bytes != sizeof(*settings))
+                return usage(stderr);
+        terms = terms_of(settings, "");
+        return verify_main(engine_here(), &terms);
+}
+
 static int run_head(void) {
         static const int fds[] = { CLUSTER_FD_SOCKET, CLUSTER_FD_SETTINGS, CLUSTER_FD_LAUNCH,
                 CLUSTER_FD_DIRECTORY };
@@ -76,13 +110,8 @@ static int run_head(void) {
                                 strerror(-r));
                 return EXIT_FAILURE;
         }
-        terms.engine = getenv("SLURM_JOB_ID") ? &engine_allocation : &engine_slurm;
-        terms.terms = (EngineTerms){ .partition = settings->slurm_partition,
-                .account = settings->slurm_account,
-                .constraint = settings->slurm_constraint,
-                .options = settings->slurm_options,
-                .time_limit_sec = settings->slurm_time_limit_usec / 1000000,
-                .directory = directory };
+        terms.engine = engine_here();
+        terms.terms = terms_of(settings, directory);
         return head_main(&terms);
 }
 
@@ -92,6 +121,8 @@ int main(int argc, char *argv[]) {
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
                 return printf("actord-cluster " ACTORD_VERSION "\n") < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         limits_prepare();
+        if (argc == 2 && strcmp(argv[1], "--verify") == 0)
+                return run_verify();
         if (argc == 6 && strcmp(argv[1], "--node") == 0)
                 return run_node(argv);
         return argc == 1 ? run_head() : usage(stderr);

@@ -10,6 +10,8 @@
 #include <time.h>
 #include "cluster/command.h"
 #include "cluster/engine.h"
+#include "cluster/node.h"
+#include "cluster/parcel.h"
 #include "cluster/text.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -29,6 +31,9 @@ enum {
 
 typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 
+/* Whether the programs of a node come by sbcast. */
+typedef enum ParcelState { PARCEL_NOT, PARCEL_AWAITED, PARCEL_THERE } ParcelState;
+
 typedef struct Slurm {
         Check check;
         Command submit, look, cancel, checking;
@@ -41,11 +46,14 @@ typedef struct Slurm {
         int64_t looked;  /* when the last look began */
         bool fresh;      /* something has changed, so look soon */
         uint8_t *absent; /* [nodes]: looks in a row that did not find the node */
+        Parcel parcel;
+        uint8_t *parcels; /* [nodes]: ParcelState */
+        size_t receiving; /* the node that sbcast sends the parcel to */
 } Slurm;
 
 /* The commands' output must not depend on a user's display settings. */
 static void set_environment(void) {
-        static const char *const prefixes[] = { "SBATCH_", "SQUEUE_", "SCANCEL_", "SINFO_",
+        static const char *const prefixes[] = { "SBATCH_", "SBCAST_", "SQUEUE_", "SCANCEL_", "SINFO_",
                 "SLURM_TIME_FORMAT", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_EXPORT_ENV" };
         extern char **environ;
 
@@ -71,9 +79,11 @@ static int slurm_init(Engine *engine) {
                 return -ENOMEM;
         engine->own = slurm;
         slurm->submit = slurm->look = slurm->cancel = slurm->checking = COMMAND_NONE;
+        slurm->parcel = PARCEL_NONE;
         slurm->absent = calloc(engine->n_nodes, 1);
+        slurm->parcels = calloc(engine->n_nodes, 1);
         slurm->options = strdup(engine->terms.options);
-        if (!slurm->absent || !slurm->options)
+        if (!slurm->absent || !slurm->parcels || !slurm->options)
                 return -ENOMEM;
         set_environment();
         token_to_string(engine->terms.token, token);
@@ -95,7 +105,9 @@ static void slurm_done(Engine *engine) {
         command_done(&slurm->look);
         command_done(&slurm->cancel);
         command_done(&slurm->checking);
+        parcel_done(&slurm->parcel);
         free(slurm->absent);
+        free(slurm->parcels);
         free(slurm->options);
         free(slurm);
         engine->own = NULL;
@@ -194,6 +206,18 @@ static void take_address(Engine *engine, const char *output) {
         (void) snprintf(engine->address, sizeof(engine->address), "%s", best);
 }
 
+/* Options= may name other partitions or nodes, which sinfo was not asked for. */
+static void count_nodes(Engine *engine, const char *output) {
+        const EngineTerms *terms = &engine->terms;
+        size_t n = text_count_nodes(output, terms->partition[0]);
+
+        if (n < terms->n_least && !terms->options[0])
+                engine_refuse(engine,
+                                "[Distribution] Nodes=%" PRIu32 ": partition %.100s has only %zu node%s",
+                                terms->n_least, terms->partition[0] ? terms->partition : "(default)", n,
+                                n == 1 ? "" : "s");
+}
+
 static void end_check(Engine *engine) {
         Slurm *slurm = engine->own;
         const char *output = slurm->checking.output;
@@ -206,6 +230,7 @@ static void end_check(Engine *engine) {
         }
         if (slurm->check == CHECK_PARTITION && command_succeeded(&slurm->checking)) {
                 take_address(engine, output);
+                count_nodes(engine, output);
                 if (!engine->address[0])
                         engine_refuse(engine,
                                         "partition %s has no nodes, or is not there: sinfo lists the "
@@ -225,13 +250,31 @@ static void end_check(Engine *engine) {
         }
 }
 
+/* The node's batch script. False: the engine is refused. */
+static bool make_script(Engine *engine, size_t i, char ret[TEXT_SCRIPT_MAX]) {
+        Slurm *slurm = engine->own;
+        char folder[PARCEL_FOLDER_BYTES];
+        EngineArguments arguments;
+        int r;
+
+        engine_arguments(engine, engine->nodes + i, &arguments);
+        parcel_folder(arguments.token, engine->nodes[i].number, folder);
+        slurm->parcels[i] = slurm->parcel.wanted ? PARCEL_AWAITED : PARCEL_NOT;
+        r = slurm->parcel.wanted ? text_parcel_script(arguments.argv, folder, slurm->parcel.digest, ret)
+                                 : text_script(arguments.argv, ret);
+        if (r < 0)
+                engine_refuse(engine, "actord lies in %.150s, a name that a script cannot have: move it",
+                                engine->terms.directory);
+        return r >= 0;
+}
+
 static void begin_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
-        EngineArguments arguments;
         char script[TEXT_SCRIPT_MAX];
         SbatchCommand command;
 
-        if (now < slurm->next_submit_nsec || engine->head_port == 0)
+        if (now < slurm->next_submit_nsec || engine->head_port == 0 ||
+                        (slurm->parcel.wanted && !slurm->parcel.digest[0]))
                 return;
         for (size_t i = 0; i < engine->n_nodes; i++) {
                 EngineNode *node = engine->nodes + i;
@@ -242,13 +285,8 @@ static void begin_submit(Engine *engine, uint64_t now) {
                         engine_node_over(node, "it was withdrawn before it was asked for");
                         continue;
                 }
-                engine_arguments(engine, node, &arguments);
-                if (text_script(arguments.argv, script) < 0) {
-                        engine_refuse(engine,
-                                        "actord lies in %.150s, a name that a script cannot have: move it",
-                                        engine->terms.directory);
+                if (!make_script(engine, i, script))
                         return;
-                }
                 make_sbatch_command(engine, false, &command);
                 slurm->submitting = i;
                 (void) start(engine, &slurm->submit, command.argv, script);
@@ -276,6 +314,44 @@ static void end_submit(Engine *engine, uint64_t now) {
         }
         engine_refuse(engine, "%s", words);
         engine_node_over(node, words);
+}
+
+/* A node that does not see our folder gets the programs by sbcast, and so do all after it. */
+static void end_job(Engine *engine, EngineNode *node, const TextJob *job) {
+        Slurm *slurm = engine->own;
+        char words[256];
+
+        node->ended = job->ended;
+        text_end(job, words);
+        if (job->exit_status == NODE_EXIT_NO_FILE && slurm->parcels[node - engine->nodes] == PARCEL_NOT) {
+                if (!slurm->parcel.wanted && parcel_pack(&slurm->parcel, engine->terms.directory, words) < 0)
+                        engine_refuse(engine, "%s", words);
+                slurm->parcel.wanted = node->excused = true;
+                (void) snprintf(words, sizeof(words), "it does not see %.120s, so the programs travel there",
+                                engine->terms.directory);
+        }
+        engine_node_over(node, words);
+}
+
+/* One sbcast at a time, to nodes whose script waits for it. */
+static void step_parcel(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+        char folder[PARCEL_FOLDER_BYTES], token[TOKEN_TEXT_BYTES], words[256];
+
+        if (parcel_step(&slurm->parcel, now, words) < 0)
+                engine_refuse(engine, "%s", words);
+        if (parcel_sent(&slurm->parcel, now) > 0)
+                slurm->parcels[slurm->receiving] = PARCEL_THERE;
+        token_to_string(engine->terms.token, token);
+        for (size_t i = 0; i < engine->n_nodes; i++) {
+                const EngineNode *node = engine->nodes + i;
+
+                if (node->state != ENGINE_RUNNING || slurm->parcels[i] != PARCEL_AWAITED)
+                        continue;
+                parcel_folder(token, node->number, folder);
+                if (parcel_send(&slurm->parcel, node->id, folder, now) > 0)
+                        slurm->receiving = i;
+        }
 }
 
 static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
@@ -309,11 +385,8 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
         }
-        if (state == TEXT_OVER) {
-                node->ended = job->ended;
-                text_end(job, words);
-                engine_node_over(node, words);
-        }
+        if (state == TEXT_OVER)
+                end_job(engine, node, job);
 }
 
 static EngineNode *find(Engine *engine, const char *id, size_t *ret_index) {
@@ -421,6 +494,7 @@ static void slurm_step(Engine *engine, uint64_t now) {
         if (command_step(&slurm->look, now))
                 end_look(engine, now);
         (void) command_step(&slurm->cancel, now);
+        step_parcel(engine, now);
         if (engine->open == ENGINE_OPEN && slurm->submit.pid == 0)
                 begin_submit(engine, now);
         if (slurm->cancel.pid == 0)
@@ -440,7 +514,8 @@ static void lower(int *timeout_msec, int to) {
 
 static size_t slurm_poll(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now) {
         const Slurm *slurm = engine->own;
-        const Command *commands[] = { &slurm->submit, &slurm->look, &slurm->cancel, &slurm->checking };
+        const Command *commands[] = { &slurm->submit, &slurm->look, &slurm->cancel, &slurm->checking,
+                &slurm->parcel.packing, &slurm->parcel.sending };
         size_t n = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(commands); i++) {

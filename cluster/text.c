@@ -231,6 +231,10 @@ bool text_refusal(const char *output, const char *partition, const char *account
                 { "unrecognized option", "[Slurm] Options= has what this sbatch does not know", false },
                 { "nvalid option", "[Slurm] Options= has what this sbatch does not know", false },
                 { "rotocol authentication error", "does munge run here, with the cluster's key?", false },
+                /* slurmctld says no more to a credential that it does not take. */
+                { "Zero Bytes were transmitted",
+                                "is the clock of this host right (NTP), and its munge key the cluster's?",
+                                false },
         };
         char line[160];
 
@@ -273,6 +277,18 @@ bool text_reason_is_final(const char *reason, char words[256]) {
         return false;
 }
 
+size_t text_count_nodes(const char *output, bool all) {
+        size_t count = 0;
+
+        for (const char *line = output; *line;) {
+                size_t n = strcspn(line, "\n"), name = strcspn(line, " \n");
+
+                count += name > 0 && name < n && (all || line[name - 1] == '*');
+                line += n + (line[n] == '\n');
+        }
+        return count;
+}
+
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
         char *from = text;
         int n = 0;
@@ -301,9 +317,8 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
         }
 }
 
-int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
-        size_t n = (size_t) snprintf(ret, TEXT_SCRIPT_MAX, "#!/bin/sh\nexec");
-
+/* Appends the words of a command. */
+static int add_words(char *const argv[], size_t n, char ret[TEXT_SCRIPT_MAX]) {
         for (size_t i = 0; argv[i]; i++) {
                 if (strpbrk(argv[i], "'\n"))
                         return -EINVAL;
@@ -314,4 +329,33 @@ int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
         ret[n++] = '\n';
         ret[n] = 0;
         return 0;
+}
+
+int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
+        return add_words(argv, (size_t) snprintf(ret, TEXT_SCRIPT_MAX, "#!/bin/sh\nexec"), ret);
+}
+
+/* A shell that has heard a signal waits for the program, which has heard it, too, and then removes the
+ * folder. */
+int text_parcel_script(
+                char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]) {
+        int n = snprintf(ret, TEXT_SCRIPT_MAX,
+                        "#!/bin/sh\n"
+                        "umask 077\n"
+                        "d='%s'\n"
+                        "mkdir \"$d\" || exit %d\n"
+                        "trap 'trap \"\" TERM INT USR1; rm -rf \"$d\"' EXIT\n"
+                        "trap : TERM INT USR1\n"
+                        "i=0\n"
+                        "until [ \"$(sha256sum 2>/dev/null <\"$d/parcel\")\" = '%s  -' ]; do\n"
+                        "    i=$((i + 1))\n"
+                        "    [ $i -lt 300 ] || exit %d\n"
+                        "    sleep 0.2\n"
+                        "done\n"
+                        "tar -xf \"$d/parcel\" -C \"$d\" || exit %d\n"
+                        "rm \"$d/parcel\"\n"
+                        "\"$d/actord-cluster\"",
+                        folder, NODE_EXIT_PARCEL, digest, NODE_EXIT_PARCEL, NODE_EXIT_PARCEL);
+
+        return add_words(argv + 1, (size_t) n, ret);
 }

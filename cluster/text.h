@@ -46,8 +46,15 @@ bool text_reason_is_final(const char *reason, char words[256]);
 /* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
+/* How many nodes `sinfo -N -o "%P ..."` lists: all, or only those of the default partition, which has a star. */
+size_t text_count_nodes(const char *output, bool all);
+
 /* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
  * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
 /* A batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
+/* The same for a node that does not see the program: it comes to `folder` in an archive with this digest
+ * (cluster/parcel.h). */
+int text_parcel_script(
+                char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]);

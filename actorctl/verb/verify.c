@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actorctl/ask-cluster.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
 #include "actorctl/view/table.h"
@@ -39,7 +40,7 @@ static void print_ok(const Options *options, const JobFile *job_file, const JobS
 
 static ExitStatus verify_submission(const Options *options, JobFile *job_file) {
         g_autoptr(Connection) connection = NULL;
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *words = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
         uint64_t id;
@@ -62,6 +63,11 @@ static ExitStatus verify_submission(const Options *options, JobFile *job_file) {
                 complain("%s could not be verified: %s", job_file->file_name,
                                 job.fault[0] ? job.fault : job.result);
                 return STATUS_FAILED;
+        }
+        if (settings_has_nodes(&job_file->settings) && ask_cluster(&job_file->settings, &words) < 0) {
+                complain("%s: [Distribution] Cluster=%s: no node would come: %s", job_file->file_name,
+                                choice_cluster_to_string(job_file->settings.cluster), words);
+                return STATUS_USAGE;
         }
         print_ok(options, job_file, &job);
         return STATUS_OK;

@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (text_submitted_parse(text, id))
                 g_assert_cmpuint(strspn(id, "0123456789"), ==, strlen(id));
         text_tres_parse(text, &job);
+        g_assert_cmpuint(text_count_nodes(text, false), <=, text_count_nodes(text, true));
         (void) text_time_parse(text);
         (void) text_refusal(text, "", "", words);
         g_assert_cmpuint(strlen(words), <, sizeof(words));

@@ -205,6 +205,8 @@ static int be_invoker(int argc, char *argv[]) {
                                         argv[i] + 8);
                 else if (strncmp(argv[i], "seconds=", 8) == 0)
                         settings.slurm_time_limit_usec = strtoull(argv[i] + 8, NULL, 10) * 1000000;
+                else if (strncmp(argv[i], "least=", 6) == 0)
+                        settings.nodes.low = (uint32_t) strtoul(argv[i] + 6, NULL, 10);
                 else
                         return EXIT_FAILURE;
         }

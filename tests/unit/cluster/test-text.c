@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cluster/node.h"
 #include "cluster/text.h"
@@ -87,9 +89,20 @@ static void test_refusal(void) {
                         "failed: Job violates accounting/QOS policy\n",
                         "", "", words));
         g_assert_nonnull(strstr(words, "asked again"));
+        g_assert_false(text_refusal(
+                        "slurm_load_partitions: Zero Bytes were transmitted or received\n", "", "", words));
+        g_assert_nonnull(strstr(words, "clock"));
         g_assert_false(text_refusal("", "", "", words));
         g_assert_true(text_reason_is_final("PartitionTimeLimit", words));
         g_assert_false(text_reason_is_final("Resources", words));
+}
+
+static void test_nodes(void) {
+        static const char output[] = "main* 10.0.0.1\nmain* 10.0.0.2\nclosed 10.0.0.1\n\nerror\n";
+
+        g_assert_cmpuint(text_count_nodes(output, true), ==, 3);
+        g_assert_cmpuint(text_count_nodes(output, false), ==, 2);
+        g_assert_cmpuint(text_count_nodes("", true), ==, 0);
 }
 
 static void test_options(void) {
@@ -115,6 +128,59 @@ static void test_script(void) {
         g_assert_cmpint(text_script(quoted, script), ==, -EINVAL);
 }
 
+static void run_shell(const char *command) {
+        const char *argv[] = { "sh", "-ec", command, NULL };
+        int status;
+
+        g_assert_true(g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
+                        &status, NULL));
+        g_assert_cmpint(status, ==, 0);
+}
+
+/* A node's script waits for the archive with its digest, runs the program of it, and removes all. Another
+ * archive, as of a disk that is full, is not unpacked. */
+static void test_parcel(void) {
+        char *argv[] = { (char *) "/unseen/actord-cluster", (char *) "--node", (char *) "a b", NULL };
+        g_autofree char *base = g_dir_make_tmp("actord-parcel-XXXXXX", NULL),
+                        *folder = g_build_filename(base, "folder", NULL),
+                        *said = g_build_filename(base, "said", NULL), *command = NULL, *digest = NULL,
+                        *text = NULL;
+        const char *words[] = { "sh", "-s", NULL };
+        char script[TEXT_SCRIPT_MAX];
+        int status, in;
+        GPid pid;
+
+        command = g_strdup_printf(
+                        "cd '%s'; printf '#!/bin/sh\\necho \"$@\" >%s; exit 7\\n' >actord-cluster; "
+                        "chmod +x actord-cluster; tar -cf archive actord-cluster; "
+                        "sha256sum <archive | cut -c-64 | tr -d '\\n' >digest",
+                        base, said);
+        run_shell(command);
+        g_free(command);
+        command = g_build_filename(base, "digest", NULL);
+        g_assert_true(g_file_get_contents(command, &digest, NULL, NULL));
+        g_assert_cmpint(text_parcel_script(argv, folder, digest, script), ==, 0);
+        g_assert_true(g_spawn_async_with_pipes(NULL, (char **) words, NULL,
+                        G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &in, NULL, NULL,
+                        NULL));
+        g_assert_cmpint(write(in, script, strlen(script)), ==, (gssize) strlen(script));
+        g_assert_cmpint(close(in), ==, 0);
+        g_free(command);
+        command = g_strdup_printf("cd '%s'; until test -d folder; do sleep 0.02; done; "
+                                  "head -c 2000 archive >folder/parcel; sleep 0.3; test ! -e said; "
+                                  "cp archive folder/parcel",
+                        base);
+        run_shell(command);
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        g_assert_cmpint(WEXITSTATUS(status), ==, 7);
+        g_assert_true(g_file_get_contents(said, &text, NULL, NULL));
+        g_assert_cmpstr(text, ==, "--node a b\n");
+        g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
+        g_free(command);
+        command = g_strdup_printf("rm -r '%s'", base);
+        run_shell(command);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/slurm-text/job", test_job);
@@ -123,7 +189,9 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/slurm-text/submitted", test_submitted);
         g_test_add_func("/slurm-text/end", test_end);
         g_test_add_func("/slurm-text/refusal", test_refusal);
+        g_test_add_func("/slurm-text/nodes", test_nodes);
         g_test_add_func("/slurm-text/options", test_options);
         g_test_add_func("/slurm-text/script", test_script);
+        g_test_add_func("/slurm-text/parcel", test_parcel);
         return g_test_run();
 }

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `actord-cluster --verify`: what the cluster would say to this job, before anything is queued. */
+#pragma once
+
+#include "cluster/engine.h"
+
+/* Prints the refusal, if there is one. Returns the exit status. */
+int verify_main(const EngineKind *kind, const EngineTerms *terms);
