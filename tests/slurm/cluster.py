@@ -25,6 +25,11 @@ def shell(*words, check=True, timeout=60):
     return p.stdout.strip()
 
 
+def in_mounts_of(n):
+    """Before a command that sees what the slurmd of a node sees, and what its jobs will see."""
+    return ["nsenter", "--mount", "--target", open(f"{CLUSTER}/node-n{n}.pid").read().strip()]
+
+
 def queue():
     """{job: (state, node)} of what is pending or running."""
     lines = shell("squeue", "-h", "-o", "%i %T %N").splitlines()
@@ -44,6 +49,9 @@ def restore_nodes():
             os.kill(int(open(f"{CLUSTER}/node-n{n}.pid").read()), 0)
         except (OSError, ValueError):
             shell(*on_node(n), "unshare", "--mount", "--propagation", "slave", "slurmd", "-N", f"n{n}")
+    # A node that is down has no job that is about to end, which slurmctld would look at again only after half a minute.
+    if not all_idle():
+        shell("scontrol", "update", "nodename=n[1-4]", "state=down", "reason=story", check=False)
     shell("scontrol", "update", "nodename=n[1-4]", "state=resume", check=False)
     wait_for("all nodes are idle again", all_idle, SECONDS)
 
@@ -62,12 +70,11 @@ def children_of_slurm(comm, node=None):
 
 
 def accounts(job):
-    """What sacct says of an allocation: its state and its seconds."""
+    """What sacct says of an allocation that has ended: its state, its seconds and its CPUs. slurmdbd hears of jobs a while later."""
     text = shell("sacct", "-X", "-P", "-n", "-j", job, "-o", "State,ElapsedRaw,AllocCPUS,End")
-    state, seconds, cpus, end = text.split("|")
-    return state, int(seconds), int(cpus), end
+    state, seconds, cpus, end = text.split("|") if text else ("", 0, 0, "")
+    return (state, int(seconds), int(cpus)) if end not in ("", "Unknown") else None
 
 
 def wait_for_accounts(job):
-    wait_for(f"job {job} has ended in the accounts", lambda: accounts(job)[3] not in ("", "Unknown"), SECONDS)
-    return accounts(job)
+    return wait_for(f"job {job} has ended in the accounts", lambda: accounts(job), SECONDS)

@@ -8,7 +8,7 @@
 #
 # For COMMAND: SLURM_CONF; CLUSTER_DIR, a folder with log/, munged.pid and node-N.pid of each slurmd; the network of node N
 # is /run/netns/nN, and its cable at the head vN. Users tester and stranger may run jobs,
-# in tester's account `narrow` one job at a time; nodes have 2 CPUs each.
+# in tester's account `narrow` one job at a time; nodes have 2 CPUs each. A job in the partition `urgent` preempts others.
 #
 # CLUSTER_NODES=N (4)
 # CLUSTER_ACCOUNTS=no      without slurmdbd: sacct does not work
@@ -112,8 +112,10 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=sched_interval=1,sched_min_interval=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SlurmdTimeout=10
-KillWait=3
+KillWait=10
 OverTimeLimit=0
 ReturnToService=2
 MpiDefault=none
@@ -129,6 +131,7 @@ END
         done
         echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE State=UP"
         echo "PartitionName=closed Nodes=n1 Default=NO MaxTime=2 State=UP"
+        echo "PartitionName=urgent Nodes=n[1-$nodes] Default=NO PriorityTier=10 State=UP"
     } >"$CLUSTER_DIR/slurm.conf"
     export SLURM_CONF=$CLUSTER_DIR/slurm.conf
 }

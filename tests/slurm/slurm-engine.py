@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actord-cluster alone, between a stand-in for the job's invoker and one for a node's: nodes come, go and are lost, and no stranger gets in."""
-import socket
+import contextlib, socket
 from cluster import *
 
 PROGRAMS = os.path.join(CLUSTER, "programs")
@@ -101,7 +101,7 @@ def lifecycle():
         p.end()
         assert not p.find("^(lost|refused)"), p.lines
         for node, job in jobs.items():
-            state, seconds, cpus, _ = wait_for_accounts(job)
+            _, seconds, cpus = wait_for_accounts(job)
             m = p.see(rf"^cost {node} final (\d+) (\d+) (\d+) ([\d.]+)")
             assert abs(int(m[1]) - seconds * 1000000) <= 1000000 and int(m[3]) == cpus == 2 and float(m[4]) == 2, (m[0], seconds)
         assert not queue(), queue()
@@ -128,6 +128,9 @@ def killed():
         p.say("want 3")
         for n in (1, 2, 3):
             p.see(f"^up {n}")
+        # A node's job is never queued anew by Slurm, as the head asks for another one.
+        said = shell("sh", "-c", f"scontrol requeue {p.job_of(1)} 2>&1", check=False)
+        assert "disabled" in said, said
         for pid in children_of_slurm("actord-cluster", p.host_of(1)):
             os.kill(pid, signal.SIGKILL)
         p.see("^lost 1 .*cut"), p.see("^cost 1 final"), p.see("^up 4")
@@ -142,16 +145,15 @@ def killed():
         p.end()
 
 
-@story("a cable that is pulled: the node is lost within half a minute, and what ran there ends by itself")
-def half_open():
-    with Player() as p:
+@story("a node whose job Slurm puts back into the queue, as a user may allow by Options=, is lost; another comes, and no job is left")
+def requeued():
+    with Player("options=--requeue") as p:
         p.say("want 1")
-        host = p.host_of(1)
-        shell("ip", "link", "set", f"v{host}", "down")
-        begun = time.monotonic()
-        p.see("^lost 1 .*cut")
-        assert time.monotonic() - begun < 30 * PATIENCE
-        wait_for("the node's program ends", lambda: not children_of_slurm("actord-cluster", host), SECONDS)
+        p.see("^up 1")
+        shell("scontrol", "requeue", p.job_of(1))
+        p.see("^lost 1"), p.see("^up 2"), p.see("^cost 1 final")
+        p.end()
+        assert not queue(), queue()
 
 
 @story("strangers on the port: garbage, silence, another user with the token, a copied credential; the job goes on")
@@ -220,21 +222,43 @@ def left_behind():
         wait_for("the nodes end by themselves", lambda: not queue(), SECONDS)
 
 
-@story("without Slurm, without munge, with a partition, an account or a limit that is not there: a sentence, and nothing is queued")
+def instead_of_munge(directory):
+    """Before a program that finds another directory in place of munge's."""
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /run/munge && shift && exec "$@"', "elsewhere", directory]
+
+
+def late_munge():
+    """A munged with the cluster's key whose clock is an hour late. Returns its socket's directory."""
+    directory, shared = os.path.join(CLUSTER, "late"), os.path.join(CLUSTER, "late-clock.so")
+    os.mkdir(directory)
+    shutil.chown(directory, "munge")
+    shell("cc", "-shared", "-fPIC", "-o", shared, os.path.join(os.path.dirname(os.path.abspath(__file__)), "late-clock.c"))
+    shell("setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "env", f"LD_PRELOAD={shared}", "munged", "--force",
+          f"--key-file={CLUSTER}/munge/key", f"--socket={directory}/munge.socket.2", *(f"--{name}-file={directory}/{name}" for name in ("log", "seed", "pid")))
+    return directory
+
+
+@story("without Slurm, without munge, with a late clock, a partition, an account or a limit that is not there, or more nodes than there are: a sentence, "
+       "and nothing is queued")
 def refusals():
-    hide = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t tmpfs none /run/munge && exec "$@"', "hidden"]
-    for settings, options, pattern in (
-            ((), {"env": ["PATH=/nowhere"]}, "there is no command sinfo"),
-            ((), {"before": hide}, "munge.*munged running"),
-            (("partition=nope",), {}, "nvalid partition|partition nope"),
-            (("partition=closed", "seconds=36000"), {}, "TimeLimit="),
-            (("account=nope",), {}, "Account="),
-            (("options=--constraint=purple",), {}, "Constraint="),
-            (("options=--nonsense",), {}, "Options="),
-            (("options='--half",), {}, "quote")):
-        with Player(*settings, **options) as p:
+    empty = os.path.join(CLUSTER, "empty")
+    os.mkdir(empty)
+    cases = (((), {"env": ["PATH=/nowhere"]}, "there is no command sinfo"),
+             ((), {"before": instead_of_munge(empty)}, "munge.*munged running"),
+             ((), {"before": instead_of_munge(late_munge())}, "clock"),
+             (("partition=nope",), {}, "nvalid partition|partition nope"),
+             (("partition=closed", "seconds=36000"), {}, "TimeLimit="),
+             (("account=nope",), {}, "Account="),
+             (("options=--constraint=purple",), {}, "Constraint="),
+             (("options=--nonsense",), {}, "Options="),
+             (("options='--half",), {}, "quote"),
+             (("partition=closed", "least=2"), {}, "Nodes=2: partition closed has only 1 node"))
+    with contextlib.ExitStack() as stack:
+        players = [stack.enter_context(Player(*settings, **options)) for settings, options, _ in cases]
+        for p, (*_, pattern) in zip(players, cases):
             p.say("want 1")
             p.see(f"^refused 0 .*({pattern})")
+        for p in players:
             p.say("want 2")
             p.end()
             assert not p.find("^up"), p.lines
@@ -251,10 +275,6 @@ def full():
         p.end()
 
 
-def slurmds():
-    return [open(f"{CLUSTER}/node-n{n}.pid").read().strip() for n in range(1, 5)]
-
-
 @story("a node that sees another version of actord is refused, with both versions and what to do, and no other is tried")
 def other_build():
     install()
@@ -264,8 +284,8 @@ def other_build():
         g.write(f.read().replace(version.encode() + b"\0", re.sub(r"\d", "9", version).encode() + b"\0"))
     os.chmod(older, 0o755)
     # Another installation under the same path, which the nodes alone see.
-    for pid in slurmds():
-        shell("nsenter", "--mount", "--target", pid, "mount", "--bind", older, program)
+    for n in range(1, 5):
+        shell(*in_mounts_of(n), "mount", "--bind", older, program)
     try:
         with Player() as p:
             p.say("want 1")
@@ -273,8 +293,8 @@ def other_build():
             p.end()
             assert p.count("^lost") == 1 and not p.find("^up"), p.lines
     finally:
-        for pid in slurmds():
-            shell("nsenter", "--mount", "--target", pid, "umount", program)
+        for n in range(1, 5):
+            shell(*in_mounts_of(n), "umount", program)
 
 
 @story("an invoker that does not start on its nodes: three are tried, then no more, with its reason")
@@ -309,15 +329,23 @@ def allocation():
     restore_nodes()
 
 
-@story("a time limit is seen coming: a successor is up before it ends")
-def renewal():
-    with Player("seconds=60") as p:
-        p.say("want 1")
-        p.see("^up 1")
+@story("a time limit is seen coming: a successor is up before it ends. Meanwhile, of another job, a cable is pulled: the node is lost within half a "
+       "minute, and what ran there ends by itself")
+def renewal_and_half_open():
+    with Player("seconds=60") as limited, Player() as cut:
+        limited.say("want 1")
+        limited.see("^up 1")
         begun = time.monotonic()
-        p.see("^up 2", 90)
-        assert not p.find("^lost 1") and time.monotonic() - begun > 20, p.lines
-        p.end()
+        cut.say("want 1")
+        host = cut.host_of(1)
+        shell("ip", "link", "set", f"v{host}", "down")
+        pulled = time.monotonic()
+        cut.see("^lost 1 .*cut")
+        assert time.monotonic() - pulled < 30 * PATIENCE
+        wait_for("the node's program ends", lambda: not children_of_slurm("actord-cluster", host), SECONDS)
+        limited.see("^up 2", 90)
+        assert not limited.find("^lost 1") and time.monotonic() - begun > 20, limited.lines
+        cut.end(), limited.end()
 
 
 if not os.path.exists(os.path.join(BUILD, "tests", "slurm", "player")):

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs of an ordinary user on a Slurm cluster: the same policy on any number of nodes, whatever becomes of them, and Slurm's own account of what they cost."""
+import contextlib
 from cluster import *
+import bus as buses
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(CLUSTER, "actord")
-JOB = ("Job.Seed=3", "Actor.RolloutSteps=256", "Scaling.Actors=8", "Scaling.KeepAliveSec=1")
+# The learner may be stopped for as long as nodes take to come up.
+# Ten actors have a CPU each here and on four nodes, so that each node has some.
+JOB = ("Job.Seed=3", "Job.StopReturn=", "Job.StopSteps=409600", "Actor.RolloutSteps=128", "Learner.Epochs=2", "Learner.TimeoutSec=3600",
+       "Scaling.Actors=10", "Scaling.KeepAliveSec=1")
+ON_NODES = "Distribution.Cluster=slurm"
 MINUTES = 2
-# A job must outlast the start of its nodes, on a host of any speed.
-JOB_SECONDS = 5
 
 
 def install():
@@ -32,9 +37,13 @@ class Run:
         os.chown(self.state, AS[user], AS[user])
         words = [*as_user(user), f"XDG_STATE_HOME={self.state}", f"XDG_DATA_HOME={self.state}", os.path.join(PROGRAMS, "actorctl"), "run",
                  os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
-        for s in (*JOB, *((f"Distribution.Cluster=slurm", f"Distribution.Nodes={nodes}") if cluster else ()), *sets):
+        for s in (*JOB, *((ON_NODES, f"Distribution.Nodes={nodes}") if cluster else ()), *sets):
             words += ["--set", s]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def begin(self, n, hold=False):
+        begin(n, lambda: descendants(self.process.pid, "actord-learner"), hold)
+        return jobs_of_nodes()
 
     def end(self):
         try:
@@ -60,65 +69,180 @@ class Run:
         restore_nodes()
 
 
-def running(n):
-    return lambda: sum(state == "RUNNING" for state, _ in queue().values()) >= n and len(children_of_slurm("actord-invoker")) > n
+def invokers_of_nodes():
+    """Those that have actors. They have namespaces of their own, so that nothing tells on which node they are. Their spawner has ended, or stays
+    in its step."""
+    found = processes()
+    parents = {parent for parent, comm in found.values() if comm == "actord-actor"}
+
+    def is_below(pid, comm):
+        while pid in found and found[pid][1] != comm:
+            pid = found[pid][0]
+        return pid in found
+
+    return [pid for pid, (parent, comm) in found.items()
+            if comm == "actord-invoker" and pid in parents and (parent == 1 or is_below(pid, "slurmstepd"))]
 
 
-_reference = {}
+def jobs_of_nodes():
+    """{number of the node: Slurm's job}."""
+    return {int(node[1:]): job for job, (state, node) in queue().items() if state == "RUNNING"}
+
+
+def signal_actors(number):
+    for invoker in invokers_of_nodes():
+        for actor in descendants(invoker, "actord-actor"):
+            os.kill(actor, number)
+
+
+def begin(n, learners, hold=False):
+    """Until n nodes have actors; `hold`: and they keep what they are ordered. The learner waits meanwhile, or goes on for a round or two, so that
+    no host is too fast or too slow for a story."""
+    pid = wait_for("the learner is there", learners, SECONDS)[0]
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(f"{n} nodes are up", lambda: len(children_of_slurm("actord-carrier")) >= n, SECONDS)
+
+    def have_actors():
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.02)
+        os.kill(pid, signal.SIGSTOP)
+        return len(invokers_of_nodes()) >= n
+
+    wait_for(f"{n} nodes have actors", have_actors, SECONDS)
+    if hold:
+        signal_actors(signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
+
+
+_reference = []
 
 
 def reference():
-    """{steps, policy}: of a job that takes about JOB_SECONDS here without nodes."""
+    """The policy without nodes."""
     if not _reference:
-        steps, seconds = 65536, 0
-        while seconds < JOB_SECONDS:
-            steps = int(steps * min(max(1.2 * JOB_SECONDS / max(seconds, 0.5), 1.2), 20)) if seconds else steps
-            begun = time.monotonic()
-            with Run(0, f"Job.StopSteps={steps}", cluster=False) as r:
-                policy = r.end()["policy_sha256"]
-            seconds = time.monotonic() - begun
-        _reference.update(steps=steps, policy=policy)
-    return _reference
+        with Run(0, cluster=False) as r:
+            _reference.append(r.end()["policy_sha256"])
+    return _reference[0]
 
 
-@story("a job on 1, 2 and 4 nodes has the policy that it has on none, and each node cost what sacct says")
+@contextlib.contextmanager
+def other_width(n):
+    """Makes actors of node n use plain C, whatever vectors its CPU has. The file's lines are the launches there."""
+    real, notes = os.path.join(PROGRAMS, "actord-spawn"), os.path.join(CLUSTER, "launches")
+    shutil.copy(real, real + "-real")
+    with open(notes, "w"), open(os.path.join(PROGRAMS, "other-width.json"), "w") as f:
+        json.dump({"at": offset_of("kernel_class"), "value": 1, "log": notes}, f)
+    os.chmod(notes, 0o666)
+    shell(*in_mounts_of(n), "mount", "--bind", os.path.join(HERE, "other-width.py"), real)
+    try:
+        yield notes
+    finally:
+        shell(*in_mounts_of(n), "umount", real)
+
+
+@story("a job on 1, 2 and 4 nodes, one of which has narrower vectors, has the policy that it has on none, and each node cost what sacct says")
 def same_policy():
     want = reference()
-    steps = f"Job.StopSteps={want['steps']}"
     for n in (1, 2, 4):
-        before = {line.split("|")[0] for line in shell("sacct", "-X", "-P", "-n", "-a", "-o", "JobID").splitlines()}
-        with Run(n, steps) as r:
+        with other_width(4) as notes, Run(n) as r:
+            jobs = r.begin(n)
             result = r.end()
-        equal(result["policy_sha256"], want["policy"], f"policies on {n} nodes")
+            launches = open(notes).read().split()
+        equal(result["policy_sha256"], want, f"policies on {n} nodes")
+        assert n < 4 or launches == ["launched"], launches
         assert result["nodes"]["max"] == n and result["nodes"]["lost"] == 0, (n, result["nodes"])
-        jobs = [line.split("|")[0] for line in shell("sacct", "-X", "-P", "-n", "-a", "-o", "JobID").splitlines()]
-        seconds = [wait_for_accounts(job)[1] for job in jobs if job not in before]
-        assert abs(result["nodes"]["total_s"] - sum(seconds)) <= len(seconds), (result["nodes"], seconds)
+        seconds = [wait_for_accounts(job)[1] for job in jobs.values()]
+        assert len(seconds) == n and abs(result["nodes"]["total_s"] - sum(seconds)) <= n, (result["nodes"], seconds)
 
 
 @story("with a node's invoker, a step and a slurmd killed, and a signal of Slurm, the policy is the same")
 def same_policy_when_killed():
     want = reference()
-    with Run(4, f"Job.StopSteps={want['steps']}") as r:
-        wait_for("the nodes run", running(4), SECONDS)
-        hosts = sorted(int(node[1:]) for state, node in queue().values() if state == "RUNNING")
-        for pid in children_of_slurm("actord-invoker", hosts[0])[:1]:
-            os.kill(pid, signal.SIGKILL)
-        for pid in children_of_slurm("actord-cluster", hosts[1]):
+    with Run(4) as r:
+        jobs = r.begin(4, hold=True)
+        os.kill(invokers_of_nodes()[0], signal.SIGKILL)
+        first = wait_for("the node without its invoker is left", lambda: [n for n in jobs if not children_of_slurm("actord-cluster", n)], SECONDS)
+        a, b, c = sorted(set(jobs) - set(first))
+        for pid in children_of_slurm("actord-cluster", a):
             os.kill(pid, signal.SIGKILL)
         for comm in ("slurmd", "slurmstepd", "actord-cluster"):
-            for pid in children_of_slurm(comm, hosts[2]):
+            for pid in children_of_slurm(comm, b):
                 os.kill(pid, signal.SIGKILL)
-        shell("scancel", "--signal=TERM", "--full", *[job for job, (_, node) in queue().items() if node == f"n{hosts[3]}"], check=False)
+        shell("scancel", "--signal=TERM", "--full", jobs[c])
         result = r.end()
+    assert result["nodes"]["lost"] >= 4, result["nodes"]
+    equal(result["policy_sha256"], want)
+
+
+@story("with a cable that is pulled, a node that stalls and one that Slurm gives to another job, the policy is the same")
+def same_policy_when_unreachable():
+    want = reference()
+    with Run(3) as r:
+        jobs = r.begin(3, hold=True)
+        cut, stalled, preempted = sorted(jobs)
+        shell(*as_user("stranger"), "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--partition=urgent", f"--nodelist=n{preempted}",
+              "--exclusive", "--wrap", "sleep 300")
+        shell("ip", "link", "set", f"v{cut}", "down")
+        for pid in children_of_slurm("actord-cluster", stalled):
+            os.kill(pid, signal.SIGSTOP)
+        result = r.end()
+        equal(wait_for_accounts(jobs[preempted])[0], "PREEMPTED", "what has become of the third")
     assert result["nodes"]["lost"] >= 3, result["nodes"]
-    equal(result["policy_sha256"], want["policy"])
+    equal(result["policy_sha256"], want)
+
+
+@story("to a node that does not see the folder of actord the programs travel by sbcast, the policy is the same, and nothing is left there")
+def same_policy_by_sbcast():
+    want = reference()
+    shell(*in_mounts_of(2), "mount", "-t", "tmpfs", "hidden", PROGRAMS)
+    try:
+        with Run(4) as r:
+            jobs = r.begin(4)
+            folder = os.path.dirname(os.readlink(f"/proc/{children_of_slurm('actord-cluster', 2)[0]}/exe"))
+            assert 2 in jobs and re.fullmatch(r"/tmp/actord-[0-9a-f]{32}-\d+", folder), (jobs, folder)
+            result = r.end()
+        wait_for("the folder is removed", lambda: not os.path.exists(folder), SECONDS)
+    finally:
+        shell(*in_mounts_of(2), "umount", PROGRAMS)
+    equal((result["nodes"]["max"], result["nodes"]["lost"]), (4, 0), "nodes that were up, and were lost")
+    equal(result["policy_sha256"], want)
+
+
+@story("a user's daemon that is killed and started anew finds its job with the same nodes, and the policy is the same")
+def same_policy_when_daemon_is_killed():
+    want = reference()
+    buses.BUILD = PROGRAMS
+    words = (*JOB, ON_NODES, "Distribution.Nodes=2")
+    with buses.Bus() as bus:
+        job = bus.submit(overrides=[word.split("=", 1) for word in words])
+        begin(2, lambda: bus.processes("actord-learner"), hold=True)
+        bus.stop(signal.SIGKILL)
+        bus.start()
+        signal_actors(signal.SIGCONT)
+        equal(bus.ended(job, MINUTES * 60), "finished", "how it ended")
+        equal(bus.get(job, "PolicySHA256"), want, "policies")
+        equal((bus.get(job, "NodesMax"), bus.get(job, "NodesLost"), bus.get(job, "Life")), (2, 0, 1), "nodes that were up and were lost, and lives")
+    restore_nodes()
+
+
+@story("verify asks Slurm what it would say to a job's nodes, and says what to do")
+def verified():
+    install()
+    for sets, status, words in (((), 0, "fine"),
+                                (("Slurm.Partition=nope",), 2, r"Cluster=slurm: no node would come: partition nope .*\[Slurm\] Partition="),
+                                (("Distribution.Nodes=5",), 2, "no node would come: .*Nodes=5: partition .* has only 4 nodes"),
+                                (("Distribution.Policy=fused",), 2, "has no actors for nodes")):
+        words_of = [word for s in (ON_NODES, "Distribution.Nodes=1", *sets) for word in ("--set", s)]
+        p = subprocess.run([*as_user("tester"), os.path.join(PROGRAMS, "actorctl"), "verify", os.path.join(PROGRAMS, "cartpole.conf"), *words_of],
+                           capture_output=True, text=True, timeout=SECONDS * PATIENCE)
+        assert p.returncode == status and re.search(words, p.stdout + p.stderr), (sets, p)
+    assert not queue(), queue()
 
 
 @story("a killed actorctl run leaves no allocation behind")
 def nothing_left():
     with Run(2, "Job.StopSteps=10000000") as r:
-        wait_for("the nodes run", running(2), SECONDS)
+        r.begin(2)
         r.process.kill()
         wait_for("the allocations are given back", lambda: not queue(), SECONDS)
 
