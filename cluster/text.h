@@ -46,7 +46,7 @@ bool text_reason_is_final(const char *reason, char words[256]);
 /* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
-/* How many nodes `sinfo -N -o "%P ..."` lists: all, or only those of the default partition, which has a star. */
+/* How many nodes `sinfo -N -o "%P ..."` lists: all, or those of the default partition, which has a star. */
 size_t text_count_nodes(const char *output, bool all);
 
 /* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
