@@ -2,25 +2,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The output of every verb with --json follows packaging/schemas/actorctl.json, with one way of naming."""
 from bus import *
+from schema import *
 
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
-
-SCHEMA = json.load(open(os.path.join(ROOT, "packaging/schemas/actorctl.json")))
 FILE = os.path.join(EXAMPLES, "cartpole.conf")
 SHORT = ("--set", "Job.StopReturn=", "--set", "Job.StopSteps=512")
-PARTS = {"time_usec", "cost", "bill_lines", "bill_of_job", "scheduler_training", "profile", "metrics", "space",  # of other definitions
+PARTS = {"time_usec", "cost", "bill_lines", "bill_of_job", "scheduler_training", "profile", "metrics", "space", "numbers",  # of other definitions
          "sweep"}  # a file, which test-sweep.py reads
 checked, verbs_checked = set(), set()
 played = []  # the stories that ran to their ends
 
 
 def is_valid(name, text, verb):
-    value = json.loads(text)
-    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{name}"}).validate(value)
-    assert isinstance(value, list) or value["schema"] == 1, value
+    value = follows(name, json.loads(text))
+    assert isinstance(value, list) or name == "cell" or value["schema"] == 1, value
     checked.add(name)
     verbs_checked.add(verb)
     return value
@@ -76,6 +70,32 @@ def of_the_host():
     played.append("host")
 
 
+def lines(*words):
+    return json.dumps([json.loads(line) for line in ctl(*words).out.splitlines()])
+
+
+@story("lines of rollouts, of one agent and of several; the training of a scheduler; the cells of an experiment")
+def of_files():
+    if not jsonschema:
+        raise Skip("python3-jsonschema is not installed")
+    for environment, *more in ["CartPole-v1"], ["faas", "--set", "Agents=2"], ["Pendulum-v1", "--states"], ["Catch-v0", "--states"]:
+        rows = is_valid("rollout", lines("env", "rollout", environment, "--steps=12", *more), "env")
+        assert "episode" in rows[0] and sum("step" in row for row in rows) == 12, rows
+    says("scheduler", "scheduler", "train", FILE, "--name=tried", "--episodes=2", "--rounds=3")
+    with tempfile.TemporaryDirectory() as d:
+        with open(d + "/x.exp", "w") as f:
+            f.write(f"[Experiment]\nJob={FILE}\nSeeds=1\nPrices=local\n[Set]\nJob.StopSteps=512\nJob.StopReturn=\n[Arm a]\n"
+                    "[Factor rate]\nlow=Learner.LearningRate=0.001\nhigh=Learner.LearningRate=0.01\n")
+        equal(ctl("experiment", d + "/x.exp").status, 0, "experiment")
+        cells = [open(path.path).read() for path in os.scandir(d + "/x.results/cells")]
+        equal(len(cells), 2, "cells")
+        for text in cells:
+            cell = is_valid("cell", text, "experiment")
+            is_valid("run", json.dumps({**cell["result"], "schema": 1}), "experiment")
+            assert cell["bills"]["local"] and len(cell["rounds"]["round"]) == cell["result"]["rounds"], cell
+    played.append("files")
+
+
 @story("the daemon and its jobs, in each state")
 def of_the_daemon():
     if not jsonschema:
@@ -121,7 +141,7 @@ def complete():
                 assert not re.search("(nsec|msec|_sec|_ms|_us|_gb|_mb)$", key), (name, key)
                 stack.append(inner)
             stack += [p for p in (part.get("items"), *part.get("anyOf", [])) if isinstance(p, dict)]
-    if played != ["runs", "host", "daemon"]:
+    if played != ["runs", "host", "files", "daemon"]:
         raise Skip("not every story before this one was played")
     equal(set(SCHEMA["$defs"]) - PARTS - checked, set(), "definitions that nothing prints")
     verbs = re.findall(r"(?m)^  (\w+) ", ctl("--help").out)

@@ -5,6 +5,7 @@ a stand-in for the cluster's program starts."""
 import json, os, shutil, signal, sqlite3, subprocess, sys, tempfile, time
 import bus as buses
 import story as telling
+from schema import follows
 from story import *
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -216,6 +217,7 @@ def refused():
 def billed():
     e = Elsewhere(1, cpus=5)
     r = e.run("Distribution.Nodes=1", "Billing.PriceSheet=slurm-tres", *LONG)
+    follows("run", r.json)
     lines = {(l["kind"], l["unit"]): l for l in r.cost["lines"]}
     # Whole seconds, as the sheet has them, for each of the records.
     of = lambda unit: sum(lines[kind, unit]["quantity"] for kind in ("nodes", "idle-nodes"))
@@ -226,7 +228,7 @@ def billed():
     # One second each is the least that an invocation here costs by this sheet.
     here = lines["actor-execution", "vCPU-s"]["quantity"]
     assert here < r.invocations["total"], (here, r.invocations)
-    ways = {w["as"]: w for w in ctl("bill", r.state_directory, "--beside", "--json").json["ways"]}
+    ways = {w["as"]: w for w in follows("bill_beside", ctl("bill", r.state_directory, "--beside", "--json").json)["ways"]}
     equal((ways["nodes"]["paper"], ways["nodes"]["full"]), (r.cost["paper"], r.cost["full"]), "as it ran, on nodes")
     assert abs(ways["nodes"]["time_s"] - r.nodes["total_s"]) < 0.01, (ways, r.nodes)
     equal(ctl("bill", r.state_directory, "--json").json["serverless"], ways["functions"]["full"], "as functions, beside fleets of servers")
@@ -326,6 +328,7 @@ def restarted():
             assert log(e.path)
             bus.start()
             assert bus.ended(job) == "finished", bus.get(job, "Fault")
+            assert follows("status", bus.ctl("status", job, "--json").json)["nodes_max"] == 2
             equal(bus.get(job, "PolicySHA256"), undisturbed(*LONG), "the policies with a daemon that was killed and without nodes")
             equal((len(e.started()), bus.get(job, "NodesMax"), bus.get(job, "NodesLost"), bus.get(job, "Life")), (2, 2, 0, 1),
                   "nodes that were started, were up and were lost, and lives")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """README's lines of "From the tree", as they stand there, in a folder with build/ and examples/ and with a home of its own. A line that trains is
 interrupted after some seconds, as by Ctrl-C, once it has something to keep. "As a service" is fresh-install.py's, and the tutorial test-tutorial.py's."""
-import shutil
+import html, shutil
 
 from pages import *
 
@@ -30,6 +30,36 @@ def every_line():
         if "--json" in line:
             equal(json.loads(out[out.index("{"):])["environment"], "Hopper-v4", line)
     assert os.path.getsize(os.path.join(PLACE, "hopper.gif")) > 10000
+
+
+def in_general(lines):
+    """What these lines say, without their times and what follows from them."""
+    time = r"(?:\d+ (?:h|min) )*\d+(?:\.\d+)?(?= s\b)|\d+\.\d+(?= GB-s| USD)|\b0\.\d{9}\b"
+    return [re.sub(r"\s+", " ", re.sub(time, "T", re.sub(r"(?<=checkpoint )\S*/(?=jobs/)", "", line.strip()))) for line in lines if line.strip()]
+
+
+@story("README's example and its picture of a terminal are what a run prints: all lines, and each number that no host changes")
+def figures():
+    text = read("README.md")
+    shown = re.search(r"^This is what the first of them prints[^\n]*\n\n((?:    [^\n]*\n|\n)+)", text, re.M).group(1).splitlines()
+    place = tempfile.mkdtemp(dir=STATE)
+    status, out, _ = type_in("actorctl run examples/cartpole.conf 2>/dev/null", ROOT, place, seconds=60 * PATIENCE)
+    equal(status, 0, out)
+    equal(in_general(shown), in_general(out.splitlines()), "README's example")
+    picture = [html.unescape(line).replace("\xa0", " ") for line in re.findall(r"<text[^>]*>(.*?)</text>", read("docs/pictures/terminal.svg"))]
+    missing = [line for line in in_general(out.splitlines()) if line not in in_general(picture)]
+    equal(missing, [], "lines that the picture lacks")
+
+
+@story("the times that README compares are those that docs/experiments/figures.md has measured")
+def compared():
+    theirs, ours = re.search(r"^\| RL Zoo's settings, Stable-Baselines3[^|]*\|([^|]*)\|([^|]*)\|", read("docs/experiments/figures.md"), re.M).groups()
+    whole, training = zip(*[(float(a), float(b)) for a, b in re.findall(r"([\d.]+) \(([\d.]+)\)", theirs)])
+    said = " ".join(read("README.md").split())
+    mine = " and ".join(f"{x:.1f}" for x in sorted(map(float, ours.split(","))))
+    for words in (f"took {mine} seconds in two runs", "Stable-Baselines3 took " + " and ".join(f"{x:.0f}" for x in sorted(whole)),
+                  " and ".join(f"{x:.0f}" for x in sorted(training)) + " of these were training"):
+        assert words in said, words
 
 
 # The files of other projects that docs/coming-from.md takes as there.

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""packaging/schemas/actorctl.json: what verbs print is held against it."""
+from story import *
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+SCHEMA = json.load(open(os.path.join(ROOT, "packaging/schemas/actorctl.json")))
+
+
+def follows(name, value):
+    """Asserts that a value follows a definition. Where python3-jsonschema is not installed, nothing is asserted."""
+    if jsonschema:
+        jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{name}"}).validate(value)
+    return value
