@@ -65,6 +65,11 @@ static char *missing(const JobFile *job_file, const char *what, const char *path
                 const char *example) {
         const char *reason = g_strerror(errno);
 
+        /* A shell reads a ~ as the home directory only where a word begins with it, not after Python=. */
+        if (path[0] == '~' || strstr(path, "/~/"))
+                return g_strdup_printf("%s: %s: ~ does not stand for a home directory here: write the "
+                                       "whole path",
+                                what, path);
         if (job_file_override(job_file, key) && job_file->source)
                 return g_strdup_printf("%s: %s: %s", what, path, reason);
         if (job_file->no_file || job_file_override(job_file, key))

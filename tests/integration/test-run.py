@@ -280,7 +280,7 @@ def orphans():
         r = run("hopper", during=murder, ok=False, timeout=30)
         assert r.status != 0
         wait_for(f"the end of every process after {comm} was killed", lambda: not left_over(), 5)
-    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; its records are in (\S+), and `actorctl recover (\d+)`", r.err)
+    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; its records are in (\S+), and `actorctl recover r(\d+)`", r.err)
     assert said and said[1] == os.path.join(STATE, "actord", "runs", said[2]), r.err
     equal((r.state, r.result, sorted(r.json)), ("failed", "failed", ["fault", "result", "schema", "state", "state_directory"]), "the object")
     assert said[0] in r.fault and r.state_directory == said[1], r.json
@@ -488,7 +488,8 @@ def bad_input():
              (re.sub(r"(?m)^Environment=.*$", "Environment=CartPol-v1", base), ["CartPol-v1", "CartPole-v1"]),
              (re.sub(r"(?m)^Environment=.*$", "Environment=./no-such.so", base), ["no-such.so"]),
              (base + "\n[Learner]\nActivation=tahn\n", ["tahn", "tanh"]),
-             ("no section here\n", []), ("", []), ("\0\1\2", [])]
+             ("[Job]\nEnvironment=gym:X-v0\n[Actor]\nPython=~/venv\n", ["Python=~/venv", "~ does not stand for a home directory"]),
+             ("\ufeff" + base, ["wrong.conf:1: ", "byte order mark"]), ("no section here\n", []), ("", []), ("\0\1\2", [])]
     path = os.path.join(STATE, "wrong.conf")
     for text, words in cases:
         open(path, "w").write(text)
