@@ -126,6 +126,19 @@ bool run_ledger_read(const char *directory, JobStatus *status) {
                job_status_read(status, reply) >= 0;
 }
 
+void run_note_renew(const char *directory, RunNote *note) {
+        JobStatus status = job_status_empty();
+
+        if (job_has_ended(&note->status))
+                return;
+        if (run_ledger_read(directory, &status) && job_has_ended(&status)) {
+                run_note_write(directory, note->job_file, &status);
+                job_status_done(&note->status);
+                note->status = status;
+        } else
+                job_status_done(&status);
+}
+
 void run_note_done(RunNote *note) {
         job_status_done(&note->status);
         g_clear_pointer(&note->job_file, g_free);

@@ -20,4 +20,7 @@ bool run_note_read(const char *directory, RunNote *ret);
 /* Fills *status from the ledger, by a private daemon. Returns whether it can be read; there is no
  * message. */
 bool run_ledger_read(const char *directory, JobStatus *status);
+/* If actorctl is killed, its note stays as it was. Takes from the ledger how the run ended, and writes a new
+ * note. */
+void run_note_renew(const char *directory, RunNote *note);
 void run_note_done(RunNote *note);

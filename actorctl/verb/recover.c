@@ -11,12 +11,10 @@
 
 /* The note says how far the run was when it was given up. */
 static void renew_note(const char *directory) {
-        _cleanup_(job_status_done) JobStatus status = job_status_empty();
         RunNote note = RUN_NOTE_EMPTY;
 
-        if (run_note_read(directory, &note) && !job_has_ended(&note.status) &&
-                        run_ledger_read(directory, &status))
-                run_note_write(directory, note.job_file, &status);
+        if (run_note_read(directory, &note))
+                run_note_renew(directory, &note);
         run_note_done(&note);
 }
 

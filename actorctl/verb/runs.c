@@ -54,7 +54,10 @@ static void add_run(Table *table, const char *directory, uint64_t number, uint64
         const char *state;
 
         /* A run that cannot be read is listed without figures; `status` gives the reason. */
-        if (!run_note_read(directory, &note) && !goes_on(directory))
+        if (run_note_read(directory, &note)) {
+                if (!goes_on(directory))
+                        run_note_renew(directory, &note);
+        } else if (!goes_on(directory))
                 (void) run_ledger_read(directory, &note.status);
         state = state_of(directory, &note);
         file = g_path_get_basename(note.job_file);

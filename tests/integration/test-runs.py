@@ -44,6 +44,18 @@ def listed():
     assert after["ended_usec"] and after["rounds"] > 0, after
 
 
+@story("a run whose actorctl was killed has ended as cleanly, and the list says so")
+def actorctl_killed():
+    def kill(p):
+        wait_for("a round", lambda: any(row["state"] == "running" and row["rounds"] > 0 for row in rows().values()))
+        p.kill()
+
+    run("hopper", during=kill, ok=False)
+    newest = list(rows())[-1]
+    wait_for("the end of the run", lambda: rows()[newest]["state"] == "ended")
+    equal(rows()[newest]["result"], "interrupted", "how it ended")
+
+
 @story("a run in which no episode has ended shows the mean of its newest evaluation")
 def evaluated():
     r = run("pendulum-sac", "Job.StopSteps=150", "Evaluation.Episodes=2", "Evaluation.EveryRounds=5")
