@@ -29,6 +29,8 @@
 #define RUNS_KEPT         20u /* of each kind, besides the newest run */
 #define CHECKPOINT_SUFFIX ".safetensors"
 #define FAR_FD            3 /* in the started program: its end of our socket */
+#define LOCK_ATTEMPTS     200u
+#define LOCK_WAIT_USEC    10000
 #define DAEMON_END_MSEC   15000
 #define DAEMON_FATE_MSEC  2000
 
@@ -144,6 +146,17 @@ void run_directories_prune(const char *newest) {
         }
 }
 
+/* `actorctl runs` holds a lock on each directory for a moment, perhaps on the new one before its run does. */
+static int lock_new(const char *path) {
+        int lock = run_directory_lock(path);
+
+        for (unsigned i = 0; lock == -EWOULDBLOCK && i < LOCK_ATTEMPTS; i++) {
+                g_usleep(LOCK_WAIT_USEC);
+                lock = run_directory_lock(path);
+        }
+        return lock;
+}
+
 static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
         g_autoptr(GArray) numbers = NULL;
         uint64_t next;
@@ -161,7 +174,7 @@ static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
                                 continue;
                         return -errno;
                 }
-                lock = run_directory_lock(path);
+                lock = lock_new(path);
                 if (lock < 0)
                         return lock;
                 *ret_lock = lock;

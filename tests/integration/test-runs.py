@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs of `actorctl run` are listed, and verbs take their names as they take jobs'; every name without a job or run is refused in the same way."""
-import json, os, re, signal, time
+import fcntl, json, os, re, signal, time
 from bus import *
 from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
 
@@ -54,6 +54,22 @@ def actorctl_killed():
     newest = list(rows())[-1]
     wait_for("the end of the run", lambda: rows()[newest]["state"] == "ended")
     equal(rows()[newest]["result"], "interrupted", "how it ended")
+
+
+@story("a run has its number although a list of runs holds its new directory before it does")
+def new_directory():
+    def look(p):
+        place = os.path.join(STATE, "actord", "runs")
+        before = set(os.listdir(place))
+        new, = wait_for("its directory", lambda: set(os.listdir(place)) - before)
+        fd = os.open(os.path.join(place, new), os.O_RDONLY)
+        fcntl.flock(fd, fcntl.LOCK_SH)
+        time.sleep(0.6)
+        os.close(fd)
+
+    r = ctl("run", CARTPOLE, *[word for s in SHORT for word in ("--set", s)], during=look,
+            env=dict(environment(), LD_PRELOAD=shared_library("tests/integration/slow-mkdir.c", "-ldl")))
+    assert r.status == 0 and re.search(r"(?m)^run r\d+: CartPole", r.err), r.err
 
 
 @story("a run in which no episode has ended shows the mean of its newest evaluation")

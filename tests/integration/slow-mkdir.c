@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Preloaded: other programs have time to look at a new directory before its maker goes on. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WAIT_USEC 300000
+
+int mkdir(const char *path, mode_t mode) {
+        int (*make)(const char *, mode_t) = (int (*)(const char *, mode_t)) dlsym(RTLD_NEXT, "mkdir");
+        int r = make(path, mode);
+
+        usleep(WAIT_USEC);
+        return r;
+}
