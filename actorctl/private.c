@@ -146,7 +146,8 @@ void run_directories_prune(const char *newest) {
         }
 }
 
-/* `actorctl runs` holds a lock on each directory for a moment, perhaps on the new one before its run does. */
+/* `actorctl runs` holds a lock on each directory for a moment, and on a new one perhaps before its run
+ * does. */
 static int lock_new(const char *path) {
         int lock = run_directory_lock(path);
 
