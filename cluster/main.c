@@ -106,7 +106,7 @@ static int run_head(void) {
         if (r >= 0)
                 r = find_directory(directory, sizeof(directory));
         if (r < 0) {
-                (void) fprintf(stderr, "actord-cluster: what the invoker gave cannot be used: %s\n",
+                (void) fprintf(stderr, "actord-cluster: the invoker's descriptors cannot be used: %s\n",
                                 strerror(-r));
                 return EXIT_FAILURE;
         }

@@ -55,7 +55,8 @@ static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerRepor
                 return refuse(channel, said, PEER_REFUSED, "%s", reason);
         r = socket_receive_full(tcp_fd, credential, hello.n_credential, deadline);
         if (r < 0)
-                return refuse(channel, said, PEER_REFUSED, "its credential did not come: %s", strerror(-r));
+                return refuse(channel, said, PEER_REFUSED, "its credential did not arrive: %s",
+                                strerror(-r));
         credential[hello.n_credential] = 0;
         r = credential_open(credential, &hello, ret, words);
         if (r < 0)
@@ -127,9 +128,10 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
 
         r = tls_receive_full(tls, &said->facts, sizeof(said->facts), deadline);
         if (r < 0)
-                return refuse(channel, said, PEER_REFUSED, "it did not say what it has: %s", strerror(-r));
+                return refuse(channel, said, PEER_REFUSED, "it did not report its resources: %s",
+                                strerror(-r));
         if (!node_facts_check(&said->facts))
-                return refuse(channel, said, PEER_REFUSED, "what it says about itself makes no sense");
+                return refuse(channel, said, PEER_REFUSED, "its report on itself is impossible");
         r = report(channel, said, PEER_NAMED);
         if (r < 0)
                 return r;
@@ -143,7 +145,7 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
         if (r < 0)
                 return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", strerror(-r));
         if (!node_ready_check(&ready))
-                return refuse(channel, said, PEER_REFUSED, "its answer makes no sense");
+                return refuse(channel, said, PEER_REFUSED, "its answer is impossible");
         if (ready.error < 0)
                 return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", ready.words);
         return report(channel, said, PEER_READY);
@@ -152,7 +154,7 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
 static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         static const char *const ends[] = {
                 [PUMP_LOCAL] = "the job has closed its stream",
-                [PUMP_PEER] = "the node has said goodbye: Slurm or its invoker ended there",
+                [PUMP_PEER] = "the node has ended the connection: Slurm or its invoker ended there",
                 [PUMP_CUT] = "the connection is cut: its host or the network is gone",
                 [PUMP_STOPPED] = "it was stopped",
         };

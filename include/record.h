@@ -56,29 +56,29 @@ typedef enum RecordKind {
 } RecordKind;
 
 /* X(name, word, sentence): why an attempt, or the job, failed. `detail` replaces %d in the sentence. */
-#define FAULTS(X)                                                                                       \
-        X(NONE, "none", "no fault")                                                                     \
-        X(KILLED, "killed", "was killed by signal %d")                                                  \
-        X(EXITED, "exited", "ended by itself with status %d")                                           \
-        X(SANDBOX, "sandbox", "could not be confined: step %d of its sandbox failed")                   \
-        X(MEMORY, "out-of-memory", "passed its memory limit (%d times)")                                \
-        X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")         \
-        X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                           \
-        X(LOAD, "load", "could not load its environment")                                              \
-        X(SPEC, "spec", "has an environment whose spec is impossible for this job (field %d)")          \
-        X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                     \
+#define FAULTS(X)                                                                                         \
+        X(NONE, "none", "no fault")                                                                       \
+        X(KILLED, "killed", "was killed by signal %d")                                                    \
+        X(EXITED, "exited", "ended by itself with status %d")                                             \
+        X(SANDBOX, "sandbox", "could not be confined: step %d of its sandbox failed")                     \
+        X(MEMORY, "out-of-memory", "passed its memory limit (%d times)")                                  \
+        X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")           \
+        X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                             \
+        X(LOAD, "load", "could not load its environment")                                                 \
+        X(SPEC, "spec", "has an environment whose spec is impossible for this job (field %d)")            \
+        X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                       \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
-        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")              \
-        X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")               \
-        X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                 \
-        X(ANSWER, "answer", "answered nonsense (%d)")                                                   \
-        X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                           \
-        X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")          \
-        X(INTERNAL, "internal", "met an error of its own (error %d)")                                   \
-        X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")      \
+        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")                \
+        X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")                 \
+        X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                   \
+        X(ANSWER, "answer", "answered nonsense (%d)")                                                     \
+        X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                             \
+        X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")            \
+        X(INTERNAL, "internal", "met an error of its own (error %d)")                                     \
+        X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")        \
         X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
-        X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                       \
-        X(ACTIVE, "active", "wrote neither 0 nor 1 of an agent, or that no agent is there (row %d)")    \
+        X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                         \
+        X(ACTIVE, "active", "wrote neither 0 nor 1 for an agent, or marked no agent as present (row %d)") \
         X(NODE, "node", "was on a node of the cluster that was lost (node %d)")
 
 typedef enum Fault {

@@ -224,7 +224,7 @@ static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cell
                 return STATUS_OK;
         if (!policy_repeats(set))
                 return complain_set(experiment, cell, set,
-                                "only replay:@ARM and permuted:@ARM go by another arm's decisions");
+                                "only replay:@ARM and permuted:@ARM use another arm's decisions");
         for (size_t arm = 0; arm < experiment->arms->len; arm++)
                 if (strcmp(experiment_arm(experiment, arm)->name, name) == 0) {
                         cell->after = cells->pdata[place - cell->arm + arm];

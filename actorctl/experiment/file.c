@@ -364,10 +364,11 @@ static ExitStatus check_complete(const Reader *reader) {
         const guint n = G_N_ELEMENTS(fallback) - (isnan(e->target) ? 2 : 0);
 
         if (!e->job_text)
-                return reader_wrong(
-                                reader, "Experiment", NULL, "Job=FILE.conf is missing: which job is varied");
+                return reader_wrong(reader, "Experiment", NULL,
+                                "Job=FILE.conf is missing: name the job file to vary");
         if (!e->seeds)
-                return reader_wrong(reader, "Experiment", NULL, "Seeds= is missing: which seeds, as 1-40");
+                return reader_wrong(
+                                reader, "Experiment", NULL, "Seeds= is missing: write the seeds, as 1-40");
         if (!e->title) {
                 g_autofree char *base = g_path_get_basename(e->file_name);
 
@@ -376,16 +377,16 @@ static ExitStatus check_complete(const Reader *reader) {
         if (e->sweep)
                 return sweep_complete(reader);
         if (e->arms->len == 0)
-                return reader_wrong(reader, "Experiment", NULL,
-                                "there is no [Arm NAME]: at least one is compared");
+                return reader_wrong(
+                                reader, "Experiment", NULL, "there is no [Arm NAME]: write at least one");
         if (e->metrics->len == 0)
                 g_array_append_vals(e->metrics, fallback, n);
         for (guint i = 0; i < e->metrics->len; i++) {
                 Metric metric = g_array_index(e->metrics, Metric, i);
 
                 if ((metric == METRIC_COST_TO_TARGET || metric == METRIC_TIME_TO_TARGET) && isnan(e->target))
-                        return reader_wrong(
-                                        reader, "Experiment", "Metric", "Target= is missing: which return");
+                        return reader_wrong(reader, "Experiment", "Metric",
+                                        "Target= is missing: write the return to reach");
         }
         return find_baseline(reader);
 }

@@ -279,7 +279,8 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
                                         "%s, in %s", metric_heading(METRIC_COST), cells_currency(cells));
         g_autoptr(Plot) plot = make_plot(experiment, title, cost, metric_heading(metric));
 
-        plot->note = "Cells, and each arm's IQM with 95 % intervals; the line joins what no other beats.";
+        plot->note = "Cells, and each arm's IQM with 95 % intervals; "
+                     "the line joins arms that no other arm beats.";
         for (size_t i = 0; i < MIN(experiment_n_combinations(experiment), PLOT_PANELS_MAX); i++) {
                 g_autofree char *name = combination_title(experiment, i);
                 PlotPanel *panel = plot_add_panel(plot, name);
