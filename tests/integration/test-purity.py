@@ -197,6 +197,17 @@ def images_refused():
         assert r.status != 0 and "kernels no larger than what they read" in r.err, r.err
 
 
+@story("networks that are too large or have no layer, and actions that a critic's algorithm cannot take, are refused by the key or the space")
+def networks_refused():
+    for example, sets, words in (("cartpole", "Learner.HiddenLayers=65536", "a network (Convolutions=, HiddenLayers=)"),
+                                 ("cartpole", "Learner.HiddenLayers=0", "only Convolutions= can do without hidden layers"),
+                                 ("catch", "Learner.Convolutions=9000x3", "with at most 1024 channels"),
+                                 *((f"pendulum-{a}", "Job.Environment=CartPole-v1", "action.kind: Algorithm= needs continuous actions")
+                                   for a in ("ddpg", "td3", "sac"))):
+        r = ctl("verify", os.path.join(EXAMPLES, example + ".conf"), "--set", sets)
+        assert r.status != 0 and words in " ".join(r.err.split()), (example, sets, r.err)
+
+
 @story("dqn on continuous actions, and a store that does not fit, are refused with settings that would work")
 def replay_refused():
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum.conf"), "--set", "Job.Algorithm=dqn", "--set", "Learner.Lambda=", "--set", "Learner.Epochs=",

@@ -397,6 +397,28 @@ static void test_edited_policy(void) {
         g_assert_false(network_edit_possible(&network));
 }
 
+/* A policy that scales its output to the bounds of actions needs two that are finite and apart. */
+static void test_bounds(void) {
+        static const uint32_t scale[] = { ALGORITHM_DDPG, ALGORITHM_TD3, ALGORITHM_SAC,
+                ALGORITHM_CONSISTENCY };
+        static const double bounds[][2] = { { -1, INFINITY }, { -INFINITY, 1 }, { 1, 1 }, { -1e300, 1 } };
+        ActordEnvSpec spec = spec_make(true);
+        JobSettings settings = settings_make();
+        Network network;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(scale); i++) {
+                settings.algorithm = scale[i];
+                for (size_t k = 0; k < G_N_ELEMENTS(bounds); k++) {
+                        spec.action.low = bounds[k][0];
+                        spec.action.high = bounds[k][1];
+                        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -ERANGE);
+                }
+                spec.action.low = -1;
+                spec.action.high = 1;
+                g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        }
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -412,6 +434,7 @@ int main(int argc, char *argv[]) {
 
         g_test_add_func("/network/beside", test_beside);
         g_test_add_func("/network/edited", test_edited);
+        g_test_add_func("/network/bounds", test_bounds);
         g_test_add_func("/network/edited-policy", test_edited_policy);
         return g_test_run();
 }
