@@ -172,12 +172,13 @@ const Verb verbs[] = {
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
                         "aside. With --from it begins with another one; a tenth of the runs may then be\n"
                         "enough; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
-        { VERB_REPORT, "report", "JOB|RUN...", "one file about jobs: curves, cost, why, settings", 1, 16,
+        { VERB_REPORT, "report", "JOB|RUN...|FILE.exp", "one file about jobs: curves, cost, why, settings", 1, 16,
                         verb_report,
                         "How far a job came, its learning curve, actors and why their number changed, its\n"
                         "cost by kind, where the time went, and all settings. Of several jobs also a\n"
                         "picture of all curves. The file holds everything: no script, nothing from\n"
-                        "elsewhere. It is printed, or written by --output=FILE.\n" RUN_IS },
+                        "elsewhere. It is printed, or written by --output=FILE.\n"
+                        "Of an experiment: the tables and plots of what is finished.\n" RUN_IS },
         { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "others' hyper-parameters as a job file", 2, 3,
                         verb_import,
                         "cleanrl FILE.py: the defaults of a script of CleanRL, which is read and never\n"

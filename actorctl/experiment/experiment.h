@@ -160,6 +160,13 @@ double cell_cost(const Cell *cell);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
 GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
 
+/* A plot that was drawn. */
+typedef struct PlotFile {
+        const char *name;
+        char *svg; /* NULL: there is nothing to draw */
+        size_t n;
+} PlotFile;
+
 typedef struct CellSource {
         OverrideSource source;
         const Experiment *experiment;
@@ -203,7 +210,16 @@ ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char 
 /* report.c: writes cells.csv, rounds.csv, summary.md and the plots into the directory. 0; or a negative
  * errno, with a message. */
 int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+/* The plots, of PlotFile; g_ptr_array_unref(). */
+GPtrArray *plots_draw(const Experiment *experiment, const GPtrArray *cells);
 int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+
+/* results.c: where an experiment's results lie; output NULL: beside the file. g_free(). */
+char *results_directory(const char *output, const char *file);
+/* Reads the finished cells. 0; or a negative errno, with a message. */
+int results_read(const Experiment *experiment, GPtrArray *cells, const char *directory);
+/* An experiment and its cells. STATUS_OK; or another status, with a message. */
+ExitStatus experiment_open(const char *file, Experiment **ret_experiment, GPtrArray **ret_cells);
 
 /* Replaces DIRECTORY/NAME. 0; or a negative errno, with a message. */
 int result_file_write(const char *directory, const char *name, const char *text, size_t n);

@@ -167,20 +167,23 @@ static void add_curve(PlotPanel *panel, const GPtrArray *group, size_t arm, bool
         g_array_append_val(panel->curves, curve);
 }
 
-static int write_plot(const Plot *plot, const char *directory, const char *name) {
-        g_autofree char *text = NULL, *path = g_build_filename(directory, name, NULL);
-        size_t n;
+static void plot_file_free(gpointer data) {
+        PlotFile *file = data;
 
-        if (!plot_has_data(plot)) {
-                /* A plot from an earlier definition would be wrong, so it is removed. */
-                (void) unlink(path);
-                return 0;
-        }
-        text = plot_to_svg(plot, &n);
-        return result_file_write(directory, name, text, n);
+        g_free(file->svg);
+        g_free(file);
 }
 
-static int write_picture(const Experiment *experiment, const GPtrArray *cells, const char *directory,
+static void keep_plot(GPtrArray *files, const Plot *plot, const char *name) {
+        PlotFile *file = g_new0(PlotFile, 1);
+
+        file->name = name;
+        if (plot_has_data(plot))
+                file->svg = plot_to_svg(plot, &file->n);
+        g_ptr_array_add(files, file);
+}
+
+static void draw_picture(const Experiment *experiment, const GPtrArray *cells, GPtrArray *files,
                 const Picture *picture) {
         g_autofree char *title = g_strdup_printf("%s: %s", experiment->title, picture->what);
         g_autoptr(Plot) plot = make_plot(experiment, title, picture->x_label, picture->y_label);
@@ -202,7 +205,7 @@ static int write_picture(const Experiment *experiment, const GPtrArray *cells, c
                                         MAX(POINTS_MAX / (n * experiment->arms->len), 10));
                 }
         }
-        return write_plot(plot, directory, picture->file);
+        keep_plot(files, plot, picture->file);
 }
 
 static size_t keep_pairs(double *x, double *y, size_t n) {
@@ -272,7 +275,7 @@ static bool any_evaluation(const GPtrArray *cells) {
         return false;
 }
 
-static int write_pareto(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+static void draw_pareto(const Experiment *experiment, const GPtrArray *cells, GPtrArray *files) {
         Metric metric = any_evaluation(cells) ? METRIC_EVALUATION_LAST5 : METRIC_RETURN_LAST5;
         g_autofree char *title = g_strdup_printf("%s: return against cost", experiment->title),
                         *cost = g_strdup_printf(
@@ -289,12 +292,13 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
                         add_group_points(experiment, cells, panel, arm, i, metric);
                 add_front(panel);
         }
-        return write_plot(plot, directory, "pareto.svg");
+        keep_plot(files, plot, "pareto.svg");
 }
 
 /* A scheduler that uses many actors has large rounds. So the x axis is steps, money or time, never
  * rounds. */
-int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+GPtrArray *plots_draw(const Experiment *experiment, const GPtrArray *cells) {
+        GPtrArray *files = g_ptr_array_new_with_free_func(plot_file_free);
         bool evaluated = any_evaluation(cells);
         const char *column = evaluated ? "evaluation_mean" : "return_round",
                    *label = evaluated ? "evaluation return" : "training return";
@@ -311,11 +315,28 @@ int plots_write(const Experiment *experiment, const GPtrArray *cells, const char
                                 false },
         };
 
-        for (size_t i = 0; i < G_N_ELEMENTS(pictures); i++) {
-                int r = write_picture(experiment, cells, directory, &pictures[i]);
+        for (size_t i = 0; i < G_N_ELEMENTS(pictures); i++)
+                draw_picture(experiment, cells, files, &pictures[i]);
+        draw_pareto(experiment, cells, files);
+        return files;
+}
 
+int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GPtrArray) files = plots_draw(experiment, cells);
+
+        for (guint i = 0; i < files->len; i++) {
+                const PlotFile *file = files->pdata[i];
+                g_autofree char *path = g_build_filename(directory, file->name, NULL);
+                int r;
+
+                if (!file->svg) {
+                        /* A plot from an earlier definition would be wrong, so it is removed. */
+                        (void) unlink(path);
+                        continue;
+                }
+                r = result_file_write(directory, file->name, file->svg, file->n);
                 if (r < 0)
                         return r;
         }
-        return write_pareto(experiment, cells, directory);
+        return 0;
 }

@@ -32,8 +32,7 @@ static size_t n_in_state(const GArray *trials, TrialState state) {
         return n;
 }
 
-/* "random search: 12 trials of 3 seeds" */
-static char *sweep_describe(const Experiment *experiment) {
+char *sweep_describe(const Experiment *experiment) {
         const Sweep *sweep = experiment->sweep;
         g_autoptr(GString) text = g_string_new(NULL);
         guint n = experiment->seeds->len;
@@ -52,8 +51,7 @@ static char *sweep_describe(const Experiment *experiment) {
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* What was spent, and what was not started for that. */
-static char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials) {
+char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials) {
         const Sweep *sweep = experiment->sweep;
         g_autofree char *spent = money(sweep_cost(cells), cells);
         size_t n = n_in_state(trials, TRIAL_UNPAID);
@@ -72,8 +70,7 @@ static char *sweep_spending(const Experiment *experiment, const GPtrArray *cells
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* --set options that make a job of the best trial. */
-static char *best_sets(const Experiment *experiment, const Trial *trial) {
+char *trial_sets(const Experiment *experiment, const Trial *trial) {
         const Arm *arm = experiment_arm(experiment, trial->arm);
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -146,7 +143,7 @@ static int write_summary(const Experiment *experiment, const GPtrArray *cells, c
         for (guint i = 0; i < trials->len; i++)
                 add_row(experiment, &g_array_index(trials, Trial, i), text);
         if (has_best(trials)) {
-                g_autofree char *sets = best_sets(experiment, &g_array_index(trials, Trial, 0));
+                g_autofree char *sets = trial_sets(experiment, &g_array_index(trials, Trial, 0));
 
                 g_string_append_printf(text,
                                 "\n## A job with the values of the best trial\n\n    "
@@ -278,7 +275,7 @@ void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Opt
         print_wrapped("", "", spent);
         if (!has_best(trials))
                 return;
-        sets = best_sets(experiment, &g_array_index(trials, Trial, 0));
+        sets = trial_sets(experiment, &g_array_index(trials, Trial, 0));
         print_line(4, "The best: %s", sets);
 }
 

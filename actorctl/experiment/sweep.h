@@ -122,6 +122,11 @@ int sweep_write(const Experiment *experiment, const GPtrArray *cells, const char
 char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t *ret_n);
 /* The table of the trials on standard output. */
 void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Options *options);
+/* Sentences: how the sweep searches; what was spent, and what was not started for that; g_free(). */
+char *sweep_describe(const Experiment *experiment);
+char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
+/* The --set options that make a job of a trial, g_free(). */
+char *trial_sets(const Experiment *experiment, const Trial *trial);
 /* Whether any trial has a value. */
 bool sweep_has_best(const Experiment *experiment, const GPtrArray *cells);
 

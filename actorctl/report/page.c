@@ -163,17 +163,22 @@ void page_table(Page *page, const GPtrArray *cells, guint columns, const double 
 }
 
 /* The picture is our own XML, in which texts are escaped already. Its declaration has no place in HTML. */
-void page_plot(Page *page, const Plot *plot) {
-        g_autofree char *svg = NULL;
-        const char *begin;
-        size_t n;
+void page_svg(Page *page, const char *svg) {
+        const char *begin = strstr(svg, "<svg");
 
         end_list(page);
+        if (page->format == PAGE_HTML)
+                g_string_append_printf(page->text, "<figure>%s</figure>\n", begin ? begin : "");
+}
+
+void page_plot(Page *page, const Plot *plot) {
+        g_autofree char *svg = NULL;
+        size_t n;
+
         if (page->format != PAGE_HTML || !plot_has_data(plot))
                 return;
         svg = plot_to_svg(plot, &n);
-        begin = strstr(svg, "<svg");
-        g_string_append_printf(page->text, "<figure>%s</figure>\n", begin ? begin : "");
+        page_svg(page, svg);
 }
 
 void page_fold(Page *page, const char *summary, const char *foreign) {

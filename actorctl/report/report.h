@@ -3,6 +3,7 @@
  * and its settings. */
 #pragma once
 
+#include "actorctl/experiment/experiment.h"
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 #include "actorctl/report/page.h"
@@ -24,3 +25,6 @@ ReportJob *report_job_free(ReportJob *job);
 void report_job(Page *page, const ReportJob *job);
 /* Adds the curves of several jobs in one picture, and a table with a line for each job. */
 void report_together(Page *page, const GPtrArray *jobs);
+
+/* Adds an experiment: its tables and plots; of a sweep its trials. */
+void report_experiment(Page *page, const Experiment *experiment, const GPtrArray *cells);

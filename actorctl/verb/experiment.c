@@ -13,14 +13,6 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-static char *results_directory(const Options *options, const char *file) {
-        if (options->output)
-                return g_strdup(options->output);
-        if (g_str_has_suffix(file, ".exp"))
-                return g_strdup_printf("%.*s.results", (int) (strlen(file) - strlen(".exp")), file);
-        return g_strconcat(file, ".results", NULL);
-}
-
 /* Locks the directory, since two runs of one experiment would run the same cells. Returns the descriptor
  * that holds the lock; or a negative errno, with a message. */
 static int prepare_directory(const char *directory) {
@@ -37,20 +29,6 @@ static int prepare_directory(const char *directory) {
                 return -errno;
         }
         return TAKE_FD(fd);
-}
-
-static int read_outcomes(const Experiment *experiment, GPtrArray *cells, const char *directory) {
-        g_autofree char *path = g_build_filename(directory, "cells", NULL);
-
-        if (experiment->sweep)
-                return sweep_settle(experiment, cells, path);
-        for (guint i = 0; i < cells->len; i++) {
-                int r = outcome_read(experiment, cells->pdata[i], path);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
 }
 
 static const char *state_word(CellState state) {
@@ -119,7 +97,7 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
 
         if (lock < 0)
                 return STATUS_FAILED;
-        if (read_outcomes(experiment, cells, directory) < 0)
+        if (results_read(experiment, cells, directory) < 0)
                 return STATUS_FAILED;
         status = cells_run(experiment, cells, directory, options->n_jobs, options);
         if (write_reports(options, experiment, cells, directory) < 0)
@@ -132,19 +110,16 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
 }
 
 ExitStatus verb_experiment(const Options *options, char **arguments, size_t n) {
-        g_autofree char *directory = results_directory(options, arguments[0]);
+        g_autofree char *directory = results_directory(options->output, arguments[0]);
         g_autoptr(Experiment) experiment = NULL;
         g_autoptr(GPtrArray) cells = NULL;
         ExitStatus status;
 
-        status = experiment_load(arguments[0], &experiment);
-        if (status == STATUS_OK)
-                status = experiment->sweep ? sweep_cells(experiment, &cells)
-                                           : cells_make(experiment, &cells);
+        status = experiment_open(arguments[0], &experiment, &cells);
         if (status != STATUS_OK)
                 return status;
         if (options->dry_run) {
-                if (read_outcomes(experiment, cells, directory) < 0)
+                if (results_read(experiment, cells, directory) < 0)
                         return STATUS_FAILED;
                 return print_cells(options, cells);
         }

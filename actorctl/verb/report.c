@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* report: writes one file about one or several jobs, for people who were not there. */
+/* report: one file about one job or several, or about an experiment, for readers who were not there. */
 #include "actorctl/job-open.h"
 #include "actorctl/output.h"
 #include "actorctl/report/report.h"
@@ -27,6 +27,26 @@ static ExitStatus read_jobs(const Options *options, char **words, size_t n, GPtr
         return STATUS_OK;
 }
 
+/* The finished cells of an experiment are files beside its own, so no daemon is asked. */
+static ExitStatus print_experiment(const Options *options, const char *file) {
+        g_autofree char *directory = results_directory(NULL, file), *text = NULL;
+        g_autoptr(Experiment) experiment = NULL;
+        g_autoptr(GPtrArray) cells = NULL;
+        g_autoptr(Page) page = NULL;
+        ExitStatus status;
+
+        status = experiment_open(file, &experiment, &cells);
+        if (status != STATUS_OK)
+                return status;
+        if (results_read(experiment, cells, directory) < 0)
+                return STATUS_FAILED;
+        page = page_new(options->md ? PAGE_MD : PAGE_HTML, experiment->title);
+        report_experiment(page, experiment, cells);
+        page_paragraph(page, "Made by actorctl report, " ACTORD_VERSION ".");
+        text = page_finish(page);
+        return output_text(options, text);
+}
+
 static char *compose(const GPtrArray *jobs, PageFormat format) {
         g_autofree char *title = g_strdup_printf("actord: %s%s", ((const ReportJob *) jobs->pdata[0])->name,
                         jobs->len > 1 ? " and others" : "");
@@ -47,6 +67,14 @@ ExitStatus verb_report(const Options *options, char **arguments, size_t n) {
 
         if (options->html && options->md) {
                 complain("--html and --md exclude each other");
+                return STATUS_USAGE;
+        }
+        for (size_t i = 0; i < n; i++) {
+                if (!g_str_has_suffix(arguments[i], ".exp"))
+                        continue;
+                if (n == 1)
+                        return print_experiment(options, arguments[i]);
+                complain("%s is an experiment, which has a report of its own: name it alone", arguments[i]);
                 return STATUS_USAGE;
         }
         status = read_jobs(options, arguments, n, jobs);

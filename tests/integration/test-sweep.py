@@ -143,6 +143,29 @@ def paid():
     equal(summary(path), summary(whole()[0]))
 
 
+@story("a report shows the trials and the picture, for a browser and as text, and so it does of arms that are compared")
+def reported():
+    path, _ = whole()
+    page = ctl("report", path)
+    equal(page.status, 0, page.err)
+    equal((page.out.count("<svg"), page.out.count("<tr>"), page.out.count("<script")), (1, 5, 0), page.out)
+    text = ctl("report", path, "--md").out
+    for trial in summary(path)["trials"]:
+        row = next(line for line in text.splitlines() if line.startswith(f"| {trial['trial']} |"))
+        assert all(value in row for value in trial["settings"].values()) and trial["state"] in row, row
+    r = ctl("report", path, "r1")
+    assert (r.status, r.out) == (2, "") and "name it alone" in r.err, r.err
+
+    with open(path) as f:
+        head = f.read().split("[Sweep]")[0]
+    compared = os.path.join(os.path.dirname(path), "compared.exp")
+    with open(compared, "w") as f:
+        f.write(head + "Job.StopSteps=1024\n[Arm one]\n[Arm two]\nLearner.Epochs=2\n")
+    equal(ctl("experiment", compared).status, 0)
+    page = ctl("report", compared)
+    assert page.status == 0 and page.out.count("<svg") >= 4 and "Training return, last 5 rounds" in page.out, page.err
+
+
 @story("the example finds settings in seconds")
 def example():
     results = tempfile.mkdtemp(dir=STATE)
