@@ -172,7 +172,7 @@ const Verb verbs[] = {
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
                         "aside. With --from it begins with another one; a tenth of the runs may then be\n"
                         "enough; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
-        { VERB_REPORT, "report", "JOB|RUN...|FILE.exp", "one file about jobs: curves, cost, why, settings", 1, 16,
+        { VERB_REPORT, "report", "JOB|RUN...|FILE.exp", "one file about jobs: curves, cost, settings", 1, 16,
                         verb_report,
                         "How far a job came, its learning curve, actors and why their number changed, its\n"
                         "cost by kind, where the time went, and all settings. Of several jobs also a\n"
