@@ -4,6 +4,7 @@
 
 tests/slurm/cluster.sh tests/experiments/scale.py run [--seeds N]   the cells that are missing (as root)
 scale.py table                                                      writes the tables into the page
+tests/slurm/cluster.sh tests/experiments/scale.py after [--seeds N] the cells of scale-after.csv that are missing: from after the invoker's fault was mended
 scale.py check                                                      fails if the page's tables are not those of the cells
 
 A cell is a line of docs/experiments/scale.csv as soon as it is done; a line that is there is not done again."""
@@ -12,13 +13,16 @@ from statistics import median
 from learning import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
-CELLS, PAGE = "scale.csv", "scale.md"
+CELLS, AFTER, PAGE = "scale.csv", "scale-after.csv", "scale.md"
 WAIT_USEC, STEPS, ROUNDS, SEEDS = 100000, 32, 8, 3
 WARM = 2  # rounds at the beginning that do not count, since their actors start
 NARROW, WIDE = 8, 1024
 SIZES = [*((n, actors, NARROW) for n in (4, 2, 1) for actors in (64, 16, 1)), *((n, actors, WIDE) for n in (4, 1) for actors in (64, 16))]
 PARTS = ("intake", "advantage", "gradient", "apply", "publish", "metering")
+SIZES_AFTER = [(4, 64, NARROW), (4, 16, NARROW)]
+WORD_OF = {"intake": "validation"}  # in the profile, where it differs from the column's
 COLUMNS = ["nodes", "actors", "numbers", "seed", "round_ms", "sent_kb", "received_kb", "control_cpu_ms", *(part + "_ms" for part in PARTS)]
+COLUMNS_AFTER = COLUMNS[:-len(PARTS)]
 IDEAL_MS = WAIT_USEC * STEPS / 1000
 USER = 60100
 
@@ -78,20 +82,20 @@ def profile_of(directory):
         return {}
     section = file["Profile"]
     n = max(int(section["rounds"]), 1)
-    return {part: int(section.get(part + "_nsec", "0")) / 1e6 / n for part in PARTS}
+    return {part: int(section.get(WORD_OF.get(part, part) + "_nsec", "0")) / 1e6 / n for part in PARTS}
 
 
-def run(seeds):
+def run(seeds, file=CELLS, sizes=SIZES, columns=COLUMNS):
     for seed in range(1, seeds + 1):
-        for nodes, actors, numbers in SIZES:
+        for nodes, actors, numbers in sizes:
             key = {"nodes": str(nodes), "actors": str(actors), "numbers": str(numbers), "seed": str(seed)}
-            if is_there(CELLS, key):
+            if is_there(file, key):
                 continue
             result, rounds, profile = measure(nodes, actors, numbers, seed)
             row = {**key, "round_ms": f"{median(rounds):.1f}", "sent_kb": f"{result['nodes']['sent_bytes'] / 1024 / ROUNDS:.2f}",
                    "received_kb": f"{result['nodes']['received_bytes'] / 1024 / ROUNDS:.2f}",
                    "control_cpu_ms": f"{1000 * result['cpu_s']['control'] / ROUNDS:.3f}", **{part + "_ms": f"{profile.get(part, 0):.3f}" for part in PARTS}}
-            enter(CELLS, COLUMNS, row, lambda r: tuple(int(r[k]) for k in ("numbers", "nodes", "actors", "seed")))
+            enter(file, columns, {k: row[k] for k in columns}, lambda r: tuple(int(r[k]) for k in ("numbers", "nodes", "actors", "seed")))
             print(row, flush=True)
 
 
@@ -122,6 +126,19 @@ def terms():
         rows = cells(nodes=4, actors=64, numbers=numbers)
         middle = [median(float(r[k]) for r in rows) for k in ("sent_kb", "received_kb", *(part + "_ms" for part in PARTS))]
         lines.append(f"| {numbers} | " + " | ".join(f"{m:.0f}" if m >= 100 else f"{m:.2f}" for m in middle) + " |")
+    return "\n".join(lines)
+
+
+def head():
+    """CPU time of the head's processes beside actors and learner, in a round, before and after the fault was mended."""
+    lines = ["| numbers | nodes | actors | before, ms | after, ms | a round after, ms |", "|--:|--:|--:|---|---|---|"]
+    for nodes, actors, numbers in reversed(SIZES_AFTER):
+        key = {"nodes": str(nodes), "actors": str(actors), "numbers": str(numbers)}
+        texts = []
+        for file, column, digits in ((CELLS, "control_cpu_ms", 0), (AFTER, "control_cpu_ms", 1), (AFTER, "round_ms", 0)):
+            seen = sorted(float(r[column]) for r in read(file) if all(r[k] == v for k, v in key.items()))
+            texts.append(f"{median(seen):.{digits}f} ({seen[0]:.{digits}f} to {seen[-1]:.{digits}f})")
+        lines.append(f"| {numbers} | {nodes} | {actors} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
 
 
@@ -189,13 +206,15 @@ def prediction():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("run", "table", "check"))
+    parser.add_argument("verb", choices=("run", "after", "table", "check"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     args = parser.parse_args()
     if args.verb == "run":
         run(args.seeds)
+    elif args.verb == "after":
+        run(args.seeds, AFTER, SIZES_AFTER, COLUMNS_AFTER)
     else:
-        tables = {"efficiency": efficiencies(), "terms": terms(), "model": model_check(), "prediction": prediction()}
+        tables = {"efficiency": efficiencies(), "terms": terms(), "head": head(), "model": model_check(), "prediction": prediction()}
         publish(PAGE, tables, args.verb == "check")
 
 
