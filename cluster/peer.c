@@ -131,7 +131,7 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
                 return refuse(channel, said, PEER_REFUSED, "it did not report its resources: %s",
                                 strerror(-r));
         if (!node_facts_check(&said->facts))
-                return refuse(channel, said, PEER_REFUSED, "its report on itself is impossible");
+                return refuse(channel, said, PEER_REFUSED, "it reported resources that no host can have");
         r = report(channel, said, PEER_NAMED);
         if (r < 0)
                 return r;

@@ -96,7 +96,8 @@ static int read_overrides(sd_bus_message *m, Submission *s, sd_bus_error *error)
                                         "At most 256 settings of 4096 bytes can be given beside the job "
                                         "file.");
                 if (strchr(key, '=') || strpbrk(key, "\r\n") || strpbrk(value, "\r\n"))
-                        return invalid(error, "A setting given beside the job file has one line.");
+                        return invalid(error, "A setting given beside the job file must be one line, "
+                                              "and its key must have no \"=\".");
                 g_array_append_val(s->overrides, ((SettingOverride){ key, value }));
         }
         return r < 0 ? r : sd_bus_message_exit_container(m);

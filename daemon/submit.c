@@ -206,9 +206,9 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
 
         if (settings_has_nodes(&s->settings) && manager->context.mode == DAEMON_SYSTEM)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [Distribution] Cluster=%s: the cluster must see its user, and this "
-                                "is the system's service: take `actorctl run`, or your own daemon with "
-                                "`actorctl --user submit`.",
+                                "%s:%u: [Distribution] Cluster=%s: a job on a cluster runs as its "
+                                "user, which the system's service cannot do: take `actorctl run`, or "
+                                "your own daemon with `actorctl --user submit`.",
                                 s->file_name, settings_locate(s->text, "Distribution", "Cluster"),
                                 choice_cluster_to_string(s->settings.cluster));
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)

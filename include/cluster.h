@@ -52,7 +52,7 @@ typedef struct ClusterRequest {
 
 /* X(NAME, word): events of a node; `actorctl status` prints these words. */
 #define CLUSTER_EVENTS(X)                                                                               \
-        X(PENDING, "pending")   /* it was asked for; words: the cluster's reason (Priority) */          \
+        X(PENDING, "pending")   /* it waits in the queue; words: why, as the cluster says (Priority) */  \
         X(UP, "up")             /* with the stream's descriptor; name, n_cpus, memory_bytes are set */  \
         X(LOST, "lost")         /* it failed; words: why. It has been given back */                     \
         X(GONE, "gone")         /* it was given back, or withdrawn, as requested */                     \

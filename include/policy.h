@@ -98,7 +98,7 @@ typedef struct Network {
         uint64_t n_parameters;
         /* the bounds of each number of an action; ACT_GAUSSIAN has none */
         double action_low, action_high;
-        /* ACT_DETERMINISTIC: the standard deviation of the noise, as a share of half of high - low */
+        /* ACT_DETERMINISTIC: the standard deviation of the noise, as a share of (high - low) / 2 */
         double action_noise;
         Layer layers[LAYERS_MAX];
 } Network;

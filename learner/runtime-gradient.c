@@ -152,7 +152,9 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         case ACT_CONSISTENCY:
         case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
-        case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
+        case ACT_SQUASHED:
+                assert(!"the losses of these policies need no probabilities of a batch's actions");
+                break;
         }
 }
 
@@ -181,7 +183,9 @@ static void bench_backward(
         case ACT_CONSISTENCY:
         case ACT_DIFFUSION:
         case ACT_DETERMINISTIC:
-        case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
+        case ACT_SQUASHED:
+                assert(!"the losses of these policies need no probabilities of a batch's actions");
+                break;
         }
         pass_backward(pass, parameters, accumulate, gradient, NULL);
 }

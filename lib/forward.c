@@ -333,8 +333,8 @@ static void rows_add(const Forward *forward, const float *parameters, uint32_t i
         }
 }
 
-/* Copies a square inside of an image whose columns are side by side. If the kernel is a constant, a line
- * takes a move or two. */
+/* Copies a square inside of an image whose columns are side by side. If the kernel's size is a
+ * constant, the compiler copies each line by one or two instructions. */
 static inline __attribute__((always_inline)) void square_copy(
                 const Convolution *c, const float *x, uint32_t kernel, float *ret) {
         for (uint32_t channel = 0; channel < c->channels; channel++)

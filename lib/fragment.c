@@ -482,7 +482,9 @@ static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         if (!left)
                 return 0;
 
-        length = (size_t) snprintf(ret_reason, n, "nothing is held in the cycle that these wait in:");
+        length = (size_t) snprintf(ret_reason, n,
+                        "these fragments wait for each other in a cycle "
+                        "in which nothing is held yet:");
         for (uint32_t f = 0; f < _FRAGMENT_MAX && length < n; f++)
                 if (left >> f & 1)
                         length += (size_t) snprintf(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A linear controller beside the policy, and an envelope that both shall keep the state in:
+/* A linear controller beside the policy, and an envelope in which both should keep the state:
  * "Physics-Regulated Deep Reinforcement Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR
  * 2024). With the state s, which is the observation, and the linear model s+ = A s + B a:
  *

@@ -25,9 +25,10 @@ static inline void spent_count(Spent *spent, ProfileProduct product, uint64_t n,
                 spent->rates[product].operations += n * row_operations;
 }
 
-/* The multiplications and additions of one row's matrix products in the network: to act, without the layers
- * that only the value needs; for all outputs; and for the gradient with them. The gradient needs those of
- * the weights and of the inputs besides, except where an input is the observation. */
+/* Each function counts the multiplications and additions of one row's matrix products in the network. The
+ * first counts those of acting, without the layers that only the value needs; the second those of all
+ * outputs. The third adds the gradient's products to the second: those for the weights, and those for the
+ * inputs of each layer whose input is not the observation. */
 uint64_t network_acting_operations(const Network *network);
 uint64_t network_forward_operations(const Network *network);
 uint64_t network_gradient_operations(const Network *network);

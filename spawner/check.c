@@ -106,7 +106,7 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                 return refuse(answer, "a field holds an unknown value");
         if ((launch->purpose == LAUNCH_TRIAL || launch->purpose == LAUNCH_NODE) &&
                         (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))
-                return refuse(answer, "a trial or a node names a manager");
+                return refuse(answer, "a trial or a node must not name a service manager");
         if (launch->owner > INT32_MAX)
                 return refuse(answer, "its owner is not a process id");
         if (launch->purpose >= LAUNCH_SETTLE)

@@ -213,7 +213,7 @@ static ExitStatus check_sets(const Reader *reader) {
                 for (guint k = 0; k < e->sweep->ranges->len; k++)
                         if (strcmp(sweep_range(e->sweep, k)->key, key) == 0)
                                 return reader_wrong(reader, RANGE, key,
-                                                "[Set] sets it in line %u: a key is drawn or set",
+                                                "[Set] sets it in line %u: remove it there or here",
                                                 settings_locate(e->text, "Set", key));
         }
         for (guint k = 0; k < e->sweep->ranges->len; k++)

@@ -62,7 +62,8 @@ ExitStatus verb_import(const Options *options, char **arguments, size_t n) {
                 return STATUS_USAGE;
         }
         if (n > 2) {
-                complain("import cleanrl takes one FILE.py, whose class Args has all that there is");
+                complain("import cleanrl takes one FILE.py and no name: "
+                         "its class Args has all settings");
                 return STATUS_USAGE;
         }
         return import_cleanrl(options, arguments[1]);

@@ -45,7 +45,7 @@ typedef struct RoundFacts {
         X(reason, "of DECISION_REASONS in include/schedulers.h")                                        \
         X(charge, "the dearest of a round: its number in CHARGES of include/charges.h")                 \
         X(share_permille, "that it has in the price of a round of as many actors as before")            \
-        X(wanted, "actors that would be better if starting them paid, or 0")                            \
+        X(wanted, "a better number of actors whose start would cost too much, or 0")                    \
         X(progress_permille, "of a round, expected of the change: 1000 as far as before; 0: no change") \
         X(money_permille, "of a round, expected of the change")                                         \
         X(seen_before, "actors before the newest change that was measured, or 0")                       \

@@ -306,8 +306,8 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                         reader_complain(reader, "Learner", "HiddenLayers", "0",
                                         convolutions ? "a layer has at least one unit; 0 alone means no "
                                                        "layer"
-                                                     : "only Convolutions= can do without hidden layers "
-                                                       "behind them");
+                                                     : "without Convolutions= the network needs "
+                                                       "a hidden layer");
                         break;
                 }
         check_curvature(reader, settings);

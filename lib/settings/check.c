@@ -303,7 +303,7 @@ static void check_measured(SettingsReader *reader, const JobSettings *settings) 
                         (noise && !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale)))
                 reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(kind),
                                 "it reads the %s, which Algorithm=%s does not measure",
-                                curvature ? "curvature of what is learned" : "gradient's noise scale",
+                                curvature ? "objective's curvature" : "gradient's noise scale",
                                 choice_algorithm_to_string(settings->algorithm));
 }
 

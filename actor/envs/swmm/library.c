@@ -221,7 +221,7 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
         (void) dl_iterate_phdr(look_at_object, &search);
         /* A variable that is not restored would carry over from one episode to the next. */
         if (search.n == 0 || search.n > SWMM_RANGES_MAX) {
-                (void) fprintf(stderr, "%s cannot be begun anew: its variables lie unlike any known.\n",
+                (void) fprintf(stderr, "%s cannot be reset: it is not a known release of EPA SWMM.\n",
                                 map->l_name);
                 return -ENOEXEC;
         }

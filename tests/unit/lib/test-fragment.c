@@ -208,7 +208,7 @@ static void test_cycles(void) {
         Graph graph = graph_of(DISTRIBUTION_COARSE);
 
         graph.edges[find_edge(&graph, FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation")].held = false;
-        refused(&graph, "wait in: step inference");
+        refused(&graph, "nothing is held yet: step inference");
         graph = graph_of(DISTRIBUTION_COARSE);
         graph.edges[find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters")].held = false;
         refused(&graph, "gradient update");

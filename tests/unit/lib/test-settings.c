@@ -351,9 +351,9 @@ static void test_scaling(void) {
         refuse(CARTPOLE "Algorithm=dqn\n[Scaling]\nPolicy=kungfu\nMaxActors=4\n", NULL,
                         "noise scale, which Algorithm=dqn does not measure", NULL);
         refuse(CARTPOLE "Algorithm=dqn\n[Scaling]\nPolicy=nitro\nMaxActors=4\n", NULL,
-                        "curvature of what is learned, which Algorithm=dqn does not measure", NULL);
+                        "objective's curvature, which Algorithm=dqn does not measure", NULL);
         refuse(CARTPOLE "Algorithm=dqn\n[Scaling]\nPolicy=nitro-code\nMaxActors=4\n", NULL,
-                        "curvature of what is learned, which Algorithm=dqn does not measure", NULL);
+                        "objective's curvature, which Algorithm=dqn does not measure", NULL);
         accept(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\n", NULL, &s);
         g_assert_cmpfloat(s.time_price, ==, 1);
         accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, &s);
