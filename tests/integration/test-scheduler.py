@@ -253,7 +253,7 @@ def needed():
         r = run("cartpole", *MODEL, f"Scaling.Policy={policy}", ok=False)
         assert r.status == 2 and word in r.err, (policy, r.status, r.err)
     r = run(conf_with("[Scaling]\n", "[Scaling]\nPolicy=minions:./none\n"), ok=False)
-    assert r.status == 2 and r.err.startswith(f"{STATE}/small.conf:7: [Scaling] Policy=minions:./none: {STATE}/./none: "), r.err
+    assert r.status == 2 and r.err.startswith(f"{STATE}/small.conf:7: [Scaling] Policy=minions:./none: {STATE}/none: "), r.err
     path = os.path.join(OWN, "small.minions")
     data = bytearray(open(path, "rb").read())
     data[700:704] = b"\x00\x00\xc0\x7f"  # a NaN among the parameters
