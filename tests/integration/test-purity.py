@@ -171,7 +171,7 @@ def carried_noise():
     for other in ("Actor.Processes=1", "Distribution.Policy=single-learner-fine", "Distribution.Policy=fused"):
         equal(digests(run("pendulum-ddpg", *sets, other, seed=5)), digests(before), f"with {other}")
     for comm in "actord-actor", "actord-learner":
-        killer = Killer(comm, low=0.1, high=0.3, most=1)
+        killer = Killer(comm, low=0.03, high=0.12, most=1)
         after = run("pendulum-ddpg", *sets, seed=5, during=killer)
         equal((digests(after), len(killer.killed)), (digests(before), 1), f"with {comm} killed")
 
