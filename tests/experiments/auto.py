@@ -240,7 +240,7 @@ def move_row(task, cell):
 def moves_text(rows):
     """One line for each task and time price."""
     lines = ["| task | TimePrice | actors in round 4 | rounds | noise doubles b after round | later moves up | of them undone within 8 rounds | "
-             "surrogate after such a move, in that before it | waits for cold starts |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+             "surrogate after such a move, divided by that before it | waits for cold starts |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for task in ALL_TASKS:
         for name, time_price in TIME_PRICES.items():
             own = [row for row in rows if (row["task"], row["time_price"]) == (task, name)]

@@ -14,7 +14,7 @@
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * so that with FloodWeight=1e6, the default, a return is the published performance without its sign.
+ * so that with FloodWeight=1e6, the default, a return is the published performance with a minus sign.
  *
  * The rules: release 0.5 m3/s in all, shared by how full the ponds are (equal filling degree), each
  * through an orifice under its depth by Torricelli; and open a pond that is within 0.7 m of flooding, the
