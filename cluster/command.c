@@ -16,6 +16,24 @@
 
 extern char **environ;
 
+void command_set_environment(void) {
+        static const char *const prefixes[] = { "SBATCH_", "SBCAST_", "SQUEUE_", "SCANCEL_", "SINFO_",
+                "SLURM_TIME_FORMAT", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_EXPORT_ENV" };
+
+        for (size_t i = 0; environ[i];) {
+                const char *variable = environ[i];
+                _cleanup_free_ char *name = strndup(variable, strcspn(variable, "="));
+                bool ours = false;
+
+                for (size_t k = 0; k < ELEMENTSOF(prefixes); k++)
+                        ours |= strncmp(variable, prefixes[k], strlen(prefixes[k])) == 0;
+                if (!ours || !name || unsetenv(name) < 0 || environ[i] == variable)
+                        i++;
+        }
+        (void) setenv("TZ", "UTC", 1);
+        (void) setenv("LC_ALL", "C", 1);
+}
+
 /* Starts it in its own process group, so that everything that it starts ends with it, and without blocked
  * signals. */
 static int spawn(char *const argv[], int input_fd, int output_fd, pid_t *ret) {

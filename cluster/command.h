@@ -27,6 +27,8 @@ typedef struct Command {
                 .pid_fd = -EBADF, .output_fd = -EBADF \
         }
 
+/* Removes what a user has set for Slurm's commands: their output must not depend on it. */
+void command_set_environment(void);
 /* input NULL: /dev/null. seconds 0: there is no deadline. 0; -ENOENT: there is no such program; -errno. */
 int command_start(Command *command, char *const argv[], const char *input, unsigned seconds);
 /* What to poll for POLLIN (-EBADF: nothing runs), and for how many milliseconds at most (-1: for ever). */

@@ -28,6 +28,7 @@ typedef struct EngineNode {
         bool stop;     /* the head does not need it any more: withdraw it, or give it back */
         bool stopping; /* the engine has begun to do so */
         bool excused;  /* OVER: another one will do better, and the head asks for it at once */
+        bool awaits;   /* RUNNING: the programs are still on their way to it */
         char id[32];   /* the cluster's name for it, once it was asked for */
         char name[64]; /* the host's name, once it runs */
         char words[256];

@@ -31,8 +31,10 @@ enum {
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
         COST_SECONDS = 5,
-        /* How long the program on a node may be silent after the node's allocation has begun. */
+        /* How long the program on a node may be silent after the node's allocation has begun and it has the
+         * programs; and for how long it may await these. */
         SILENT_SECONDS = 120,
+        AWAIT_SECONDS = 360,
         END_SECONDS = 40,
         SEND_SECONDS = 10,
         COMPLAINTS_MAX = 20,
@@ -50,6 +52,7 @@ typedef struct HeadNode {
         bool renewed;   /* its time limit is near: a successor is asked for */
         char told[256]; /* the words of the newest PENDING */
         uint64_t next_cost_nsec, began_nsec;
+        uint64_t due_nsec; /* until when its program must answer */
 } HeadNode;
 
 typedef struct Head {
@@ -128,11 +131,16 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
 
 /* Requests */
 
+/* The node has words, so the invoker hears of it at the end of this turn. It ignores numbers that do not
+ * grow, and the engine reports on nodes in any order. */
 static void start_node(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (head->engine.nodes[i].state == ENGINE_FREE) {
                         head->engine.nodes[i] = (EngineNode){
-                                .number = head->next_number++, .state = ENGINE_WANTED, .exit_status = -1
+                                .number = head->next_number++,
+                                .state = ENGINE_WANTED,
+                                .exit_status = -1,
+                                .words = "not asked for yet",
                         };
                         head->nodes[i] = (HeadNode){ .stream = -EBADF };
                         return;
@@ -363,7 +371,10 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         if (node->state == ENGINE_RUNNING && !ours->up && !ours->left) {
                 if (ours->began_nsec == 0)
                         ours->began_nsec = now;
-                if (now - ours->began_nsec > SILENT_SECONDS * 1000000000ull)
+                if (ours->due_nsec == 0 ||
+                                (node->awaits && now - ours->began_nsec < AWAIT_SECONDS * 1000000000ull))
+                        ours->due_nsec = now + SILENT_SECONDS * 1000000000ull;
+                if (now > ours->due_nsec)
                         leave(head, node, CLUSTER_LOST, "its program does not answer");
         }
         if (!ours->left && !ours->up && strcmp(ours->told, node->words) != 0) {
@@ -471,6 +482,9 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
         open_port(head);
         balance(head);
         tell_all(head, now);
+        /* Without an invoker the nodes are given back. */
+        if (head->broken)
+                begin_end(head);
 }
 
 /* Slurm has not reported the final costs in time, so the costs by our own clock count. */

@@ -15,6 +15,7 @@
         X(REJECTED, 22, "the node was not taken by this host")                                          \
         X(SPAWN, 23, "actord-spawn cannot be started on the node")                                      \
         X(PARCEL, 24, "the programs did not come by sbcast: is there room for them in the node's /tmp?")   \
+        X(LATE, 25, "the programs did not come by sbcast in time: is there room in the node's /tmp?")   \
         X(NO_PROGRAM, 126, "the program cannot be executed on the node")                                \
         X(NO_FILE, 127, "actord is not on the node: put its folder where nodes see it, or install it")
 /* clang-format on */

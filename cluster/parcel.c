@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-enum { FILES_MAX = 40, NAME_BYTES = 256, PACK_SECONDS = 60, SEND_SECONDS = 120, AGAIN_SECONDS = 1 };
+enum { FILES_MAX = 40, NAME_BYTES = 256, PACK_SECONDS = 60, SEND_SECONDS = 30, AGAIN_SECONDS = 1 };
 
 typedef struct Names {
         char names[FILES_MAX][NAME_BYTES];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "cluster/command.h"
 #include "cluster/engine.h"
@@ -26,13 +27,14 @@ enum {
         /* After a while squeue does not list ended jobs any more (MinJobAge). */
         ABSENT_LOOKS = 3,
         CANCELS_MAX = 64,
+        STRAYS_MAX = 16,
         ABANDON_SECONDS = 10,
 };
 
 typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 
 /* Whether the programs of a node come by sbcast. */
-typedef enum ParcelState { PARCEL_NOT, PARCEL_AWAITED, PARCEL_THERE } ParcelState;
+typedef enum ParcelState { PARCEL_NOT, PARCEL_AWAITED, PARCEL_TRIED, PARCEL_THERE } ParcelState;
 
 typedef struct Slurm {
         Check check;
@@ -48,28 +50,12 @@ typedef struct Slurm {
         uint8_t *absent; /* [nodes]: looks in a row that did not find the node */
         Parcel parcel;
         uint8_t *parcels; /* [nodes]: ParcelState */
-        size_t receiving; /* the node that sbcast sends the parcel to */
+        size_t receiving; /* the node that sbcast sends the parcel to, and its number */
+        uint32_t receiving_number;
+        bool unsure;                 /* Slurm may have a job of ours whose number sbatch could not tell */
+        char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
+        size_t n_strays;
 } Slurm;
-
-/* The commands' output must not depend on a user's display settings. */
-static void set_environment(void) {
-        static const char *const prefixes[] = { "SBATCH_", "SBCAST_", "SQUEUE_", "SCANCEL_", "SINFO_",
-                "SLURM_TIME_FORMAT", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_EXPORT_ENV" };
-        extern char **environ;
-
-        for (size_t i = 0; environ[i];) {
-                char name[64];
-                bool ours = false;
-
-                for (size_t k = 0; k < ELEMENTSOF(prefixes); k++)
-                        ours |= strncmp(environ[i], prefixes[k], strlen(prefixes[k])) == 0;
-                (void) snprintf(name, sizeof(name), "%.*s", (int) strcspn(environ[i], "="), environ[i]);
-                if (!ours || unsetenv(name) < 0)
-                        i++;
-        }
-        (void) setenv("TZ", "UTC", 1);
-        (void) setenv("LC_ALL", "C", 1);
-}
 
 static int slurm_init(Engine *engine) {
         Slurm *slurm = calloc(1, sizeof(*slurm));
@@ -85,7 +71,7 @@ static int slurm_init(Engine *engine) {
         slurm->options = strdup(engine->terms.options);
         if (!slurm->absent || !slurm->parcels || !slurm->options)
                 return -ENOMEM;
-        set_environment();
+        command_set_environment();
         token_to_string(engine->terms.token, token);
         (void) snprintf(slurm->name, sizeof(slurm->name), "actord-%.12s", token);
         slurm->look_msec = LOOK_MSEC_FIRST;
@@ -183,29 +169,6 @@ static void begin_check(Engine *engine) {
         }
 }
 
-/* Takes the address of a node. If no partition is named, it is one of the default partition, which has a
- * star behind its name. */
-static void take_address(Engine *engine, const char *output) {
-        char best[ENGINE_ADDRESS_BYTES] = "";
-
-        for (const char *line = output; *line;) {
-                size_t n = strcspn(line, "\n"), name = strcspn(line, " \n");
-                bool is_default = name > 0 && line[name - 1] == '*';
-
-                if (line[name] == ' ' && n - name - 1 < sizeof(best) && n - name > 1 &&
-                                (!best[0] || (is_default && !engine->address[0]))) {
-                        memcpy(best, line + name + 1, n - name - 1);
-                        best[n - name - 1] = 0;
-                        best[strcspn(best, " ")] = 0;
-                        if (is_default || engine->terms.partition[0])
-                                break;
-                }
-                line += n + (line[n] == '\n');
-        }
-        words_clean(best, sizeof(best));
-        (void) snprintf(engine->address, sizeof(engine->address), "%s", best);
-}
-
 /* Options= may name other partitions or nodes, which sinfo was not asked for. */
 static void count_nodes(Engine *engine, const char *output) {
         const EngineTerms *terms = &engine->terms;
@@ -229,7 +192,7 @@ static void end_check(Engine *engine) {
                 return;
         }
         if (slurm->check == CHECK_PARTITION && command_succeeded(&slurm->checking)) {
-                take_address(engine, output);
+                text_find_address(output, engine->terms.partition[0], engine->address);
                 count_nodes(engine, output);
                 if (!engine->address[0])
                         engine_refuse(engine,
@@ -260,6 +223,7 @@ static bool make_script(Engine *engine, size_t i, char ret[TEXT_SCRIPT_MAX]) {
         engine_arguments(engine, engine->nodes + i, &arguments);
         parcel_folder(arguments.token, engine->nodes[i].number, folder);
         slurm->parcels[i] = slurm->parcel.wanted ? PARCEL_AWAITED : PARCEL_NOT;
+        engine->nodes[i].awaits = slurm->parcel.wanted;
         r = slurm->parcel.wanted ? text_parcel_script(arguments.argv, folder, slurm->parcel.digest, ret)
                                  : text_script(arguments.argv, ret);
         if (r < 0)
@@ -294,9 +258,13 @@ static void begin_submit(Engine *engine, uint64_t now) {
         }
 }
 
+/* A job that sbatch could not confirm may be queued. So its node gets a new number with the next one, and no
+ * two jobs have the same. end_look() cancels what was queued. */
 static void end_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         EngineNode *node = engine->nodes + slurm->submitting;
+        bool unsure = slurm->submit.late || !WIFEXITED(slurm->submit.status) ||
+                      WEXITSTATUS(slurm->submit.status) == 0 || text_may_be_queued(slurm->submit.output);
         char words[256];
 
         slurm->fresh = true;
@@ -306,10 +274,16 @@ static void end_submit(Engine *engine, uint64_t now) {
                 slurm->absent[slurm->submitting] = 0;
                 return;
         }
-        if (slurm->submit.late || text_refusal(slurm->submit.output, "", "", words)) {
-                (void) snprintf(node->words, sizeof(node->words), "%s",
-                                slurm->submit.late ? "sbatch gave no answer; it is asked again" : words);
+        slurm->unsure |= unsure;
+        if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late) {
+                if (slurm->submit.late)
+                        (void) snprintf(words, sizeof(words), "sbatch gave no answer; it is asked again");
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
+                node->excused = unsure;
+                if (unsure)
+                        engine_node_over(node, words);
+                else
+                        (void) snprintf(node->words, sizeof(node->words), "%s", words);
                 return;
         }
         engine_refuse(engine, "%s", words);
@@ -330,27 +304,39 @@ static void end_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(words, sizeof(words), "it does not see %.120s, so the programs travel there",
                                 engine->terms.directory);
         }
+        /* sbcast was busy with other nodes all the time */
+        if (job->exit_status == NODE_EXIT_LATE && slurm->parcels[node - engine->nodes] == PARCEL_AWAITED)
+                node->excused = true;
         engine_node_over(node, words);
 }
 
-/* One sbcast at a time, to nodes whose script waits for it. */
+/* One sbcast at a time, in turns, to nodes whose script waits for it. One that hangs delays the others by
+ * its deadline, and no longer. */
 static void step_parcel(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         char folder[PARCEL_FOLDER_BYTES], token[TOKEN_TEXT_BYTES], words[256];
 
         if (parcel_step(&slurm->parcel, now, words) < 0)
                 engine_refuse(engine, "%s", words);
-        if (parcel_sent(&slurm->parcel, now) > 0)
+        if (parcel_sent(&slurm->parcel, now) > 0 &&
+                        engine->nodes[slurm->receiving].number == slurm->receiving_number) {
                 slurm->parcels[slurm->receiving] = PARCEL_THERE;
+                engine->nodes[slurm->receiving].awaits = false;
+        }
         token_to_string(engine->terms.token, token);
-        for (size_t i = 0; i < engine->n_nodes; i++) {
+        for (size_t k = 0; k < engine->n_nodes; k++) {
+                size_t i = (slurm->receiving + 1 + k) % engine->n_nodes;
                 const EngineNode *node = engine->nodes + i;
 
-                if (node->state != ENGINE_RUNNING || slurm->parcels[i] != PARCEL_AWAITED)
+                if (node->state != ENGINE_RUNNING || node->stop || !node->awaits)
                         continue;
                 parcel_folder(token, node->number, folder);
-                if (parcel_send(&slurm->parcel, node->id, folder, now) > 0)
-                        slurm->receiving = i;
+                if (parcel_send(&slurm->parcel, node->id, folder, now) <= 0)
+                        return;
+                slurm->parcels[i] = PARCEL_TRIED;
+                slurm->receiving = i;
+                slurm->receiving_number = node->number;
+                return;
         }
 }
 
@@ -414,25 +400,43 @@ static void count_absent(Engine *engine) {
                 }
 }
 
+/* A job of our name that no sbatch has reported, and none is about to. */
+static void take_stray(Slurm *slurm, const TextJob *job) {
+        TextState state = text_state(job->state);
+
+        if ((state == TEXT_PENDING || state == TEXT_RUNNING) && slurm->submit.pid == 0 &&
+                        slurm->n_strays < STRAYS_MAX)
+                memcpy(slurm->strays[slurm->n_strays++], job->id, sizeof(job->id));
+}
+
+static void take_jobs(Engine *engine, const char *output) {
+        Slurm *slurm = engine->own;
+
+        slurm->n_strays = 0;
+        for (const char *line = output; *line;) {
+                size_t n = strcspn(line, "\n"), i;
+                EngineNode *node;
+                TextJob job;
+
+                if (text_job_parse(line, n, &job)) {
+                        node = find(engine, job.id, &i);
+                        if (!node)
+                                take_stray(slurm, &job);
+                        else if (is_asked(node)) {
+                                slurm->absent[i] = 0;
+                                take_job(engine, node, &job);
+                        }
+                }
+                line += n + (line[n] == '\n');
+        }
+}
+
 static void end_look(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
 
         if (command_succeeded(&slurm->look)) {
                 count_absent(engine);
-                for (const char *line = slurm->look.output; *line;) {
-                        size_t n = strcspn(line, "\n"), i;
-                        EngineNode *node;
-                        TextJob job;
-
-                        if (text_job_parse(line, n, &job)) {
-                                node = find(engine, job.id, &i);
-                                if (node && is_asked(node)) {
-                                        slurm->absent[i] = 0;
-                                        take_job(engine, node, &job);
-                                }
-                        }
-                        line += n + (line[n] == '\n');
-                }
+                take_jobs(engine, slurm->look.output);
         }
         slurm->look_msec = slurm->fresh ? LOOK_MSEC_FIRST : slurm->look_msec + slurm->look_msec / 4;
         if (slurm->look_msec > LOOK_MSEC_LAST)
@@ -441,7 +445,12 @@ static void end_look(Engine *engine, uint64_t now) {
         slurm->next_look_nsec = now + slurm->look_msec * 1000000;
 }
 
+/* Whether Slurm may have a job of ours that is not over. */
 static bool has_asked(const Engine *engine) {
+        const Slurm *slurm = engine->own;
+
+        if (slurm->unsure)
+                return true;
         for (size_t i = 0; i < engine->n_nodes; i++)
                 if (is_asked(engine->nodes + i))
                         return true;
@@ -468,6 +477,8 @@ static void begin_cancel(Engine *engine) {
         char *argv[CANCELS_MAX + 3] = { (char *) "scancel", (char *) "--quiet" };
         size_t n = 2;
 
+        while (slurm->n_strays > 0)
+                argv[n++] = slurm->strays[--slurm->n_strays];
         for (size_t i = 0; i < engine->n_nodes && n < CANCELS_MAX + 2; i++) {
                 EngineNode *node = engine->nodes + i;
 
@@ -545,6 +556,10 @@ static void slurm_abandon(Engine *engine) {
                 (void) poll(&(struct pollfd){ .fd = command_fd(&slurm->submit), .events = POLLIN }, 1, 100);
                 if (command_step(&slurm->submit, clock_boottime()))
                         end_submit(engine, clock_boottime());
+        }
+        if (slurm->submit.pid > 0) {
+                slurm->unsure = true;
+                command_done(&slurm->submit);
         }
         if (!has_asked(engine))
                 return;

@@ -251,6 +251,15 @@ bool text_refusal(const char *output, const char *partition, const char *account
         return false;
 }
 
+bool text_may_be_queued(const char *output) {
+        static const char *const table[] = { "imed out", "receive failure", "Zero Bytes were transmitted" };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++)
+                if (strstr(output, table[i]))
+                        return true;
+        return false;
+}
+
 bool text_reason_is_final(const char *reason, char words[256]) {
         static const struct {
                 const char *reason, *advice;
@@ -276,6 +285,28 @@ bool text_reason_is_final(const char *reason, char words[256]) {
                         return true;
                 }
         return false;
+}
+
+void text_find_address(const char *output, bool all, char ret[TEXT_ADDRESS_BYTES]) {
+        bool found = false;
+
+        ret[0] = 0;
+        for (const char *line = output; *line;) {
+                size_t n = strcspn(line, "\n"), name = strcspn(line, " \n");
+                bool is_default = name > 0 && line[name - 1] == '*';
+
+                if (line[name] == ' ' && n - name - 1 < TEXT_ADDRESS_BYTES && n - name > 1 &&
+                                (!found || is_default)) {
+                        memcpy(ret, line + name + 1, n - name - 1);
+                        ret[n - name - 1] = 0;
+                        ret[strcspn(ret, " ")] = 0;
+                        found = ret[0];
+                        if (is_default || all)
+                                break;
+                }
+                line += n + (line[n] == '\n');
+        }
+        words_clean(ret, TEXT_ADDRESS_BYTES);
 }
 
 size_t text_count_nodes(const char *output, bool all) {
@@ -350,13 +381,13 @@ int text_parcel_script(
                         "i=0\n"
                         "until [ \"$(sha256sum 2>/dev/null <\"$d/parcel\")\" = '%s  -' ]; do\n"
                         "    i=$((i + 1))\n"
-                        "    [ $i -lt 300 ] || exit %d\n"
+                        "    [ $i -lt 1500 ] || exit %d\n"
                         "    sleep 0.2\n"
                         "done\n"
                         "tar -xf \"$d/parcel\" -C \"$d\" || exit %d\n"
                         "rm \"$d/parcel\"\n"
                         "\"$d/actord-cluster\"",
-                        folder, NODE_EXIT_PARCEL, digest, NODE_EXIT_PARCEL, NODE_EXIT_PARCEL);
+                        folder, NODE_EXIT_PARCEL, digest, NODE_EXIT_LATE, NODE_EXIT_PARCEL);
 
         return add_words(argv + 1, (size_t) n, ret);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TEXT_SCRIPT_MAX = 8192, TEXT_OPTIONS_MAX = 32 };
+enum { TEXT_SCRIPT_MAX = 8192, TEXT_OPTIONS_MAX = 32, TEXT_ADDRESS_BYTES = 256 };
 
 /* The format (-O) of squeue that text_job_parse() reads. */
 #define TEXT_JOB_FORMAT                                                                            \
@@ -41,11 +41,16 @@ void text_end(const TextJob *job, char words[256]);
 
 /* The meaning of sbatch's refusal: a sentence with advice. True: it may pass by itself (a full queue). */
 bool text_refusal(const char *output, const char *partition, const char *account, char words[256]);
+/* Whether the job may be queued nevertheless: slurmctld had the request, but its answer did not come. */
+bool text_may_be_queued(const char *output);
 /* Whether a job waits for something that waiting will not bring; then with a sentence. */
 bool text_reason_is_final(const char *reason, char words[256]);
 /* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
+/* The address of a node in the output of `sinfo -N -o "%P %o"`; "": there is none. all: of any partition in
+ * it; otherwise of the default one, if it has nodes. */
+void text_find_address(const char *output, bool all, char ret[TEXT_ADDRESS_BYTES]);
 /* How many nodes `sinfo -N -o "%P ..."` lists: all, or those of the default partition, which has a star. */
 size_t text_count_nodes(const char *output, bool all);
 

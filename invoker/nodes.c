@@ -2,6 +2,7 @@
 #include "invoker/nodes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,9 @@ int nodes_init(Nodes *nodes) {
         if (madvise(meters, METERS_BYTES, MADV_DONTFORK) < 0)
                 return -errno;
         nodes->cluster_fd = INVOKER_FD_CLUSTER;
+        /* A stopped actord-cluster must not stop the training with it. */
+        if (fcntl(nodes->cluster_fd, F_SETFL, O_NONBLOCK) < 0)
+                return -errno;
         return loop_watch(nodes->loop, nodes->cluster_fd, EVENT_CLUSTER);
 }
 
@@ -144,8 +148,15 @@ static void request(Nodes *nodes, uint32_t kind, uint32_t n_nodes, uint32_t node
                 .abi = CLUSTER_ABI, .kind = kind, .n_nodes = n_nodes, .node = node
         };
 
-        if (nodes->cluster_fd >= 0 &&
-                        message_send(nodes->cluster_fd, &request, sizeof(request), NULL, 0) < 0)
+        int r;
+
+        if (nodes->cluster_fd < 0)
+                return;
+        r = message_send(nodes->cluster_fd, &request, sizeof(request), NULL, 0);
+        if (r == -EAGAIN)
+                lose_cluster(nodes,
+                                "actord-cluster takes no requests; the job goes on without further nodes");
+        else if (r < 0)
                 lose_cluster(nodes, "actord-cluster has ended; the job goes on without further nodes");
 }
 

@@ -93,16 +93,26 @@ static void test_refusal(void) {
                         "slurm_load_partitions: Zero Bytes were transmitted or received\n", "", "", words));
         g_assert_nonnull(strstr(words, "clock"));
         g_assert_false(text_refusal("", "", "", words));
+        g_assert_true(text_may_be_queued("sbatch: error: Socket timed out on send/recv operation\n"));
+        g_assert_false(text_may_be_queued(
+                        "sbatch: error: Unable to contact slurm controller (connect failure)\n"));
         g_assert_true(text_reason_is_final("PartitionTimeLimit", words));
         g_assert_false(text_reason_is_final("Resources", words));
 }
 
 static void test_nodes(void) {
         static const char output[] = "main* 10.0.0.1\nmain* 10.0.0.2\nclosed 10.0.0.1\n\nerror\n";
+        char address[TEXT_ADDRESS_BYTES];
 
         g_assert_cmpuint(text_count_nodes(output, true), ==, 3);
         g_assert_cmpuint(text_count_nodes(output, false), ==, 2);
         g_assert_cmpuint(text_count_nodes("", true), ==, 0);
+        text_find_address("closed 10.0.0.1\nmain* 10.0.0.2\n", false, address);
+        g_assert_cmpstr(address, ==, "10.0.0.2");
+        text_find_address("closed 10.0.0.1\nmain* 10.0.0.2\n", true, address);
+        g_assert_cmpstr(address, ==, "10.0.0.1");
+        text_find_address("\nmain*\n", false, address);
+        g_assert_cmpstr(address, ==, "");
 }
 
 static void test_options(void) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How many nodes rounds are worth, where a container goes, and when a silent node is given up. */
 #include <glib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "include/launch.h"
 #include "invoker/carrier.h"
 #include "invoker/nodes.h"
 #include "invoker/round.h"
@@ -105,6 +108,42 @@ static void test_lost_attempts(void) {
         g_assert_false(attempts_fail(&attempts, 0, FAULT_EXITED, 1));
 }
 
+/* actord-cluster is stopped, as by SIGSTOP: the invoker waits for no room in its socket, and goes on without
+ * nodes. */
+static void ask_the_stopped(void) {
+        static const uint32_t used[NODES_MAX];
+        static JobSettings settings = { .nodes = { 0, 8 } };
+        static Invoked invoked = { .launch.cluster = 1 };
+        const Placement place = { .invoked = &invoked, .settings = &settings, .n_cpus = 4 };
+        static Nodes nodes;
+        Loop loop;
+        int pair[2];
+
+        g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), ==, 0);
+        g_assert_cmpint(dup2(pair[pair[0] != INVOKER_FD_CLUSTER], INVOKER_FD_CLUSTER), ==,
+                        INVOKER_FD_CLUSTER);
+        g_assert_cmpint(loop_init(&loop), ==, 0);
+        nodes.place = &place;
+        nodes.loop = &loop;
+        g_assert_cmpint(nodes_init(&nodes), ==, 0);
+        for (uint32_t i = 0; i < 100000 && nodes_exist(&nodes); i++)
+                nodes_want(&nodes, i % 2 ? 100 : 1, used, i);
+        g_assert_false(nodes_exist(&nodes));
+        nodes_done(&nodes);
+        loop_done(&loop);
+}
+
+static void test_stopped(void) {
+        if (g_test_subprocess()) {
+                (void) alarm(60);
+                ask_the_stopped();
+                return;
+        }
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr("*takes no requests*");
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/nodes/worth", test_worth);
@@ -113,5 +152,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/patience", test_patience);
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
+        g_test_add_func("/nodes/stopped", test_stopped);
         return g_test_run();
 }

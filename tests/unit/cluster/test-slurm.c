@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The engine for Slurm with stand-ins for its commands: scripts that note their arguments, and answer as
+ * files beside them say. */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/engine.h"
+#include "cluster/node.h"
+#include "lib/boottime.h"
+
+#define SEC 1000000000ull
+#define LINE(id, state, start, end, exit) \
+        id "|" state "|2026-11-24T16:00:00|" start "|" end "|n1|" exit "|cpu=2,mem=1G,billing=2|None|\n"
+#define NEVER "N/A"
+#define START "2026-11-24T16:00:10"
+#define END   "2026-11-24T17:00:10"
+
+enum { N_NODES = 3, PATIENCE_SECONDS = 60 };
+
+typedef struct SlurmFixture {
+        char *folder;
+        Engine engine;
+        EngineNode nodes[N_NODES];
+        uint64_t skipped; /* nanoseconds that the test does not wait for */
+} SlurmFixture;
+
+static void put(const SlurmFixture *f, const char *name, const char *text) {
+        g_autofree char *path = g_build_filename(f->folder, name, NULL);
+
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+        g_assert_cmpint(chmod(path, 0755), ==, 0);
+}
+
+static bool has(const SlurmFixture *f, const char *name, const char *text) {
+        g_autofree char *path = g_build_filename(f->folder, name, NULL), *content = NULL;
+
+        return g_file_get_contents(path, &content, NULL, NULL) && strstr(content, text);
+}
+
+static void put_command(const SlurmFixture *f, const char *name, const char *rest) {
+        g_autofree char *text = g_strdup_printf(
+                        "#!/bin/sh\ncd '%s'\necho \"$*\" >>%s-calls\n%s\n", f->folder, name, rest);
+
+        put(f, name, text);
+}
+
+static void step(SlurmFixture *f) {
+        f->engine.kind->step(&f->engine, clock_boottime() + f->skipped);
+        g_usleep(2000);
+}
+
+#define STEP_UNTIL(f, condition)                                          \
+        do {                                                              \
+                uint64_t end = clock_boottime() + PATIENCE_SECONDS * SEC; \
+                                                                          \
+                while (!(condition)) {                                    \
+                        g_assert_cmpuint(clock_boottime(), <, end);       \
+                        step(f);                                          \
+                }                                                         \
+        } while (0)
+
+static void want(SlurmFixture *f, size_t i, uint32_t number) {
+        f->nodes[i] = (EngineNode){ .number = number, .state = ENGINE_WANTED, .exit_status = -1 };
+}
+
+static void setup(SlurmFixture *f, gconstpointer data) {
+        g_autofree char *path = NULL;
+
+        (void) data;
+        f->folder = g_dir_make_tmp("actord-slurm-XXXXXX", NULL);
+        g_assert_nonnull(f->folder);
+        path = g_strdup_printf("%s:%s", f->folder, g_getenv("PATH"));
+        g_setenv("PATH", path, TRUE);
+        put(f, "actord-cluster", "");
+        put(f, "n", "0");
+        put(f, "queue", "");
+        put_command(f, "sinfo", "echo 'main* 10.0.0.1'");
+        put_command(f, "sbatch",
+                        "case \"$*\" in *--test-only*) exit 0;; esac\n"
+                        "n=$(($(cat n) + 1))\necho $n >n\n"
+                        "if [ -e sbatch-$n ]; then cat sbatch-$n; exit 1; fi\necho $n");
+        put_command(f, "squeue", "cat queue");
+        put_command(f, "scancel", "test ! -e scancel-fails");
+        put_command(f, "sbcast", "test ! -e sbcast-fails$2");
+        f->engine = (Engine){ .kind = &engine_slurm,
+                .nodes = f->nodes,
+                .n_nodes = N_NODES,
+                .head_address = "10.0.0.9",
+                .head_port = 7,
+                .terms = { .partition = "",
+                                .account = "",
+                                .constraint = "",
+                                .options = "",
+                                .directory = f->folder } };
+        g_assert_cmpint(engine_slurm.init(&f->engine), ==, 0);
+        STEP_UNTIL(f, f->engine.open == ENGINE_OPEN);
+        g_assert_cmpstr(f->engine.address, ==, "10.0.0.1");
+}
+
+static void teardown(SlurmFixture *f, gconstpointer data) {
+        g_autofree char *command = g_strdup_printf("rm -r '%s'", f->folder);
+        const char *path = strchr(g_getenv("PATH"), ':');
+
+        (void) data;
+        engine_slurm.done(&f->engine);
+        g_setenv("PATH", path + 1, TRUE);
+        g_assert_true(g_spawn_command_line_sync(command, NULL, NULL, NULL, NULL));
+        g_free(f->folder);
+}
+
+/* Slurm may have queued a job although sbatch failed. No other job gets its number, and it is cancelled as
+ * soon as it is seen. */
+static void test_unsure(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        put(f, "sbatch-1", "sbatch: error: Batch job submission failed: Socket timed out on send/recv\n");
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state != ENGINE_WANTED);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_OVER);
+        g_assert_true(f->nodes[0].excused);
+        g_assert_nonnull(strstr(f->nodes[0].words, "timed out"));
+        want(f, 0, 2);
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        g_assert_cmpstr(f->nodes[0].id, ==, "2");
+        put(f, "queue", LINE("2", "PENDING", NEVER, NEVER, "0") LINE("1", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, has(f, "scancel-calls", "--quiet 1\n"));
+        g_assert_false(has(f, "scancel-calls", "2"));
+}
+
+/* The same when no node is left that is known. */
+static void test_unsure_end(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        engine_slurm.abandon(&f->engine);
+        g_assert_false(has(f, "scancel-calls", "--name=actord-"));
+        put(f, "sbatch-1", "sbatch: error: Batch job submission failed: Socket timed out on send/recv\n");
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        engine_slurm.abandon(&f->engine);
+        g_assert_true(has(f, "scancel-calls", "--name=actord-"));
+}
+
+/* A full queue has certainly not taken the job. */
+static void test_full(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        put(f, "sbatch-1", "sbatch: error: AssocMaxSubmitJobLimit\n");
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].words[0]);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_WANTED);
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        g_assert_cmpuint(f->nodes[0].number, ==, 1);
+}
+
+/* While the programs cannot be sent to one node, the others get them. */
+static void test_turns(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        g_assert_true(f->nodes[0].excused);
+        for (uint32_t i = 0; i < N_NODES; i++)
+                want(f, i, 2 + i);
+        STEP_UNTIL(f, f->nodes[2].state == ENGINE_ASKED);
+        put(f, "sbcast-fails--jobid=2", "");
+        put(f, "sbcast-fails--jobid=3", "");
+        put(f, "queue",
+                        LINE("2", "RUNNING", START, END, "0") LINE("3", "RUNNING", START, END, "0")
+                                        LINE("4", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, f->nodes[2].state == ENGINE_RUNNING && !f->nodes[2].awaits);
+        g_assert_true(f->nodes[0].awaits && f->nodes[1].awaits);
+        g_assert_true(has(f, "sbcast-calls", "--jobid=2") && has(f, "sbcast-calls", "--jobid=3"));
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+#define ADD(name, test) g_test_add("/slurm/" name, SlurmFixture, NULL, setup, test, teardown)
+        ADD("unsure", test_unsure);
+        ADD("unsure-end", test_unsure_end);
+        ADD("full", test_full);
+        ADD("turns", test_turns);
+        return g_test_run();
+}
