@@ -35,6 +35,7 @@ typedef struct EngineNode {
         /* in seconds since 1970, by the cluster's clock; 0: not known */
         int64_t asked, started, ended;
         int64_t seen;  /* when it was last seen running */
+        int64_t ahead; /* by how much the cluster's clock is ahead of ours, when both count its time */
         int64_t limit; /* when the cluster says that it will end it; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;

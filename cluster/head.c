@@ -435,7 +435,10 @@ static size_t fill_poll(Head *head, struct pollfd *p, Peer **ret_peers, size_t *
 
         p[n++] = (struct pollfd){ .fd = head->broken ? -1 : head->terms->socket_fd, .events = POLLIN };
         p[n++] = (struct pollfd){ .fd = head->signal_fd, .events = POLLIN };
-        p[n++] = (struct pollfd){ .fd = head->listener->fd, .events = POLLIN };
+        p[n++] = (struct pollfd){ .fd = now < head->listener->next_accept_nsec ? -1 : head->listener->fd,
+                .events = POLLIN };
+        if (p[2].fd < 0 && head->listener->fd >= 0)
+                *timeout = 1000;
         for (size_t i = 0; i < PEERS_MAX; i++)
                 if (head->listener->peers[i].pid > 0) {
                         ret_peers[n_peers++] = head->listener->peers + i;
@@ -495,7 +498,8 @@ static void settle(Head *head) {
 
                 if (node->state == ENGINE_FREE)
                         continue;
-                node->ended = (int64_t) time(NULL);
+                if (node->ended == 0)
+                        node->ended = (int64_t) time(NULL) + node->ahead;
                 tell_cost(head, node, true);
         }
 }

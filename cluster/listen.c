@@ -107,6 +107,8 @@ void listener_accept(Listener *listener) {
         char from[64];
         pid_t pid;
 
+        if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                listener->next_accept_nsec = clock_boottime() + 1000000000u;
         if (fd < 0 || !peer)
                 return;
         if (getnameinfo((struct sockaddr *) &address, n, from, sizeof(from), NULL, 0, NI_NUMERICHOST) != 0)

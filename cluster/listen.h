@@ -25,6 +25,7 @@ typedef struct Listener {
         PeerTerms terms;
         Peer peers[PEERS_MAX];
         size_t n_strangers;
+        uint64_t next_accept_nsec; /* this host lacks descriptors until then */
         unsigned n_complaints;
 } Listener;
 

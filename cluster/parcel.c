@@ -27,12 +27,12 @@ void parcel_done(Parcel *parcel) {
         parcel->fd = close_fd(parcel->fd);
 }
 
-/* Programs of a node, and modules that they load. */
+/* Programs of a node, modules that they load, and libraries with their versions. */
 static bool is_ours(const char *name) {
-        size_t n = strlen(name);
+        const char *module = strstr(name, ".so");
 
-        return n < NAME_BYTES &&
-               (strncmp(name, "actord-", 7) == 0 || (n > 3 && strcmp(name + n - 3, ".so") == 0));
+        return strlen(name) < NAME_BYTES &&
+               (strncmp(name, "actord-", 7) == 0 || (module && (!module[3] || module[3] == '.')));
 }
 
 static int list_files(const char *directory, Names *ret) {
@@ -42,10 +42,12 @@ static int list_files(const char *directory, Names *ret) {
         if (!dir)
                 return -errno;
         ret->n = 0;
-        while ((entry = readdir(dir)) && ret->n < FILES_MAX)
-                if (is_ours(entry->d_name))
-                        memcpy(ret->names[ret->n++], entry->d_name, strlen(entry->d_name) + 1);
+        while ((entry = readdir(dir)) && ret->n <= FILES_MAX)
+                if (is_ours(entry->d_name) && ret->n++ < FILES_MAX)
+                        memcpy(ret->names[ret->n - 1], entry->d_name, strlen(entry->d_name) + 1);
         (void) closedir(dir);
+        if (ret->n > FILES_MAX)
+                return -E2BIG;
         return ret->n > 0 ? 0 : -ENOENT;
 }
 
@@ -69,7 +71,7 @@ static void name_archive(const Parcel *parcel, char ret[64]) {
 
 int parcel_pack(Parcel *parcel, const char *directory, char words[256]) {
         _cleanup_free_ Names *names = malloc(sizeof(*names));
-        char *argv[FILES_MAX + 8] = { (char *) "tar", (char *) "--create", (char *) "--dereference",
+        char *argv[FILES_MAX + 9] = { (char *) "tar", (char *) "--create", (char *) "--dereference",
                 (char *) "--directory", (char *) directory, (char *) "--file" };
         char path[64];
         size_t n = 6;
@@ -82,6 +84,7 @@ int parcel_pack(Parcel *parcel, const char *directory, char words[256]) {
         if (r >= 0) {
                 name_archive(parcel, path);
                 argv[n++] = path;
+                argv[n++] = (char *) "--";
                 for (size_t i = 0; i < names->n; i++)
                         argv[n++] = names->names[i];
                 argv[n] = NULL;

@@ -40,7 +40,8 @@ __attribute__((format(printf, 4, 5))) static int refuse(
 
 /* Receives a node's hello and its credential, which has the key. Only a node of this user and this job is
  * accepted. */
-static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Sealed *ret) {
+static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Hello *ret_hello,
+                Sealed *ret) {
         uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
         char credential[HELLO_CREDENTIAL_MAX + 1], words[256] = "";
         const char *reason;
@@ -62,11 +63,7 @@ static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerRepor
         if (r < 0)
                 return refuse(channel, said, PEER_REFUSED, "%s", words[0] ? words : strerror(-r));
         said->node = hello.node;
-        if (!hello_is_ours(&hello))
-                return refuse(channel, said, PEER_OTHER_BUILD,
-                                "actord there is %.31s of another build, here it is " ACTORD_VERSION
-                                "; install the same one on both",
-                                hello.version);
+        *ret_hello = hello;
         return 0;
 }
 
@@ -162,22 +159,29 @@ static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         _cleanup_close_ int stream = -EBADF;
         PeerReport said = {};
         Sealed sealed;
+        Hello hello;
         Tls tls = TLS_NONE;
         int r;
 
         r = pump_watch(tcp_fd);
         if (r < 0)
                 return;
-        r = take_hello(tcp_fd, channel, terms, &said, &sealed);
+        r = take_hello(tcp_fd, channel, terms, &said, &hello, &sealed);
         if (r < 0)
                 return;
         r = tls_start(&tls, true, tcp_fd, sealed.key, deadline);
         explicit_bzero(&sealed, sizeof(sealed));
         if (r < 0)
-                /* A stranger with a copied credential knows the node's number, but not its key. */
+                /* A stranger with a copied credential knows the node's number, but not its key. So what the
+                 * hello says of the build counts only after the handshake. */
                 said.node = 0;
         if (r < 0)
                 (void) refuse(channel, &said, PEER_REFUSED, "it does not have the key: %s", strerror(-r));
+        else if (!hello_is_ours(&hello))
+                (void) refuse(channel, &said, PEER_OTHER_BUILD,
+                                "actord there is %.31s of another build, here it is " ACTORD_VERSION
+                                "; install the same one on both",
+                                hello.version);
         else if (agree(&tls, channel, terms, &said, &stream) >= 0 &&
                         fcntl(stream, F_SETFL, O_NONBLOCK) >= 0) {
                 PumpEnd end = pump_run(&tls, stream, -EBADF);

@@ -13,6 +13,7 @@
 #include "cluster/engine.h"
 #include "cluster/node.h"
 #include "cluster/parcel.h"
+#include "cluster/sbatch.h"
 #include "cluster/text.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -44,7 +45,7 @@ typedef struct Slurm {
         char *options;     /* a copy, into which the option words point */
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
-        uint64_t next_look_nsec, look_msec, next_submit_nsec;
+        uint64_t next_look_nsec, look_msec, next_submit_nsec, next_cancel_nsec;
         int64_t looked;  /* when the last look began */
         bool fresh;      /* something has changed, so look soon */
         uint8_t *absent; /* [nodes]: looks in a row that did not find the node */
@@ -52,6 +53,7 @@ typedef struct Slurm {
         uint8_t *parcels; /* [nodes]: ParcelState */
         size_t receiving; /* the node that sbcast sends the parcel to, and its number */
         uint32_t receiving_number;
+        bool submitted;              /* Slurm has taken a job of ours */
         bool unsure;                 /* Slurm may have a job of ours whose number sbatch could not tell */
         char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
         size_t n_strays;
@@ -99,57 +101,23 @@ static void slurm_done(Engine *engine) {
         engine->own = NULL;
 }
 
-/* Starts a command, or says that there is none. */
+/* Starts a command, or says that there is none. Once nodes are there, this host may lack memory or processes
+ * for a while, and nothing but a missing command ends that. */
 static bool start(Engine *engine, Command *command, char *const argv[], const char *input) {
         int r = command_start(command, argv, input, COMMAND_SECONDS);
+        Slurm *slurm = engine->own;
 
         if (r == -ENOENT)
                 engine_refuse(engine,
                                 "there is no command %s on this host: Slurm's client programs are not "
                                 "installed; use Cluster=none, or a login node of the cluster",
                                 argv[0]);
-        else if (r < 0)
+        else if (r < 0 && engine->open == ENGINE_CHECKING)
                 engine_refuse(engine, "%s cannot be started: %s", argv[0], strerror(-r));
+        else if (r < 0)
+                slurm->next_submit_nsec = slurm->next_look_nsec = slurm->next_cancel_nsec =
+                                clock_boottime() + RETRY_SECONDS * 1000000000ull;
         return r >= 0;
-}
-
-typedef struct SbatchCommand {
-        char name[64], time[40], partition[300], account[300], constraint[300];
-        char *argv[20 + TEXT_OPTIONS_MAX];
-} SbatchCommand;
-
-/* One whole node without requeueing: a lost node is asked for anew, under a new number. */
-static void make_sbatch_command(const Engine *engine, bool test, SbatchCommand *ret) {
-        const Slurm *slurm = engine->own;
-        const EngineTerms *terms = &engine->terms;
-        size_t n = 0;
-
-        ret->argv[n++] = (char *) "sbatch";
-        ret->argv[n++] = (char *) (test ? "--test-only" : "--parsable");
-        (void) snprintf(ret->name, sizeof(ret->name), "--job-name=%s", slurm->name);
-        ret->argv[n++] = ret->name;
-        ret->argv[n++] = (char *) "--nodes=1";
-        ret->argv[n++] = (char *) "--exclusive";
-        ret->argv[n++] = (char *) "--mem=0";
-        ret->argv[n++] = (char *) "--no-requeue";
-        ret->argv[n++] = (char *) "--export=NONE";
-        ret->argv[n++] = (char *) "--chdir=/";
-        ret->argv[n++] = (char *) "--output=/dev/null";
-        (void) snprintf(ret->time, sizeof(ret->time), "--time=%" PRIu64, (terms->time_limit_sec + 59) / 60);
-        if (terms->time_limit_sec > 0)
-                ret->argv[n++] = ret->time;
-        (void) snprintf(ret->partition, sizeof(ret->partition), "--partition=%.256s", terms->partition);
-        if (terms->partition[0])
-                ret->argv[n++] = ret->partition;
-        (void) snprintf(ret->account, sizeof(ret->account), "--account=%.256s", terms->account);
-        if (terms->account[0])
-                ret->argv[n++] = ret->account;
-        (void) snprintf(ret->constraint, sizeof(ret->constraint), "--constraint=%.256s", terms->constraint);
-        if (terms->constraint[0])
-                ret->argv[n++] = ret->constraint;
-        for (int i = 0; i < slurm->n_words; i++)
-                ret->argv[n++] = slurm->words[i];
-        ret->argv[n] = NULL;
 }
 
 /* Finds out, before anything is queued, where the nodes are, and whether Slurm would accept such a job. */
@@ -164,7 +132,7 @@ static void begin_check(Engine *engine) {
         if (slurm->check == CHECK_PARTITION)
                 (void) start(engine, &slurm->checking, argv, NULL);
         else if (slurm->check == CHECK_SUBMISSION) {
-                make_sbatch_command(engine, true, &command);
+                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, true, &command);
                 (void) start(engine, &slurm->checking, command.argv, "#!/bin/sh\n");
         }
 }
@@ -251,7 +219,7 @@ static void begin_submit(Engine *engine, uint64_t now) {
                 }
                 if (!make_script(engine, i, script))
                         return;
-                make_sbatch_command(engine, false, &command);
+                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, false, &command);
                 slurm->submitting = i;
                 (void) start(engine, &slurm->submit, command.argv, script);
                 return;
@@ -270,12 +238,15 @@ static void end_submit(Engine *engine, uint64_t now) {
         slurm->fresh = true;
         if (command_succeeded(&slurm->submit) && text_submitted_parse(slurm->submit.output, node->id)) {
                 node->state = ENGINE_ASKED;
+                slurm->submitted = true;
                 (void) snprintf(node->words, sizeof(node->words), "submitted as Slurm job %s", node->id);
                 slurm->absent[slurm->submitting] = 0;
                 return;
         }
         slurm->unsure |= unsure;
-        if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late) {
+        /* What Slurm took before, it takes again later. */
+        if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late ||
+                        (unsure && slurm->submitted)) {
                 if (slurm->submit.late)
                         (void) snprintf(words, sizeof(words), "sbatch gave no answer; it is asked again");
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
@@ -303,7 +274,10 @@ static void end_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 slurm->parcel.wanted = node->excused = true;
                 (void) snprintf(words, sizeof(words), "it does not see %.120s, so the programs travel there",
                                 engine->terms.directory);
-        }
+        } else if (job->exit_status == NODE_EXIT_NO_FILE)
+                (void) snprintf(words, sizeof(words),
+                                "a library that actord-cluster needs is missing on the node (Slurm job %s)",
+                                node->id);
         /* sbcast was busy with other nodes all the time */
         if (job->exit_status == NODE_EXIT_LATE && slurm->parcels[node - engine->nodes] == PARCEL_AWAITED)
                 node->excused = true;
@@ -342,6 +316,7 @@ static void step_parcel(Engine *engine, uint64_t now) {
 
 static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
         TextState state = text_state(job->state);
+        const Slurm *slurm = engine->own;
         char words[256];
 
         node->asked = job->asked ? job->asked : node->asked;
@@ -365,12 +340,19 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->name, sizeof(node->name), "%s", job->name);
         }
         if (state == TEXT_RUNNING) {
+                /* The clocks may differ, so the time since the first look counts, by the cluster's clock. */
+                if (node->seen == 0)
+                        node->ahead = node->started - slurm->looked;
                 node->state = ENGINE_RUNNING;
-                node->seen = ((const Slurm *) engine->own)->looked;
+                node->seen = slurm->looked + node->ahead;
+                node->ended = 0;
                 node->limit = job->ended;
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
         }
+        /* its program has ended, and Slurm's epilog may take long */
+        if (state == TEXT_ENDING && job->ended > 0)
+                node->seen = node->ended = job->ended;
         if (state == TEXT_OVER)
                 end_job(engine, node, job);
 }
@@ -394,8 +376,7 @@ static void count_absent(Engine *engine) {
 
         for (size_t i = 0; i < engine->n_nodes; i++)
                 if (is_asked(engine->nodes + i) && ++slurm->absent[i] > ABSENT_LOOKS) {
-                        if (engine->nodes[i].started > 0)
-                                engine->nodes[i].ended = (int64_t) time(NULL);
+                        engine->nodes[i].ended = engine->nodes[i].seen;
                         engine_node_over(engine->nodes + i, "Slurm does not know its job any more");
                 }
 }
@@ -435,7 +416,9 @@ static void end_look(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
 
         if (command_succeeded(&slurm->look)) {
-                count_absent(engine);
+                /* the list may lack jobs at its end */
+                if (!slurm->look.long_output)
+                        count_absent(engine);
                 take_jobs(engine, slurm->look.output);
         }
         slurm->look_msec = slurm->fresh ? LOOK_MSEC_FIRST : slurm->look_msec + slurm->look_msec / 4;
@@ -472,11 +455,22 @@ static void begin_look(Engine *engine, uint64_t now) {
         (void) start(engine, &slurm->look, argv, NULL);
 }
 
-static void begin_cancel(Engine *engine) {
+/* A scancel that failed is repeated for all that still run. */
+static void repeat_cancel(Engine *engine, uint64_t now) {
+        Slurm *slurm = engine->own;
+
+        for (size_t i = 0; i < engine->n_nodes; i++)
+                engine->nodes[i].stopping = false;
+        slurm->next_cancel_nsec = now + RETRY_SECONDS * 1000000000ull;
+}
+
+static void begin_cancel(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         char *argv[CANCELS_MAX + 3] = { (char *) "scancel", (char *) "--quiet" };
         size_t n = 2;
 
+        if (now < slurm->next_cancel_nsec)
+                return;
         while (slurm->n_strays > 0)
                 argv[n++] = slurm->strays[--slurm->n_strays];
         for (size_t i = 0; i < engine->n_nodes && n < CANCELS_MAX + 2; i++) {
@@ -490,7 +484,8 @@ static void begin_cancel(Engine *engine) {
         if (n == 2)
                 return;
         slurm->fresh = true;
-        (void) start(engine, &slurm->cancel, argv, NULL);
+        if (!start(engine, &slurm->cancel, argv, NULL))
+                repeat_cancel(engine, now);
 }
 
 static void slurm_step(Engine *engine, uint64_t now) {
@@ -504,12 +499,13 @@ static void slurm_step(Engine *engine, uint64_t now) {
                 end_submit(engine, now);
         if (command_step(&slurm->look, now))
                 end_look(engine, now);
-        (void) command_step(&slurm->cancel, now);
+        if (command_step(&slurm->cancel, now) && !command_succeeded(&slurm->cancel))
+                repeat_cancel(engine, now);
         step_parcel(engine, now);
         if (engine->open == ENGINE_OPEN && slurm->submit.pid == 0)
                 begin_submit(engine, now);
         if (slurm->cancel.pid == 0)
-                begin_cancel(engine);
+                begin_cancel(engine, now);
         if (slurm->look.pid == 0)
                 begin_look(engine, now);
         if (engine->open == ENGINE_REFUSED)

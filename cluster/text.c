@@ -367,8 +367,8 @@ int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
         return add_words(argv, (size_t) snprintf(ret, TEXT_SCRIPT_MAX, "#!/bin/sh\nexec"), ret);
 }
 
-/* A shell that has heard a signal waits for the program, which has heard it, too, and then removes the
- * folder. */
+/* A signal ends a shell that waits for the archive. Later it waits for the program, which has heard the
+ * signal, too. Both remove the folder. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]) {
         int n = snprintf(ret, TEXT_SCRIPT_MAX,
@@ -377,7 +377,7 @@ int text_parcel_script(
                         "d='%s'\n"
                         "mkdir \"$d\" || exit %d\n"
                         "trap 'trap \"\" TERM INT USR1; rm -rf \"$d\"' EXIT\n"
-                        "trap : TERM INT USR1\n"
+                        "trap 'exit 143' TERM INT USR1\n"
                         "i=0\n"
                         "until [ \"$(sha256sum 2>/dev/null <\"$d/parcel\")\" = '%s  -' ]; do\n"
                         "    i=$((i + 1))\n"
@@ -386,6 +386,7 @@ int text_parcel_script(
                         "done\n"
                         "tar -xf \"$d/parcel\" -C \"$d\" || exit %d\n"
                         "rm \"$d/parcel\"\n"
+                        "trap : TERM INT USR1\n"
                         "\"$d/actord-cluster\"",
                         folder, NODE_EXIT_PARCEL, digest, NODE_EXIT_LATE, NODE_EXIT_PARCEL);
 

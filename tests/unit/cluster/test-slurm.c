@@ -8,16 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/command.h"
 #include "cluster/engine.h"
 #include "cluster/node.h"
 #include "lib/boottime.h"
 
 #define SEC 1000000000ull
 #define LINE(id, state, start, end, exit) \
-        id "|" state "|2026-11-24T16:00:00|" start "|" end "|n1|" exit "|cpu=2,mem=1G,billing=2|None|\n"
+        id "|" state "|2020-11-24T16:00:00|" start "|" end "|n1|" exit "|cpu=2,mem=1G,billing=2|None|\n"
 #define NEVER "N/A"
-#define START "2026-11-24T16:00:10"
-#define END   "2026-11-24T17:00:10"
+#define START "2020-11-24T16:00:10"
+#define END   "2020-11-24T17:00:10"
 
 enum { N_NODES = 3, PATIENCE_SECONDS = 60 };
 
@@ -85,7 +86,7 @@ static void setup(SlurmFixture *f, gconstpointer data) {
                         "if [ -e sbatch-$n ]; then cat sbatch-$n; exit 1; fi\necho $n");
         put_command(f, "squeue", "cat queue");
         put_command(f, "scancel", "test ! -e scancel-fails");
-        put_command(f, "sbcast", "test ! -e sbcast-fails$2");
+        put_command(f, "sbcast", "tar -tf $3 >packed; test ! -e sbcast-fails$2");
         f->engine = (Engine){ .kind = &engine_slurm,
                 .nodes = f->nodes,
                 .n_nodes = N_NODES,
@@ -176,6 +177,98 @@ static void test_turns(SlurmFixture *f, gconstpointer data) {
         g_assert_true(has(f, "sbcast-calls", "--jobid=2") && has(f, "sbcast-calls", "--jobid=3"));
 }
 
+/* A scancel that failed is repeated. */
+static void test_cancel(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        put(f, "scancel-fails", "");
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        f->nodes[0].stop = true;
+        STEP_UNTIL(f, f->nodes[0].stopping);
+        STEP_UNTIL(f, !f->nodes[0].stopping);
+        g_assert_true(has(f, "scancel-calls", "--quiet 1\n"));
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, has(f, "scancel-calls", "--quiet 1\n--quiet 1\n"));
+}
+
+/* The time that counts so far is no difference between two clocks. It grows until the program ends, although
+ * an epilog takes longer. */
+static void test_time(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_RUNNING);
+        g_assert_cmpint(f->nodes[0].seen, >=, f->nodes[0].started);
+        g_assert_cmpint(f->nodes[0].seen, <=, f->nodes[0].started + PATIENCE_SECONDS);
+        put(f, "queue", LINE("1", "COMPLETING", START, END, "0"));
+        STEP_UNTIL(f, f->nodes[0].seen == f->nodes[0].started + 3600);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_RUNNING);
+        /* Slurm has forgotten the job. */
+        put(f, "queue", "");
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        g_assert_cmpint(f->nodes[0].ended, ==, f->nodes[0].started + 3600);
+}
+
+/* slurmctld was restarted. What it took before, it takes again. */
+static void test_passing(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "sbatch-2", "sbatch: error: Zero Bytes were transmitted or received\n");
+        want(f, 1, 2);
+        STEP_UNTIL(f, f->nodes[1].state == ENGINE_OVER);
+        g_assert_true(f->nodes[1].excused);
+        g_assert_cmpint(f->engine.open, ==, ENGINE_OPEN);
+}
+
+/* For a while this host has no descriptors for a command. */
+static void test_scarce(SlurmFixture *f, gconstpointer data) {
+        struct rlimit limit, none;
+
+        (void) data;
+        g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+        none = (struct rlimit){ .rlim_max = limit.rlim_max };
+        want(f, 0, 1);
+        g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+        step(f);
+        g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+        g_assert_cmpint(f->engine.open, ==, ENGINE_OPEN);
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+}
+
+/* A node that has the programs lacks a library for them. */
+static void test_library(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        put(f, "libphysics.so.3.1", "");
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        want(f, 0, 2);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("2", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_RUNNING && !f->nodes[0].awaits);
+        g_assert_true(has(f, "packed", "libphysics.so.3.1\n") && has(f, "packed", "actord-cluster\n"));
+        g_assert_false(has(f, "packed", "queue"));
+        put(f, "queue", LINE("2", "FAILED", START, START, "127"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        g_assert_false(f->nodes[0].excused);
+        g_assert_nonnull(strstr(f->nodes[0].words, "library"));
+}
+
+/* A variable with a long name is removed, like any other. */
+static void test_environment(void) {
+        g_autofree char *name = g_strdup_printf("SBATCH_%0100d", 1);
+
+        g_setenv(name, "1", TRUE);
+        g_setenv("SQUEUE_FORMAT", "%i", TRUE);
+        command_set_environment();
+        g_assert_null(g_getenv(name));
+        g_assert_null(g_getenv("SQUEUE_FORMAT"));
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 #define ADD(name, test) g_test_add("/slurm/" name, SlurmFixture, NULL, setup, test, teardown)
@@ -183,5 +276,11 @@ int main(int argc, char *argv[]) {
         ADD("unsure-end", test_unsure_end);
         ADD("full", test_full);
         ADD("turns", test_turns);
+        ADD("cancel", test_cancel);
+        ADD("time", test_time);
+        ADD("passing", test_passing);
+        ADD("scarce", test_scarce);
+        ADD("library", test_library);
+        g_test_add_func("/slurm/environment", test_environment);
         return g_test_run();
 }

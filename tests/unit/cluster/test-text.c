@@ -186,6 +186,16 @@ static void test_parcel(void) {
         g_assert_true(g_file_get_contents(said, &text, NULL, NULL));
         g_assert_cmpstr(text, ==, "--node a b\n");
         g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
+        /* A signal ends a script that still waits, and it leaves nothing. */
+        g_free(command);
+        command = g_strdup_printf(
+                        "cd '%s'; cat >script; sh script & p=$!; until test -d folder; do sleep 0.02; "
+                        "done; kill $p; r=0; wait $p || r=$?; test $r = 143; test ! -e folder",
+                        base);
+        g_assert_true(g_file_set_contents(said, script, -1, NULL));
+        g_free(text);
+        text = g_strdup_printf("exec <'%s'; %s", said, command);
+        run_shell(text);
         g_free(command);
         command = g_strdup_printf("rm -r '%s'", base);
         run_shell(command);
