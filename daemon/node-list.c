@@ -13,7 +13,7 @@ void node_list_clear(NodeList *list) {
         list->n_up = 0;
 }
 
-/* The node's entry, or that of the oldest node if all are taken. */
+/* The node's entry. If all are taken, which no sound ledger does, that of the oldest node. */
 static NodeSeen *place_of(NodeList *list, uint64_t number) {
         NodeSeen *place = NULL;
 

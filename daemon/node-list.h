@@ -4,8 +4,10 @@
 
 #include "include/cluster.h"
 #include "include/record.h"
+#include "include/settings.h"
 
-#define NODE_LIST_MAX 32u /* how many nodes are kept by name, the newest ones; counts are of all nodes */
+/* Every node that is not over has an entry: if one that is up lost its own, its end would not be counted. */
+#define NODE_LIST_MAX NODES_MAX
 
 typedef struct NodeSeen {
         uint64_t number;

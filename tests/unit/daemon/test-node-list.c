@@ -46,20 +46,36 @@ static void test_states(void) {
         g_assert_cmpuint(list.n_max, ==, 2);
 }
 
-/* The newest are told of by name, and all are counted. */
+/* As many nodes as a job may have: each is told of by name, and the end of each is counted. */
 static void test_many(void) {
         NodeList list = {};
 
-        for (uint64_t i = 1; i <= 3 * NODE_LIST_MAX; i++)
+        for (uint64_t i = 1; i <= NODES_MAX; i++)
+                say(&list, i, CLUSTER_UP, "n", 0);
+        g_auto(GStrv) words = node_list_words(&list);
+        g_assert_cmpuint(g_strv_length(words), ==, NODES_MAX);
+        g_assert_cmpuint(list.n_up, ==, NODES_MAX);
+        for (uint64_t i = 1; i <= NODES_MAX; i++)
+                say(&list, i, CLUSTER_GONE, "", 0);
+        g_assert_cmpuint(list.n_up, ==, 0);
+        assert_words(&list, "");
+}
+
+/* A ledger that is not ours may tell of more: the newest are told of by name. */
+static void test_too_many(void) {
+        NodeList list = {};
+
+        for (uint64_t i = 1; i <= 3 * NODES_MAX; i++)
                 say(&list, i, CLUSTER_PENDING, "Resources", 0);
         g_auto(GStrv) words = node_list_words(&list);
-        g_assert_cmpuint(g_strv_length(words), ==, NODE_LIST_MAX);
-        g_assert_true(g_str_has_prefix(words[NODE_LIST_MAX - 1], "96 pending"));
+        g_assert_cmpuint(g_strv_length(words), ==, NODES_MAX);
+        g_assert_true(g_str_has_prefix(words[NODES_MAX - 1], "768 pending"));
 }
 
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/node-list/states", test_states);
         g_test_add_func("/node-list/many", test_many);
+        g_test_add_func("/node-list/too-many", test_too_many);
         return g_test_run();
 }
