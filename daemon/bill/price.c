@@ -212,10 +212,11 @@ static void allocated_add(
                                                 record->metered.memory_reserved_bytes));
 }
 
-/* The whole allocation from its start to its end, by the cluster's own accounts. Idle time is a part of its
- * own. The two parts add up to the rounded whole. */
+/* The whole allocation from its start to its end, by the cluster's own accounts, which count whole seconds.
+ * Idle time is a part of its own, and the two parts add up to the whole. A record has a piece of the time
+ * since the record before, so rounding each one up would bill an hour as several. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
-        uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec);
+        uint64_t whole_nsec = record->metered.emulated_nsec;
         uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;
 
         allocated_add(usage, CHARGE_NODES, sheet, record, whole_nsec - idle_nsec);

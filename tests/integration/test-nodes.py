@@ -219,11 +219,10 @@ def billed():
     r = e.run("Distribution.Nodes=1", "Billing.PriceSheet=slurm-tres", *LONG)
     follows("run", r.json)
     lines = {(l["kind"], l["unit"]): l for l in r.cost["lines"]}
-    # Whole seconds, as the sheet has them, for each of the records.
+    # The sheet's granularity rounds no part of it.
     of = lambda unit: sum(lines[kind, unit]["quantity"] for kind in ("nodes", "idle-nodes"))
-    most = 1.001 * (2 + r.nodes["total_s"])
-    assert 0 <= of("vCPU-s") / 5 - r.nodes["total_s"] < most, (lines, r.nodes)
-    assert 0 <= of("GB-s") / 2 - r.nodes["total_s"] < most, (lines, r.nodes)
+    assert abs(of("vCPU-s") / 5 - r.nodes["total_s"]) < 0.01, (lines, r.nodes)
+    assert abs(of("GB-s") / 2 - r.nodes["total_s"]) < 0.01, (lines, r.nodes)
     assert 0 < r.nodes["idle_s"] < r.nodes["total_s"] and abs(lines["idle-nodes", "vCPU-s"]["quantity"] / 5 - r.nodes["idle_s"]) < 0.01, (lines, r.nodes)
     # One second each is the least that an invocation here costs by this sheet.
     here = lines["actor-execution", "vCPU-s"]["quantity"]

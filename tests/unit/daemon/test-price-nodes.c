@@ -39,10 +39,10 @@ static void assert_line(
         g_error("the bill has no line %s in %s", kind, unit);
 }
 
-/* An allocation's two parts add up to the rounded whole, and only what was used is execution. */
+/* An allocation's two parts add up to the whole, and only what was used is execution. */
 static void test_idle(void) {
         g_autoptr(PriceSheet) sheet = sheet_new(SHEET(RATES));
-        Record record = node_new(9 * SEC + 1, 4 * SEC);
+        Record record = node_new(10 * SEC, 4 * SEC);
         Usage usage = {};
         Bill bill;
 
@@ -56,10 +56,27 @@ static void test_idle(void) {
         g_assert_cmpfloat(bill_of_nodes(&bill), ==, bill.full);
 }
 
+/* An hour is an hour, whatever the sheet's granularity and the number of records that it comes in. */
+static void test_pieces(void) {
+        g_autoptr(PriceSheet) sheet =
+                        sheet_new(SHEET("[Execution]\nVCPUSecond=2\nGBSecond=3\nGranularityMSec=60000\n"));
+        Usage usage = {};
+        Bill bill;
+
+        for (unsigned i = 0; i < 3600 / 15; i++) {
+                Record record = node_new(15 * SEC, i % 2 ? 15 * SEC : 0);
+
+                usage_add(&usage, sheet, &settings, &record);
+        }
+        bill_make(&usage, sheet, &settings, &bill);
+        assert_line(&bill, "nodes", "vCPU-s", 1800 * 16, 1800 * 16 * 2);
+        assert_line(&bill, "idle-nodes", "vCPU-s", 1800 * 16, 1800 * 16 * 2);
+}
+
 /* What a cluster has weighed itself has one price. */
 static void test_site(void) {
         g_autoptr(PriceSheet) sheet = sheet_new(SHEET(RATES "[Nodes]\nBillingSecond=7\n[Network]\nGB=11\n"));
-        Record record = node_new(9 * SEC + 1, 4 * SEC), unknown = node_new(SEC, 0);
+        Record record = node_new(10 * SEC, 4 * SEC), unknown = node_new(SEC, 0);
         Usage usage = {};
         Bill bill;
 
@@ -76,6 +93,7 @@ static void test_site(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/price-nodes/idle", test_idle);
+        g_test_add_func("/price-nodes/pieces", test_pieces);
         g_test_add_func("/price-nodes/site", test_site);
         return g_test_run();
 }
