@@ -2,7 +2,8 @@
 /* Starts actord-cluster beside an invoker that may have nodes of a cluster. It stays outside of the job's
  * namespaces, since it uses the network, and talks as the user to programs that know the user. So the job
  * gives it only settings and a stream, and it keeps the user's environment, which says where the cluster
- * is. */
+ * is. It stays in the cgroup of the user's daemon, too: the end of the job's scope would kill it before it
+ * could give back its nodes. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

@@ -40,6 +40,8 @@ is "everything that is listed is there, and nothing else" \
     "$(cd "$root" && find . -type f | sed 's/^\.//' | sort)" "$(make -s --no-print-directory B="$build" list-installed | sort -u)"
 refuse "no template's place was left empty" grep -rIl '@[A-Z]*@' "$root/usr/lib/systemd" "$root/usr/share/dbus-1" \
     "$root/usr/share/pkgconfig"
+check "the end of a user's daemon does not end the actord-cluster of its jobs" \
+    grep -qx KillMode=process "$root/usr/lib/systemd/user/actord.service"
 check "programs may be started by anybody" test "$(stat -c %a "$root/usr/lib/actord/actord-invoker")" = 755
 
 if command -v systemd-analyze >/dev/null; then
