@@ -87,6 +87,7 @@ static void tell_cost(Head *head, const EngineNode *node, bool final) {
         int64_t until = final ? node->ended : node->seen;
 
         event.cost.final = final;
+        event.cost.expires = head->nodes[node - head->engine.nodes].renewed;
         event.cost.memory_bytes = node->memory_bytes;
         event.cost.n_cpus = node->n_cpus;
         event.cost.n_gpus = node->n_gpus;
@@ -342,18 +343,21 @@ static void take_peer(Head *head, Peer *peer) {
 
 /* Telling the invoker */
 
+/* The invoker hears of it before it hears of the successor, which it would close as one too many. */
 static void renew(Head *head, size_t i) {
         const EngineNode *node = head->engine.nodes + i;
         int64_t lead = (int64_t) (head->terms->terms.time_limit_sec / RENEW_PART);
 
-        if (!head->nodes[i].up || node->limit == 0)
+        if (!head->nodes[i].up || head->nodes[i].renewed || node->limit == 0)
                 return;
         if (lead < RENEW_SECONDS_LEAST)
                 lead = RENEW_SECONDS_LEAST;
         if (lead > RENEW_SECONDS_MOST)
                 lead = RENEW_SECONDS_MOST;
-        if (node->limit - (int64_t) time(NULL) < lead)
+        if (node->limit - (int64_t) time(NULL) < lead) {
                 head->nodes[i].renewed = true;
+                head->nodes[i].next_cost_nsec = 0;
+        }
 }
 
 static void tell_of(Head *head, size_t i, uint64_t now) {
@@ -381,11 +385,11 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
                 (void) snprintf(ours->told, sizeof(ours->told), "%s", node->words);
                 tell_node(head, node, CLUSTER_PENDING, node->words);
         }
+        renew(head, i);
         if (node->state == ENGINE_RUNNING && now >= ours->next_cost_nsec) {
                 ours->next_cost_nsec = now + COST_SECONDS * 1000000000ull;
                 tell_cost(head, node, false);
         }
-        renew(head, i);
 }
 
 /* Nodes that are not up by now are not waited for. */

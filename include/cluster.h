@@ -5,9 +5,9 @@
  * descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node. actord-cluster
  * does not know the meaning of these bytes (invoker/frame.h).
  *
- * The head. The spawner starts `actord-cluster` beside the job's invoker, in the job's cgroup, with nothing
- * but these descriptors (ClusterFd). It ends when the socket is closed, and gives back every node first: a
- * killed invoker leaves no allocation behind.
+ * The head. The spawner starts `actord-cluster` beside the job's invoker, in its own cgroup rather than the
+ * job's, with nothing but these descriptors (ClusterFd). It ends when the socket is closed, and gives back
+ * every node first: a killed invoker leaves no allocation behind.
  *
  * A node. actord-cluster hands a Launch of the purpose NODE to an actord-spawn of its own there, as
  * `actorctl env` hands one of the purpose TRIAL, so that an actor of a node is confined as strongly as that
@@ -78,7 +78,8 @@ typedef struct ClusterCost {
         uint32_t n_cpus, n_gpus;                /* allocated */
         /* TRES billing units by the site's weights; 0: it has none */
         double billing;
-        uint32_t final, reserved;
+        uint32_t final;
+        uint32_t expires;                       /* its time limit is near; WANT's number does not include it */
 } ClusterCost;
 
 typedef struct ClusterEvent {

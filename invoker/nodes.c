@@ -160,11 +160,16 @@ static void request(Nodes *nodes, uint32_t kind, uint32_t n_nodes, uint32_t node
                 lose_cluster(nodes, "actord-cluster has ended; the job goes on without further nodes");
 }
 
+/* A node that expires has a successor, which counts in its place. */
+static bool counts(const Node *node) {
+        return node->state != NODE_FREE && node->state != NODE_LEAVING && !node->cost.expires;
+}
+
 static uint32_t count(const Nodes *nodes) {
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < NODES_MAX; i++)
-                n += nodes->nodes[i].state != NODE_FREE && nodes->nodes[i].state != NODE_LEAVING;
+                n += counts(&nodes->nodes[i]);
         return n;
 }
 
@@ -183,6 +188,12 @@ static uint64_t keep_nsec(const JobSettings *s) {
         return __builtin_mul_overflow(s->keep_alive_usec, 1000u, &nsec) ? UINT64_MAX : nsec;
 }
 
+static bool goes_before(const Node *a, uint32_t used_a, const Node *b, uint32_t used_b) {
+        if (!a->cost.expires != !b->cost.expires)
+                return a->cost.expires;
+        return used_a <= used_b;
+}
+
 uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]) {
         uint32_t best = NODE_NONE;
 
@@ -191,10 +202,21 @@ uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t use
                         continue;
                 if (nodes[i].closing)
                         return NODE_NONE;
-                if (best == NODE_NONE || used[i] <= used[best])
+                if (best == NODE_NONE || goes_before(&nodes[i], used[i], &nodes[best], used[best]))
                         best = i;
         }
         return best;
+}
+
+bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted) {
+        uint32_t n_counted = 0, n_ready = 0, n_expiring = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                n_counted += counts(&nodes[i]);
+                n_ready += counts(&nodes[i]) && nodes[i].state == NODE_READY;
+                n_expiring += nodes[i].state == NODE_READY && nodes[i].cost.expires;
+        }
+        return n_counted > n_wanted || (n_expiring > 0 && n_ready >= n_wanted);
 }
 
 /* Gives a node back if there are more than are needed. Containers are spread over all nodes, so no node
@@ -202,7 +224,7 @@ uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t use
 static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint32_t closing;
 
-        if (count(nodes) <= nodes->n_wanted) {
+        if (!nodes_have_spare(nodes->nodes, NODES_MAX, nodes->n_wanted)) {
                 nodes->surplus_nsec = 0;
                 for (uint32_t i = 0; i < NODES_MAX; i++)
                         nodes->nodes[i].closing = false;
@@ -215,6 +237,12 @@ static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         closing = nodes_choose_closing(nodes->nodes, NODES_MAX, used);
         if (closing != NODE_NONE)
                 nodes->nodes[closing].closing = true;
+}
+
+static bool may_go(const Node *node, bool surplus, uint64_t idle_nsec, uint64_t most) {
+        if (node->cost.expires)
+                return node->closing;
+        return surplus && (node->closing || idle_nsec >= most);
 }
 
 /* Gives back nodes that have been idle for long, while there are more than are wanted. */
@@ -231,12 +259,12 @@ static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
                         node->idle_nsec = 0;
                 else if (node->idle_nsec == 0)
                         node->idle_nsec = now;
-                else if (n > nodes->n_wanted && (node->closing || now - node->idle_nsec >= most)) {
+                else if (may_go(node, n > nodes->n_wanted, now - node->idle_nsec, most)) {
                         request(nodes, CLUSTER_RELEASE, 0, node->number);
                         node->state = NODE_LEAVING;
                         node->left_nsec = now;
                         carrier_end(node);
-                        n--;
+                        n -= !node->cost.expires;
                 }
         }
 }

@@ -93,9 +93,13 @@ NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t no
  * total ever falls. Pure. */
 NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
 
-/* The node to give back first: the one with the fewest containers; among equals the last. NODE_NONE: one is
- * closing already, or none is ready. Pure. */
+/* The node to give back first: one that expires; then the one with the fewest containers; among equals the
+ * last. NODE_NONE: one is closing already, or none is ready. Pure. */
 uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]);
+
+/* Whether a node can be given back: there are more than are wanted, or one expires and enough others are
+ * ready, its successor among them. Pure. */
+bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted);
 
 /* Tells how many containers a round needs. used[]: the containers of each node, by index. */
 void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);

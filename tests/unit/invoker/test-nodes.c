@@ -64,6 +64,28 @@ static void test_closing(void) {
         g_assert_cmpuint(nodes_choose_closing(nodes + 2, 1, used), ==, NODE_NONE);
 }
 
+/* A node whose time limit is near is given back once its successor can take its place, and not before. */
+static void test_successor(void) {
+        Node nodes[3] = { { .state = NODE_READY, .cost.expires = 1 }, { .state = NODE_READY },
+                { .state = NODE_PENDING } };
+        uint32_t used[3] = { 3, 2, 0 };
+
+        g_assert_false(nodes_have_spare(nodes, 3, 2));
+        nodes[2].state = NODE_GREETING;
+        g_assert_false(nodes_have_spare(nodes, 3, 2));
+        nodes[2].state = NODE_READY;
+        g_assert_true(nodes_have_spare(nodes, 3, 2));
+        g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 0);
+        /* It is over: its successor stays. */
+        nodes[0].state = NODE_LEAVING;
+        g_assert_false(nodes_have_spare(nodes, 3, 2));
+        g_assert_true(nodes_have_spare(nodes, 3, 1));
+        /* Without an expiring one only the number counts, of those to come, too. */
+        nodes[0] = (Node){ .state = NODE_PENDING };
+        g_assert_true(nodes_have_spare(nodes, 3, 2));
+        g_assert_false(nodes_have_spare(nodes, 3, 3));
+}
+
 static void test_patience(void) {
         g_assert_cmpuint(carrier_patience_nsec(0, 60 * SEC), ==, CARRIER_PATIENCE_NSEC);
         g_assert_cmpuint(carrier_patience_nsec(3 * SEC, 60 * SEC), ==,
@@ -149,6 +171,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/worth", test_worth);
         g_test_add_func("/nodes/choose", test_choose);
         g_test_add_func("/nodes/closing", test_closing);
+        g_test_add_func("/nodes/successor", test_successor);
         g_test_add_func("/nodes/patience", test_patience);
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
