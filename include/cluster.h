@@ -79,7 +79,7 @@ typedef struct ClusterCost {
         /* TRES billing units by the site's weights; 0: it has none */
         double billing;
         uint32_t final;
-        uint32_t expires;                       /* its time limit is near; WANT's number does not include it */
+        uint32_t expires;                       /* its limit is near; WANT does not count it */
 } ClusterCost;
 
 typedef struct ClusterEvent {
