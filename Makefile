@@ -6,7 +6,7 @@
 # make check      installs what the tests need, runs every test of this machine
 # make check-vm   the tests that need every cgroup controller, in a virtual machine
 # make V=1        the same with every command shown
-# make check-asan check-tsan check-valgrind check-style check-fuzz check-parity check-clang check-reproducible bench bench-peers
+# make check-asan check-tsan check-valgrind check-style check-fuzz check-parity check-clang check-distributions check-reproducible bench bench-peers
 # make install    DESTDIR= PREFIX=/usr
 #
 # Each room is a folder; a new file in a room is built without a line here.

@@ -149,6 +149,11 @@ demo:
 # A Slurm cluster of this machine's own: the tests of actord-cluster, and of jobs on nodes.
 TESTS_slurm := $(sort $(wildcard tests/slurm/slurm-*.py))
 SLURM_PROGRAMS = $(if $(CLUSTER),$(B)/tests/slurm/player)
+# The packages on other releases, whose roots come from their archives once: a quarter of an hour, and nothing of .ci/run.
+.PHONY: check-distributions
+check-distributions:
+	@$(RUN) --deadline=7200 "tests/lane/distributions.sh trixie noble"
+
 .PHONY: check-slurm check-slurm-installed
 check-slurm:
 	@packaging/dependencies.sh build test slurm
