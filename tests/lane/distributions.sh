@@ -18,7 +18,7 @@ skip() {
     exit 0
 }
 
-point() { # point TEXT COMMAND...    one test point; what the command said, if it failed
+point() { # point TEXT COMMAND...    one test point: its status, and what the command said if it failed
     local text=$1 status=0
     shift
     n=$((n + 1))
@@ -28,6 +28,7 @@ point() { # point TEXT COMMAND...    one test point; what the command said, if i
     else
         echo "not ok $n - $text"
         tail -n 40 "$roots/log" | sed 's/^/# /'
+        return 1
     fi
 }
 
@@ -92,14 +93,14 @@ policies() {
             policy hopper --set=Job.StopSteps=4096 --set=Actor.RolloutSteps=1024'
 }
 
-check() { # check RELEASE
+check() { # check RELEASE    what was not made or installed cannot be tried
     local names="actord actord-environments libactord-dev python3-actord"
-    point "$1: the packages are made" packed
-    point "$1: its lintian finds no error" inside 'lintian --allow-root --fail-on error /tmp/deb/*.changes'
-    point "$1: they install" inside "cd /tmp/deb; for name in $names; do echo ./\${name}_*.deb; done | xargs dpkg --install"
-    point "$1: their own tests pass" inside 'for name in run plugin; do mkdir /tmp/$name; AUTOPKGTEST_TMP=/tmp/$name /src/packaging/debian/tests/$name; done'
-    point "$1: the same policies as on every machine" policies
-    point "$1: purged, nothing is left" inside "dpkg --purge $names; ! ls -d /usr/lib/actord /usr/share/actord /etc/actord /var/lib/actord /usr/bin/actor*"
+    point "$1: the packages are made" packed || return 0
+    point "$1: its lintian finds no error" inside 'lintian --allow-root --fail-on error /tmp/deb/*.changes' || true
+    point "$1: they install" inside "cd /tmp/deb; for name in $names; do echo ./\${name}_*.deb; done | xargs dpkg --install" || return 0
+    point "$1: their own tests pass" inside 'for name in run plugin; do mkdir /tmp/$name; AUTOPKGTEST_TMP=/tmp/$name /src/packaging/debian/tests/$name; done' || true
+    point "$1: the same policies as on every machine" policies || true
+    point "$1: purged, nothing is left" inside "dpkg --purge $names; ! ls -d /usr/lib/actord /usr/share/actord /etc/actord /var/lib/actord /usr/bin/actor*" || true
 }
 
 [ $# -gt 0 ] || skip "no release was named"
