@@ -227,7 +227,7 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/fixtures.a $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 
 .SECONDARY:
--include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/lane -o -path $(B)/roots \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 -include tests/tests.mk packaging/install.mk
 
 # The client in Python. pip writes into the folder that it builds, so it gets a copy. It takes setuptools from the package index.

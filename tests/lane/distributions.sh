@@ -96,7 +96,7 @@ policies() {
 check() { # check RELEASE    what was not made or installed cannot be tried
     local names="actord actord-environments libactord-dev python3-actord"
     point "$1: the packages are made" packed || return 0
-    point "$1: its lintian finds no error" inside 'lintian --allow-root --fail-on error /tmp/deb/*.changes' || true
+    point "$1: its lintian finds no error" inside 'lintian --allow-root --fail-on error --suppress-tags bad-distribution-in-changes-file /tmp/deb/*.changes' || true
     point "$1: they install" inside "cd /tmp/deb; for name in $names; do echo ./\${name}_*.deb; done | xargs dpkg --install" || return 0
     point "$1: their own tests pass" inside 'for name in run plugin; do mkdir /tmp/$name; AUTOPKGTEST_TMP=/tmp/$name /src/packaging/debian/tests/$name; done' || true
     point "$1: the same policies as on every machine" policies || true
