@@ -135,7 +135,7 @@ def killed():
             os.kill(pid, signal.SIGKILL)
         p.see("^lost 1 .*cut"), p.see("^cost 1 final"), p.see("^up 4")
         shell("scancel", "--signal=TERM", "--full", p.job_of(2))
-        p.see("^lost 2 .*goodbye"), p.see("^up 5")
+        p.see("^lost 2 .*ended the connection"), p.see("^up 5")
         host = p.host_of(3)
         for pid in [*children_of_slurm("slurmd", host), *children_of_slurm("slurmstepd", host), *children_of_slurm("actord-cluster", host)]:
             os.kill(pid, signal.SIGKILL)
