@@ -70,7 +70,7 @@ static void say_run(const char *number) {
         g_autofree char *directory = run_directory_of(number);
 
         if (g_file_test(directory, G_FILE_TEST_IS_DIR))
-                complain("%s is the number of a job of actord; the run in %s is r%s", number, directory,
+                complain("a number alone names a job of the daemon; for the run in %s write r%s", directory,
                                 number);
 }
 

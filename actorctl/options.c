@@ -195,7 +195,7 @@ static const OptionRow rows[] = {
         { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },
         { "format", 0, "FORMAT", VERB_EXPORT | VERB_BILL,
                         "safetensors (default), onnx, header; bill: focus", TEXT(format) },
-        { "weights-only", 0, NULL, VERB_EXPORT, "the policy alone, by its tensors", FLAG(weights_only) },
+        { "weights-only", 0, NULL, VERB_EXPORT, "the policy's tensors alone", FLAG(weights_only) },
         { "rollouts", 0, NULL, VERB_EXPORT, "episodes that it plays, as a data set", FLAG(rollouts) },
         { "html", 0, NULL, VERB_REPORT, "one file for a browser (default)", FLAG(html) },
         { "md", 0, NULL, VERB_REPORT, "Markdown, without pictures", FLAG(md) },

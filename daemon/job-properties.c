@@ -104,8 +104,11 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         n += job->link ? plan_link_unread(job->link) : 0;
         if (!context->ledger_blocked || (n == 0 && !job->end.noted))
                 return ret;
-        (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
-                        job->end.noted ? " and the job's row" : "");
+        if (n == 0)
+                (void) snprintf(who, sizeof(who), "the job's row waits");
+        else
+                (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
+                                job->end.noted ? " and the job's row" : "");
         say_wait(ret, who, context->ledger_blocked, context->state_directory);
         return ret;
 }

@@ -52,7 +52,7 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                         [FRAGMENT_PUBLISH] = HOST_LEARNER,   [FRAGMENT_EVALUATE] = HOST_ACTOR,
                 },
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
-                .help = "actors act by themselves, learners share each gradient out",
+                .help = "actors act by themselves, each learner computes a part of each gradient",
         },
         /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), with one
          * server */

@@ -73,8 +73,8 @@
                   "that; ppo, a2c, impala, simppo or mappo would work")                                     \
         X(SEVERAL, "action.kind: an action is several choices (MULTI_DISCRETE), and Algorithm= learns "     \
                    "one, or numbers; ppo, a2c, impala, impact or rebel would work, and bc with Dataset=")   \
-        X(ACTION_SIZES, "action_choices: none or too many of a number of a MULTI_DISCRETE action, which "   \
-                        "has at most 64")                                                                   \
+        X(ACTION_SIZES, "action_choices: a MULTI_DISCRETE action has at most 64 numbers, and each of them " \
+                        "1 to 1,048,576 choices")                                                           \
         X(EDITED_POLICY, "observation: PolicyLinkEditing= needs a 0 or 1 for each augmented input of the "  \
                          "policy, 36 at most, and a 1 among them")
 

@@ -102,7 +102,7 @@ static char *check_ends(Range *range) {
         if (range->kind != RANGE_INT)
                 return NULL;
         if (range->low != floor(range->low) || range->high != floor(range->high))
-                return g_strdup("the ends of an int range are whole numbers");
+                return g_strdup("the ends of an int range must be whole numbers");
         if (fabs(range->low) > INT_MOST || fabs(range->high) > INT_MOST ||
                         range->high - range->low >= UINT32_MAX)
                 return g_strdup_printf("an int range has at most %u numbers", UINT32_MAX);

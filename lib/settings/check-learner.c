@@ -136,8 +136,8 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         if (!row || row->host[FRAGMENT_STEP] != HOST_ACTOR || row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "actors that read a data set ask for no actions: single-learner-coarse, "
-                                "multi-learner and async can do that");
+                                "with Dataset= actors take actions from the file and ask no learner for any: take "
+                                "single-learner-coarse, multi-learner or async");
 }
 
 /* Makes only one complaint, since the first of these mistakes hides the others. */

@@ -362,8 +362,7 @@ static void check_tag(SettingsReader *reader, const JobSettings *settings) {
 
         if (settings->tag[n] != '\0' || n > JOB_TAG_MAX)
                 reader_complain(reader, "Job", "Tag", settings->tag,
-                                "a tag is at most %u letters of ASCII, digits and characters of "
-                                "- . _ + : @ /",
+                                "a tag has at most %u characters: ASCII letters, digits and - . _ + : @ /",
                                 JOB_TAG_MAX);
 }
 
@@ -457,8 +456,9 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "all actors of a round step together, and Processes=%u containers hold %u "
-                                "of them: leave Processes= unset, or take single-learner-fine",
+                                "all actors of a round step together, so each needs a process of its own, and "
+                                "Processes=%u is fewer than %u actors: leave Processes= unset, or take "
+                                "single-learner-fine",
                                 settings->n_processes, settings_actors_max(settings));
 }
 

@@ -101,7 +101,7 @@ def refused():
         r = ctl("verify", conf(so), "--set", f"Job.Algorithm={algorithm}")
         assert r.status != 0 and "several choices (MULTI_DISCRETE)" in r.err + r.out and "impact or rebel would work, and bc with Dataset=" in r.err + r.out, (algorithm, r.err, r.out)
     r = ctl("verify", conf(so), "--set", "Environment.Last=0")
-    assert r.status != 0 and "action_choices: none or too many" in r.err + r.out, (r.status, r.err, r.out)
+    assert r.status != 0 and "action_choices: a MULTI_DISCRETE action has at most 64 numbers" in r.err + r.out, (r.status, r.err, r.out)
 
 
 @story("show and a rollout have each of them, the check passes, and exported policies say which outputs are whose")

@@ -237,8 +237,8 @@ def several():
 def keys():
     data = recorded()
     for sets, words in ((["Learner.Dataset="], "name a main_data.hdf5"), (["Learner.Dataset=nothing.hdf5"], "cannot be opened"),
-                        ([f"Learner.Dataset={data}"], "not a regular file"), (["Distribution.Policy=central", "Actor.Processes=1"], "ask for no actions"),
-                        (["Distribution.Policy=fused"], "ask for no actions"), (["Job.StopReturn=-200"], "those of the data set")):
+                        ([f"Learner.Dataset={data}"], "not a regular file"), (["Distribution.Policy=central", "Actor.Processes=1"], "ask no learner for any"),
+                        (["Distribution.Policy=fused"], "ask no learner for any"), (["Job.StopReturn=-200"], "those of the data set")):
         r = offline("bc", data, *sets, verb="verify")
         assert r.status == 2 and words in r.err, (sets, r)
     for algorithm in ("consistency", "diffusion-ql"):

@@ -411,9 +411,9 @@ static void test_sizes(void) {
         name[JOB_TAG_MAX + 1] = '\0';
         g_free(description);
         description = g_strconcat(CARTPOLE "Tag=", name, "\n", NULL);
-        refuse(description, NULL, "x.conf:3: [Job] Tag=", "a tag is at most 64", NULL);
-        refuse(CARTPOLE "Tag=two words\n", NULL, "a tag is at most 64", NULL);
-        refuse(CARTPOLE "Tag=\xc3\xa4\n", NULL, "a tag is at most 64", NULL);
+        refuse(description, NULL, "x.conf:3: [Job] Tag=", "a tag has at most 64", NULL);
+        refuse(CARTPOLE "Tag=two words\n", NULL, "a tag has at most 64", NULL);
+        refuse(CARTPOLE "Tag=\xc3\xa4\n", NULL, "a tag has at most 64", NULL);
         for (unsigned i = 0; i <= OPTIONS_MAX; i++)
                 g_string_append_printf(options, "Key%u=1\n", i);
         refuse(options->str, NULL, "more than 32 keys", NULL);
