@@ -91,7 +91,7 @@ static void read_some(void *userdata) {
         int r;
 
         r = describe_some(manager, OLDER_PORTION);
-        /* In run mode the ledger belongs to the caller, and is left as it is. */
+        /* In run mode the ledger belongs to the caller: rows are completed, but no records are summed up. */
         if (r == 0 && manager->context.mode != DAEMON_RUN)
                 r = sum_some(manager);
         if (r > 0)

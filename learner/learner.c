@@ -251,7 +251,8 @@ static int algorithm_learn(Learner *l) {
         return r;
 }
 
-/* Adds the time of threads: they share the products of a phase, and wait for each other meanwhile. */
+/* A phase occupies all threads: each computes its part of the matrix products and then waits for the others.
+ * So the time of its cores is its wall time, times the number of threads. */
 static void learn_sum_up(const Learner *l, uint64_t begun_nsec) {
         Spent *spent = l->runtime->spent;
 

@@ -12,7 +12,7 @@
 #define _cleanup_(f)  __attribute__((cleanup(f)))
 #define ELEMENTSOF(x) (sizeof(x) / sizeof((x)[0]))
 
-/* For `type *p` under _cleanup_(fp): calls f(p) unless p is NULL. */
+/* For `type p` under _cleanup_(fp), where `type` is a pointer: calls f(p) unless p is NULL. */
 #define DEFINE_CLEANUP(type, f)            \
         static inline void f##p(type *p) { \
                 if (*p)                    \

@@ -128,12 +128,14 @@ int settle(const Launch *launch, LaunchAnswer *answer);
 /* mounts.c. as: the user with whose rights a path is looked up, if the descriptor is not enough. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret);
 
-/* handover.c: call it in the child; it never returns. */
 typedef struct Programs {
         int invoker_fd, learner_fd, directory_fd;
         char directory[240];
 } Programs;
-/* Starts actord-cluster for a launch that asks for it. *ret: the invoker's end of its socket. */
+
+/* cluster.c. Starts actord-cluster for a launch that asks for it. *ret: the invoker's end of its socket. */
 int cluster_start(const Request *request, const Programs *programs, int *ret, LaunchAnswer *answer);
+
+/* handover.c. handover_run() is for the child, and never returns; handover_go() is for its parent. */
 _Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child);
 int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts);

@@ -22,10 +22,11 @@ void table_column(Table *table, const char *heading, const char *name, ColumnKin
  * first. */
 void table_spare(Table *table, const char *name);
 
-/* Add the next cell, row by row. A number that is not finite becomes empty, or null. */
-void table_string(Table *table, const char *value);
 /* A user's name, or the number of a user without a name; g_free(). */
 char *user_called(uint32_t uid);
+
+/* Add the next cell, row by row. A number that is not finite becomes empty, or null. */
+void table_string(Table *table, const char *value);
 void table_user(Table *table, uint32_t uid);
 void table_unsigned(Table *table, uint64_t value);
 void table_real(Table *table, double value, const char *format);

@@ -29,7 +29,8 @@ typedef struct Fleet {
                         /* the fleet's price for the job's rounds, with its start-up: by a fleet's clock, and
                          * by this host's */
                         wall;
-        double even_emulated, even_wall; /* NaN: no cost or duration yet */
+        /* The duty cycles at which both cost the same. NaN: no cost or duration yet. */
+        double even_emulated, even_wall;
 } Fleet;
 
 /* The cost of training as functions. It has no evaluations: a fleet would run them beside the next round.

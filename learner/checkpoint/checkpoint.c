@@ -254,7 +254,8 @@ size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, Tenso
                 list_flights(&list, l);
         list_store_numbers(&list, l);
         list_beside_numbers(&list, l);
-        if (l->context.learner == 0) { /* this learner reads it, and the others see it */
+        /* The first learner reads the policy for all; the others have it through shared memory. */
+        if (l->context.learner == 0) {
                 list_parameters(&list, l, NET_POLICY);
                 list_moments(&list, l);
         }
