@@ -145,9 +145,9 @@ KERNEL_TARGET static void KERNEL(transpose)(
                 }
 }
 
-/* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. A compiler
- * turns the two comparisons that cut x to a bound into branches, and then does not vectorise the loop. So
- * vectors are written out here. */
+/* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. A
+ * compiler turns the two comparisons that cut x to a bound into branches, and then does not vectorise the
+ * loop. So vectors are written out here. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tanh)(float *x, size_t n) {
         const KERNEL(Vector) none = {}, one = none + 1.0f;
 

@@ -185,7 +185,7 @@ static void build_lander(World *world) {
                                                    .lower = side < 0 ? 0.9 - 0.5 : -0.9,
                                                    .upper = side < 0 ? 0.9 : -0.9 + 0.5,
                                                    .motor_torque_max = LEG_TORQUE,
-                                                   /* slow enough that a leg does not throw the lander up again */
+                                                   /* too slow for a leg to throw the lander up again */
                                                    .motor_speed = 0.3 * side,
                                    });
         }
