@@ -68,8 +68,8 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
                 text = g_strdup_printf("%u", settings->replay_size);
                 reader_complain(reader, "Learner", "ReplaySize", text,
                                 "%" G_GUINT64_FORMAT
-                                " slots share it, and each needs RolloutSteps=%u and NSteps=%u: "
-                                "at least %" G_GUINT64_FORMAT,
+                                " slots share it, and each needs RolloutSteps=%u plus NSteps=%u rows: "
+                                "write at least %" G_GUINT64_FORMAT,
                                 slots, settings->rollout_steps, settings->n_steps, slots * least);
         } else if (settings->replay_min >
                         slots * (algorithm_replay_steps(settings) - settings->n_steps + 1)) {
@@ -130,14 +130,14 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
 
                 setting_print(settings, SETTING_Job_StopReturn, text);
                 reader_complain(reader, "Job", "StopReturn", text,
-                                "the episodes of its rounds are those of the data set: write StopReturn= "
-                                "under [Evaluation]");
+                                "the episodes of this job's rounds are those of the data set: write "
+                                "StopReturn= under [Evaluation]");
         }
         if (!row || row->host[FRAGMENT_STEP] != HOST_ACTOR || row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "with Dataset= actors take actions from the file and ask no learner for any: take "
-                                "single-learner-coarse, multi-learner or async");
+                                "with Dataset= actors take actions from the file and ask no learner for "
+                                "any: take single-learner-coarse, multi-learner or async");
 }
 
 /* Makes only one complaint, since the first of these mistakes hides the others. */
@@ -149,7 +149,7 @@ static void check_envelope(SettingsReader *reader, const JobSettings *settings) 
                 reader_complain(reader, "Learner", "EnvelopeP", text, "P must be symmetric");
         else if (!regulation_positive(settings))
                 reader_complain(reader, "Learner", "EnvelopeP", text,
-                                "P must be positive definite: s' P s <= 1 is no envelope without");
+                                "P must be positive definite: otherwise s' P s <= 1 does not bound s");
         else if (!regulation_contracts(settings, settings->alpha)) {
                 /* Rounded up to the six digits that are printed, so that the printed value is accepted. */
                 double least = ceil(regulation_least_alpha(settings) * 1e6) / 1e6;
@@ -201,7 +201,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
         if (!regulation_asked(settings)) {
                 if (needed)
                         reader_complain(reader, "Job", "Algorithm", word,
-                                        "it learns beside a controller: give ModelA=, ModelB=, "
+                                        "this algorithm learns beside a controller: give ModelA=, ModelB=, "
                                         "ControllerF=, EnvelopeP= and Alpha=");
                 for (size_t i = 0; !needed && i < G_N_ELEMENTS(alone); i++) {
                         char text[SETTING_TEXT_MAX];
@@ -209,7 +209,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
                         if (!is_chosen(settings, alone[i], text))
                                 continue;
                         reader_complain(reader, "Learner", setting_row(alone[i])->key, text,
-                                        "it means nothing without ModelA=, ModelB=, ControllerF= and "
+                                        "this key means nothing without ModelA=, ModelB=, ControllerF= and "
                                         "EnvelopeP=");
                 }
                 return;
@@ -227,7 +227,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
         }
         if (!settings_present(settings, SETTING_Learner_Alpha)) {
                 reader_complain(reader, "Learner", "Alpha", "",
-                                "say to which share s' P s of the model falls in each step");
+                                "say to which share of its value s' P s falls in each step of the model");
                 return;
         }
         check_envelope(reader, settings);
@@ -244,7 +244,8 @@ static void check_temperature(SettingsReader *reader, const JobSettings *setting
                 return;
         setting_print(settings, SETTING_Learner_TargetEntropy, text);
         reader_complain(reader, "Learner", "TargetEntropy", text,
-                        "Temperature= is given, so none is learned for this: leave one of the two unset");
+                        "with Temperature= no temperature is learned, and this key would do nothing: "
+                        "leave one of the two unset");
 }
 
 /* An actor's slots come in pairs, and a pair ends inside an invocation. */
@@ -270,19 +271,21 @@ static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
         }
         if (environment_is_job(settings->environment))
                 reader_complain(reader, "Job", "Environment", settings->environment,
-                                "Algorithm=%s begins two rollouts in one snapshot, and an inner job has "
-                                "none: take ppo",
+                                "Algorithm=%s begins two rollouts from one snapshot, and an inner job has "
+                                "no snapshots: take ppo",
                                 word);
 }
 
 static void check_learner(SettingsReader *reader, const JobSettings *settings) {
         if (settings->adam_beta1 >= 1)
-                reader_complain(reader, "Learner", "AdamBeta1", "1", "Adam divides by one minus this");
+                reader_complain(reader, "Learner", "AdamBeta1", "1",
+                                "Adam divides by 1 - AdamBeta1: write less than 1");
         if (settings->adam_beta2 >= 1)
-                reader_complain(reader, "Learner", "AdamBeta2", "1", "Adam divides by one minus this");
+                reader_complain(reader, "Learner", "AdamBeta2", "1",
+                                "Adam divides by 1 - AdamBeta2: write less than 1");
         if (settings->kl_weight > 0 && settings->kl_target <= 0)
                 reader_complain(reader, "Learner", "KLTarget", "0",
-                                "KLWeight= adapts to it, so it must be above 0");
+                                "KLWeight= adapts to this target, which must be above 0");
 }
 
 /* Second derivatives exist only for the activations tanh and relu. */
@@ -315,11 +318,11 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                 return;
         if (settings->normalize_observations)
                 reader_complain(reader, "Learner", "NormalizeObservations", "yes",
-                                "Convolutions= read images as they are, bytes as 1/255 of them: write no");
+                                "Convolutions= take images as they are, each byte divided by 255: write no");
         if (settings->curvature != CURVATURE_NONE)
                 reader_complain(reader, "Learner", "Curvature",
                                 choice_curvature_to_string(settings->curvature),
-                                "it cannot be measured through Convolutions=");
+                                "curvature cannot be measured with Convolutions=");
         else if (settings_curvature(settings) != CURVATURE_NONE)
                 reader_complain(reader, "Scaling", "Policy",
                                 choice_scheduler_to_string(settings->scheduler.kind),

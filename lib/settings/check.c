@@ -119,7 +119,7 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
                 /* A printed job file has both the name and the key, and they must agree. */
                 if (strcmp(given->value, n) != 0)
                         reader_complain(reader, "Environment", given->key, given->value,
-                                        "Environment=%s sets it already", settings->environment);
+                                        "Environment=%s sets this key already", settings->environment);
                 return;
         }
         if (settings->n_options >= OPTIONS_MAX) {
@@ -217,7 +217,7 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         if (settings->scheduler.kind != SCHEDULER_FIXED &&
                         !settings_present(settings, SETTING_Scaling_MaxActors)) {
                 reader_complain(reader, "Scaling", "Policy", policy,
-                                "it needs MaxActors=, the most that a round may have");
+                                "this policy needs MaxActors=, the most actors that a round may have");
         } else if (settings->scheduler.kind == SCHEDULER_FIXED && settings->n_actors > most) {
                 text = g_strdup_printf("%u", settings->n_actors);
                 reader_complain(reader, "Scaling", "Actors", text, "more than MaxActors=%u allows", most);
@@ -231,7 +231,7 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
                         settings->n_actors < settings->n_actors_min) {
                 text = g_strdup_printf("%u", settings->n_actors);
                 reader_complain(reader, "Scaling", "Actors", text,
-                                "fewer than MinActors=%u, and Policy=fixed never changes it",
+                                "fewer than MinActors=%u, and Policy=fixed never changes the number",
                                 settings->n_actors_min);
         }
 }
@@ -245,7 +245,7 @@ static void check_slots(SettingsReader *reader, const JobSettings *settings) {
                 return;
         text = g_strdup_printf("%u", settings->envs_per_actor);
         reader_complain(reader, "Actor", "EnvsPerActor", text,
-                        "%u actors of so many are %" G_GUINT64_FORMAT
+                        "%u actors with so many each are %" G_GUINT64_FORMAT
                         " environments, and a job has %u at most",
                         most, (uint64_t) most * settings->envs_per_actor, RANDOM_SLOT_MAX + 1);
 }
@@ -287,7 +287,7 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
                         continue;
                 users = users_of(i);
                 reader_complain(reader, setting_row(i)->section, setting_row(i)->key, text,
-                                "Algorithm=%s does not read it; it is a key of %s",
+                                "Algorithm=%s does not read this key; it is for %s",
                                 choice_algorithm_to_string(settings->algorithm), users);
         }
 }
@@ -302,7 +302,7 @@ static void check_measured(SettingsReader *reader, const JobSettings *settings) 
         if ((curvature && !algorithm_uses(settings->algorithm, SETTING_Learner_Curvature)) ||
                         (noise && !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale)))
                 reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(kind),
-                                "it reads the %s, which Algorithm=%s does not measure",
+                                "this policy reads the %s, which Algorithm=%s does not measure",
                                 curvature ? "objective's curvature" : "gradient's noise scale",
                                 choice_algorithm_to_string(settings->algorithm));
 }
@@ -319,14 +319,15 @@ static void check_objective(SettingsReader *reader, const JobSettings *settings)
         if (settings->objective == OBJECTIVE_DEADLINE &&
                         !settings_present(settings, SETTING_Scaling_Deadline))
                 reader_complain(reader, "Scaling", "Objective", word,
-                                "it needs Deadline=, a time on the emulated clock, as 90s or 2h");
+                                "this objective needs Deadline=, a time on the emulated clock, as 90s or "
+                                "2h");
         if (settings->objective == OBJECTIVE_BUDGET && !settings_present(settings, SETTING_Job_Budget))
                 reader_complain(reader, "Scaling", "Objective", word,
-                                "it needs [Job] Budget=, the money that it may spend");
+                                "this objective needs [Job] Budget=, the money that the job may spend");
         if (settings->objective != OBJECTIVE_DEADLINE &&
                         settings_present(settings, SETTING_Scaling_Deadline))
                 reader_complain(reader, "Scaling", "Deadline", NULL,
-                                "Objective=%s does not read it; write Objective=deadline", word);
+                                "Objective=%s does not read this key; write Objective=deadline", word);
 }
 
 /* Checks the keys that a scheduler requires. */
@@ -337,14 +338,14 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         if (scheduler_has(settings->scheduler.kind, TRAIT_TARGET) && isnan(settings_target_return(settings)))
                 reader_complain(reader, "Scaling", "Policy",
                                 choice_scheduler_to_string(settings->scheduler.kind),
-                                "it needs TargetReturn= or StopReturn=, the return to reach");
+                                "this policy needs TargetReturn= or StopReturn=, the return to reach");
         check_measured(reader, settings);
         check_objective(reader, settings);
         if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
                 return;
         if (!settings_present(settings, SETTING_Scaling_Schedule))
                 reader_complain(reader, "Scaling", "Policy", "schedule",
-                                "it needs Schedule=, as in 25*10 30*5");
+                                "this policy needs Schedule=, as in 25*10 30*5");
         for (uint32_t i = 0; i < s->n; i++)
                 if (s->runs[i].n_actors > most || s->runs[i].n_actors < fewest) {
                         g_autofree char *text =
@@ -391,7 +392,7 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
         if (settings->rollout_steps < n_rounds) {
                 text = g_strdup_printf("%u", settings->rollout_steps);
                 reader_complain(reader, "Actor", "RolloutSteps", text,
-                                "an inner run ends within an invocation, so it must be at "
+                                "an inner run ends within an invocation, so RolloutSteps= must be at "
                                 "least Rounds=%" G_GUINT64_FORMAT,
                                 n_rounds);
         }
@@ -402,11 +403,11 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
                 reader_complain(reader, "Actor", "Python", settings->python,
                                 "only Environment=" ENVIRONMENT_GYM_PREFIX
                                 "ID, " ENVIRONMENT_PETTINGZOO_PREFIX
-                                "MODULE and stormwater:… have a use for it");
+                                "MODULE and stormwater:… read this key");
         if (settings->python_path[0] != '\0' && !environment_is_python(settings->environment))
                 reader_complain(reader, "Actor", "PythonPath", settings->python_path,
                                 "only Environment=" ENVIRONMENT_GYM_PREFIX
-                                "ID and " ENVIRONMENT_PETTINGZOO_PREFIX "MODULE have a use for it");
+                                "ID and " ENVIRONMENT_PETTINGZOO_PREFIX "MODULE read this key");
 }
 
 /* A name as in systemd.unit(5). %j is the job's number and %r its result, so that an instance of a template
@@ -450,14 +451,14 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                 reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
         if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "it has one learner, and Learners=%u asks for more: take multi-learner or "
-                                "central",
+                                "this policy has one learner, and Learners=%u asks for more: take "
+                                "multi-learner or central",
                                 settings->n_learners);
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "all actors of a round step together, so each needs a process of its own, and "
-                                "Processes=%u is fewer than %u actors: leave Processes= unset, or take "
+                                "all actors of a round step together, so each needs a process of its own, "
+                                "and Processes=%u is fewer than %u actors: leave Processes= unset, or take "
                                 "single-learner-fine",
                                 settings->n_processes, settings_actors_max(settings));
 }
@@ -481,10 +482,9 @@ static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
         if (!algorithm_row(settings->algorithm)->stale)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "Algorithm=%s learns only from rollouts of the newest policy, and "
-                                "actors that the learner does not wait for bring those of older ones: "
-                                "take one of %s, "
-                                "or single-learner-coarse",
+                                "Algorithm=%s learns only from rollouts of the newest policy, and here the "
+                                "learner does not wait for actors, so rollouts may be of an older one: take "
+                                "Algorithm= from %s, or Policy=single-learner-coarse",
                                 choice_algorithm_to_string(settings->algorithm), others);
         if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&
                         settings_noise_scale(settings))
@@ -510,7 +510,7 @@ static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 
         if (settings->distribution == DISTRIBUTION_AUTO)
-                return "it measures what is fastest on one host, and may choose a policy without them";
+                return "auto takes the distribution that is fastest on one host, and nodes may not have it";
         if (distribution_serves(row))
                 return "its learner acts for the actors at each step, which is too far to ask from a node";
         if (distribution_fuses(row))
@@ -526,7 +526,7 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
         if (why)
                 reader_complain(reader, "Distribution", "Cluster", word,
                                 "Policy=%s has no actors for nodes: %s; single-learner-coarse, "
-                                "multi-learner and async have",
+                                "multi-learner and async have them",
                                 choice_distribution_to_string(settings->distribution), why);
         if (environment_is_file(settings->environment) || environment_is_foreign(settings->environment) ||
                         settings->python[0])

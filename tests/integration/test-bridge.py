@@ -451,7 +451,7 @@ def own_refused():
         assert f"no module {module} in PythonPath={folder} or in the virtual environment Python={venv()}: " in text, text
         assert "PythonPath=DIR" in text and "pip install " + module not in text and "Traceback" not in text, text
     r = run("cartpole", "Actor.PythonPath=" + folder, ok=False)
-    assert r.status == 2 and "PythonPath=" in r.err and "only Environment=gym:ID and pettingzoo:MODULE have a use for it" in r.err, r.err
+    assert r.status == 2 and "PythonPath=" in r.err and "only Environment=gym:ID and pettingzoo:MODULE read this key" in r.err, r.err
 
 
 @story("both directories of a job in Python are kept over restarts of its daemon, each under its name, or the job says which one is lost")

@@ -44,7 +44,7 @@ static void refuse(const char *learner, const char *reason) {
 }
 
 static void test_refused(void) {
-        refuse("", "it learns beside a controller");
+        refuse("", "this algorithm learns beside a controller");
         refuse(MODEL_A MODEL_B F ALPHA, "EnvelopeP= and ModelA= are n times n");
         refuse(MODEL_A "ModelB=0 1 2\n" F P ALPHA, "they are 16, 16, 3, 4 and 0 numbers");
         refuse(MODEL_A MODEL_B F P ALPHA "SafetySet=1 1\n", "and 2 numbers");

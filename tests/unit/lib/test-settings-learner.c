@@ -34,7 +34,7 @@ static void refuse(const char *more, const char *words) {
 static void test_slots(void) {
         accept("[Scaling]\nActors=4096\n[Actor]\nEnvsPerActor=4096\n");
         refuse("[Scaling]\nActors=4097\n[Actor]\nEnvsPerActor=4096\n",
-                        "x.conf:6: [Actor] EnvsPerActor=4096: 4097 actors of so many are 16781312 "
+                        "x.conf:6: [Actor] EnvsPerActor=4096: 4097 actors with so many each are 16781312 "
                         "environments, and a job has 16777216 at most");
         refuse("[Scaling]\nPolicy=random\nMaxActors=10000\n[Actor]\nEnvsPerActor=1678\n",
                         "EnvsPerActor=1678: 10000 actors");
@@ -71,7 +71,7 @@ static void test_delay(void) {
         accept("Algorithm=ddpg\n[Learner]\nPolicyDelay=3\n");
         accept("Algorithm=td3\n[Learner]\nPolicyDelay=3\n");
         refuse("Algorithm=sac\n[Learner]\nPolicyDelay=3\n",
-                        "Algorithm=sac does not read it; it is a key of ddpg, td3");
+                        "Algorithm=sac does not read this key; it is for ddpg, td3");
 }
 
 int main(int argc, char *argv[]) {

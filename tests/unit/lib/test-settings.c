@@ -384,11 +384,11 @@ static void test_objectives(void) {
         JobSettings s;
 
         refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=deadline\n", NULL,
-                        "x.conf:6:", "it needs Deadline=, a time on the emulated clock", NULL);
+                        "x.conf:6:", "this objective needs Deadline=, a time on the emulated clock", NULL);
         refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=budget\n", NULL,
-                        "x.conf:6:", "it needs [Job] Budget=", NULL);
+                        "x.conf:6:", "this objective needs [Job] Budget=", NULL);
         refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nDeadline=2h\n", NULL,
-                        "x.conf:6:", "Objective=cost-time does not read it; write Objective=deadline", NULL);
+                        "x.conf:6:", "cost-time does not read this key; write Objective=deadline", NULL);
         refuse(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=4\nObjective=deadline\nDeadline=2h\n", NULL,
                         "Policy=max weighs neither money nor time; only Policy=auto does", NULL);
         refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=deadline\nDeadline=0\n", NULL,
@@ -566,7 +566,7 @@ static void test_named_option(void) {
         accept("[Job]\nEnvironment=faas\n", NULL, &settings);
         g_assert_cmpuint(settings.n_options, ==, 0);
         refuse("[Job]\nEnvironment=faas:3\n[Environment]\nNeighbours=4\n", NULL, "x.conf:4",
-                        "Environment=faas:3 sets it already", NULL);
+                        "Environment=faas:3 sets this key already", NULL);
         for (const char *const *name = (const char *const[]){ "faas:", "faas:16", "faas:x", "faas:-1",
                              "faas:3:4", NULL };
                         *name; name++) {
