@@ -46,7 +46,7 @@ const Verb verbs[] = {
         { VERB_CAT, "cat", "JOB|RUN", "the job file as it was submitted", 1, 1, verb_cat, RUN_IS },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
                         "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
-                        "Stopped a second time, it ends without.\n" },
+                        "Stopped a second time, it ends without a checkpoint.\n" },
         { VERB_FREEZE, "freeze", "JOB...", "keep a job in the queue, where it costs nothing", 1, 64,
                         verb_freeze,
                         "A job that runs ends its round and writes a checkpoint first. `actorctl thaw`\n"
@@ -63,9 +63,9 @@ const Verb verbs[] = {
                         "--since= choose jobs; those that have not ended count with their cost so far.\n\n"
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n\n"
-                        "Beside it, by estimate: the same rounds under other distributions, and on the\n"
-                        "fleets of servers that price sheets name in the same currency. A fleet is paid\n"
-                        "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
+                        "Below the bill, by estimate: the same rounds under other distributions, and on\n"
+                        "the fleets of servers that price sheets name in the same currency. A fleet is\n"
+                        "paid for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
                         "time on the emulated clock is the same under all.\n"
@@ -149,10 +149,10 @@ const Verb verbs[] = {
                         "--set Reward=TERMS). What a user brings runs in a sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"
                         "                 registered threshold (\"of 2\": one of two choices)\n"
-                        "  show NAME      what it says of itself\n"
+                        "  show NAME      what the environment says of itself\n"
                         "  check NAME     does it keep what actord/env.h asks? A line for each point\n"
                         "  bench NAME     steps a second, in the sandbox and out of it\n"
-                        "  rollout NAME   what it does, as JSON lines with every digit\n\n"
+                        "  rollout NAME   each step that it makes, as JSON lines with every digit\n\n"
                         "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
         { VERB_QUOTA, "quota", "[USER]", "what a user's jobs use, and may use", 0, 1, verb_quota,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state of each actor in a round. Pure: no clock, no process, no descriptor; conduct.c asks what is next
- * and tells what happened. A round may learn from fewer rollouts than actors act: then the others keep their
- * state when it closes, and are taken in a later round.
+/* The state of each actor in a round. Pure: no clock, no process, no descriptor. conduct.c asks what is next
+ * and tells what happened. A round may learn from the rollouts of some of its actors. The other actors keep
+ * their state when the round closes, and their rollouts are taken in a later round.
  *
  *   IDLE ──begin──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accept──▶ TAKEN
  *     ▲               ▲                 │ died, late,                        │ rejected           │

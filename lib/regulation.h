@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A linear controller beside the policy, and an envelope in which both should keep the state:
  * "Physics-Regulated Deep Reinforcement Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR
- * 2024). With the state s, which is the observation, and the linear model s+ = A s + B a:
+ * 2024). s is the state, which is the observation. s+ is the state after a step. A prime transposes.
  *
- *     action  = policy(s) + ControllerGain F s, within the bounds of the space
- *     reward  = s' H s - s+' P s+, H = S' P S, S = A + B F
- *     monitor   reward >= Alpha - 1
+ *     model      s+ = A s + B a, for the action a
+ *     controller a = F s, so s+ = S s, with S = A + B F
+ *     envelope   s' P s <= 1, with P positive definite
+ *     action     policy(s) + ControllerGain F s, within the bounds of the space
+ *     reward     s' H s - s+' P s+, with H = S' P S
+ *     monitor    reward >= Alpha - 1
  *
- * P is positive definite and S' P S <= Alpha P, in matrices. So from any s with s' P s <= 1, a step whose
- * reward keeps to the monitor's bound ends inside the envelope too:
+ * The matrices must have H <= Alpha P. So if s is inside the envelope, and the reward of the step meets the
+ * monitor's bound, s+ is inside, too:
  *
  *     s+' P s+ = s' H s - reward <= Alpha s' P s + 1 - Alpha <= 1 */
 #pragma once

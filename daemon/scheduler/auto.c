@@ -13,19 +13,19 @@
  *         Ta   what the slowest actor takes in a round, in seconds on the emulated clock
  *         Tm   what actors take on average, with start-up, in seconds
  *         tl   what the learner takes for one actor's rows, in seconds
- *         w    what a second is worth: TimePrice= times what the price sheet charges for a learner's
+ *         w    what a second is worth: TimePrice= times what the price sheet charges for a learner's second
  *         C(A) what a round of A actors adds to the full total, in the sheet's currency
  *
  * Noise. With batches of B rows a result takes 1 + s/B times the steps that it takes without noise ("An
- * Empirical Model of Large-Batch Training", McCandlish et al. 2018, equation 2.11). Taken for rounds, of
- * A n rows each:
+ * Empirical Model of Large-Batch Training", McCandlish et al. 2018, equation 2.11). A round of A actors is
+ * such a batch, of B = A n rows:
  *
  *         rounds of a result = K (1 + b/A),   b = s/n
  *
- * Worth. A round lasts as long as its slowest actor, and then as its update, which is as long as its rows
- * are many. What it costs is for the price code to say (price_round(), daemon/bill/price.h): the records
- * that a round of A actors would leave, billed as those of rounds that were. So requests, rounding, idle
- * actors and whatever a sheet will charge for one day are weighed, and there is no price in this file.
+ * Worth. A round lasts as long as its slowest actor takes, and then as long as its update, whose time grows
+ * with the rows. The price code says what a round costs (price_round(), daemon/bill/price.h): it bills the
+ * records that a round of A actors would leave, as it bills those of past rounds. So requests, rounding and
+ * idle actors are weighed, and whatever a sheet may charge for one day. This file has no prices.
  *
  *         time of a round = Ta + A tl
  *         worth of a round = w time + C(A)
@@ -34,9 +34,9 @@
  *
  *         K (1 + b/A) (w (Ta + A tl) + C(A))
  *
- * K is not needed. Prices have steps, so numbers are tried, not computed; were they proportions, as in
- * MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time), worth would be c0 + c1 A, and the
- * least at A = sqrt(b c0 / c1).
+ * K is the same for each A, so it is not needed. Prices have steps, so each A is tried. If the worth of a
+ * round were c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). So it is with prices
+ * in proportion, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
  *
  * Convention=server bills MaxActors= places, however many actors work. Where a round costs the same with
  * few actors and with many, as it does there, there is nothing to decide: all of them act.
@@ -47,12 +47,13 @@
  *
  *         rounds of a result = K sqrt(1 + (b/A)^2)
  *
- * with b n between 3,200 and 8,000 rows. Theory misses that: the noise scale is a tenth of it, and the
- * divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS at first,
- * and at least a minibatch. Noise is added to b in quadrature, and the rounds tell more (below). With worth
- * c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on prices. Below half of b
- * this law hardly tells numbers of actors apart. Of those whose costs differ little the fastest is taken,
- * as a round of very few rows is worse than the law says (Pendulum: 107 rounds of one actor, 29 of two).
+ * with b n between 3,200 and 8,000 rows. Theory does not predict b: the noise scale is a tenth of b n,
+ * and the divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS
+ * at first, and at least a minibatch. Noise is added to b in quadrature, and the rounds tell more
+ * (below). With worth c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on
+ * prices. Below half of b this law hardly tells numbers of actors apart. Of those whose costs differ
+ * little the fastest is taken, as a round of very few rows is worse than the law says (Pendulum: 107
+ * rounds of one actor, 29 of two).
  *
  * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then
  * the surrogate objective of a round (below) is FURTHEST with unlimited actors, and with fewer it is

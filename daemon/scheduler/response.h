@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How far a round gets with more actors: a law, and what rounds that had more and rounds that had fewer
- * tell of it.
+/* How far a round gets with more actors: a law with one unknown number, b, and an estimate of b.
  *
  *         progress of a round of A actors = g A / (A + b)               the law of noise
  *                                         = g A / sqrt(A A + b b)       the sharp law
  *
- * g is how fast training goes at the time, which changes, and which is not needed. b is where more actors
- * begin to bring little. Rounds of one number after another are a *stay*. Between two stays, one after the
- * other, g has hardly changed, so what the mean progress of the second is above that of the first tells b.
- * Candidates of b, each twice the one before, are held against the newest stays and against what theory
- * says of b, and each gets a misfit; the best has the least. The largest one that is not clearly worse is
- * *hopeful*: who goes by it goes up as long as it is not clear that this does not pay.
+ * b is the number of actors from which more bring little. g is how fast training goes at the time. It
+ * changes, and is not needed.
  *
- * Pure, and without logarithms, whose last digits differ between hosts: r + 1/r - 2 is nearly the square
- * of one. */
+ * Successive rounds of one number of actors are a *stay*. From one stay to the next g hardly changes, so the
+ * ratio of their mean progress tells b. Candidates of b, each twice the one before, are compared with the
+ * newest stays and with what theory says of b. Each gets a misfit, and the best candidate has the least. The
+ * largest one that is not clearly worse is *hopeful*: with this b, actors are added until it is clear that
+ * they do not pay.
+ *
+ * Pure, and without logarithms, whose last digits differ between hosts. The square of the logarithm of a
+ * ratio r is nearly r + 1/r - 2. */
 #pragma once
 
 #include <stdbool.h>
