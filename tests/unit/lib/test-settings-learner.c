@@ -63,7 +63,7 @@ static void test_temperature(void) {
         accept("Algorithm=sac\n[Learner]\nTemperature=0.2\n");
         accept("Algorithm=sac\n[Learner]\nTargetEntropy=-1\n");
         refuse("Algorithm=sac\n[Learner]\nTemperature=0.2\nTargetEntropy=-1\n",
-                        "x.conf:6: [Learner] TargetEntropy=-1: Temperature= is given");
+                        "x.conf:6: [Learner] TargetEntropy=-1: with Temperature= no temperature is");
 }
 
 /* A key that would do nothing is refused. */
