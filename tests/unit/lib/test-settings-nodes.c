@@ -42,7 +42,7 @@ static void test_policies(void) {
                 [DISTRIBUTION_ENVIRONMENTS] = "its learner acts for the actors at each step",
                 [DISTRIBUTION_CENTRAL] = "its learner acts for the actors at each step",
                 [DISTRIBUTION_FUSED] = "its actors act in the learner's process",
-                [DISTRIBUTION_AUTO] = "it measures what is fastest on one host",
+                [DISTRIBUTION_AUTO] = "auto takes the distribution that is fastest on one host",
         };
 
         for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++)
