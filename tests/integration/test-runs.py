@@ -118,7 +118,7 @@ def names():
         for verb in "status", "bill", "rounds", "decisions", "show", "cat", "graph", "eval", "export", "watch":
             p = bus.ctl(verb, 77, ok=False)
             equal((p.status, p.out), (2, ""), (verb, p.err))
-            assert "There is no job 77" in p.err and "is r77" in p.err, (verb, p.err)
+            assert "There is no job 77" in p.err and "write r77" in p.err, (verb, p.err)
         for words in (["stop", 78], ["remove", 78], ["bill", job, "--prices=nix"], ["price", "show", "nix"], ["submit", CARTPOLE, "--from=78"],
                       ["list", "--owner=no-such-user"], ["quota", "no-such-user"], ["scheduler", "show", "nix"], ["env", "show", "nix"], ["help", "nix"]):
             p = bus.ctl(*words, ok=False)
