@@ -6,6 +6,7 @@
 #include "include/cluster.h"
 #include "include/launch.h"
 #include "include/settings.h"
+#include "lib/hex.h"
 
 /* The versions of all layouts that both ends must share, as one number. If a layout changes, so does its
  * version. */
@@ -60,8 +61,7 @@ bool node_ready_check(NodeReady *ready) {
 }
 
 void token_to_string(const uint8_t token[TOKEN_BYTES], char ret[TOKEN_TEXT_BYTES]) {
-        for (size_t i = 0; i < TOKEN_BYTES; i++)
-                (void) snprintf(ret + 2 * i, 3, "%02x", token[i]);
+        hex_print(token, TOKEN_BYTES, ret);
 }
 
 static int digit_value(char c) {

@@ -11,6 +11,7 @@
 #include "daemon/job-distribution.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
+#include "lib/hex.h"
 #include "lib/limits.h"
 #include "lib/settings/print.h"
 #include "lib/string-tables.h"
@@ -214,9 +215,8 @@ VALUE(LimitsNotEnforced) {
 VALUE(PolicySHA256) {
         static_assert(sizeof(scratch->text) > 2 * sizeof(job->row.policy_sha256), "a digest is a text");
 
-        scratch->text[0] = '\0';
-        for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
-                (void) snprintf(scratch->text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
+        hex_print(job->row.policy_sha256, job->row.has_policy ? sizeof(job->row.policy_sha256) : 0,
+                        scratch->text);
         return scratch->text;
 }
 
