@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "lib/hex.h"
 
 enum { FILES_MAX = 40, NAME_BYTES = 256, PACK_SECONDS = 60, SEND_SECONDS = 30, AGAIN_SECONDS = 1 };
 
@@ -36,7 +37,7 @@ static bool is_ours(const char *name) {
 }
 
 static int list_files(const char *directory, Names *ret) {
-        DIR *dir = opendir(directory);
+        _cleanup_closedir_ DIR *dir = opendir(directory);
         struct dirent *entry;
 
         if (!dir)
@@ -45,7 +46,6 @@ static int list_files(const char *directory, Names *ret) {
         while ((entry = readdir(dir)) && ret->n <= FILES_MAX)
                 if (is_ours(entry->d_name) && ret->n++ < FILES_MAX)
                         memcpy(ret->names[ret->n - 1], entry->d_name, strlen(entry->d_name) + 1);
-        (void) closedir(dir);
         if (ret->n > FILES_MAX)
                 return -E2BIG;
         return ret->n > 0 ? 0 : -ENOENT;
@@ -113,8 +113,7 @@ static int find_digest(int fd, char ret[PARCEL_DIGEST_TEXT]) {
         (void) munmap(map, (size_t) st.st_size);
         if (r < 0)
                 return -EIO;
-        for (size_t i = 0; i < sizeof(digest); i++)
-                (void) snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+        hex_print(digest, sizeof(digest), ret);
         return 0;
 }
 

@@ -43,11 +43,6 @@ static void hash_model(GChecksum *checksum, const JobFile *job_file) {
                 hash_file(checksum, fd);
 }
 
-static void close_directory(DIR **directory) {
-        if (*directory)
-                closedir(*directory);
-}
-
 static int compare_names(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
@@ -56,7 +51,7 @@ static int compare_names(const void *a, const void *b) {
  * read. */
 static GPtrArray *names_in(int fd) {
         int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        __attribute__((cleanup(close_directory))) DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+        _cleanup_closedir_ DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
         GPtrArray *names;
         struct dirent *entry;
 
