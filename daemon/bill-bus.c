@@ -73,9 +73,18 @@ static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
         return r < 0 ? sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message) : 0;
 }
 
-/* GetBillUnder() goes through all records of a job, which may be a million. */
-typedef struct BillUnder {
+/* A call that goes through all records of a job, which may be a million. It is the first member of its
+ * call's structure. */
+typedef struct RecordsCall {
         JobReplay *replay;
+} RecordsCall;
+
+static int records_call_part(void *work) {
+        return job_replay_some(((const RecordsCall *) work)->replay, RECORDS_PART);
+}
+
+typedef struct BillUnder {
+        RecordsCall records;
         PriceSheet *sheet;
         JobSettings settings;
         Usage usage;
@@ -84,7 +93,7 @@ typedef struct BillUnder {
 static void bill_under_free(void *p) {
         BillUnder *under = p;
 
-        (void) job_replay_free(under->replay);
+        (void) job_replay_free(under->records.replay);
         (void) price_sheet_free(under->sheet);
         g_free(under);
 }
@@ -93,10 +102,6 @@ static void bill_under_add(const Record *record, void *userdata) {
         BillUnder *under = userdata;
 
         usage_add(&under->usage, under->sheet, &under->settings, record);
-}
-
-static int bill_under_part(void *work) {
-        return job_replay_some(((const BillUnder *) work)->replay, RECORDS_PART);
 }
 
 /* The bill is made from the ledger, which also has the newest records of a running job. */
@@ -165,7 +170,7 @@ static int check_under(const Job *job, const PriceSheet *sheet, sd_bus_error *er
 
 int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = bill_under_part, .answer = bill_under_answer, .free = bill_under_free
+                .part = records_call_part, .answer = bill_under_answer, .free = bill_under_free
         };
         _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
         Job *job = userdata;
@@ -190,13 +195,12 @@ int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error
         under = g_new0(BillUnder, 1);
         under->sheet = TAKE_PTR(sheet);
         rebill_settings(&job->settings, &under->settings);
-        under->replay = job_replay_for(job, bill_under_add, under);
+        under->records.replay = job_replay_for(job, bill_under_add, under);
         return long_call_start(job, m, uid, &ops, under, error);
 }
 
-/* GetBeside() goes through them as well. */
 typedef struct BesideCall {
-        JobReplay *replay;
+        RecordsCall records;
         PriceSheet *sheet, *servers; /* servers NULL: those of `sheet` */
         JobSettings settings;
         Beside beside;
@@ -205,7 +209,7 @@ typedef struct BesideCall {
 static void beside_call_free(void *p) {
         BesideCall *call = p;
 
-        (void) job_replay_free(call->replay);
+        (void) job_replay_free(call->records.replay);
         (void) price_sheet_free(call->sheet);
         (void) price_sheet_free(call->servers);
         g_free(call);
@@ -215,10 +219,6 @@ static void beside_call_add(const Record *record, void *userdata) {
         BesideCall *call = userdata;
 
         beside_add(&call->beside, call->sheet, &call->settings, record);
-}
-
-static int beside_call_part(void *work) {
-        return job_replay_some(((const BesideCall *) work)->replay, RECORDS_PART);
 }
 
 static int append_beside(sd_bus_message *reply, const BesideCall *call, BesideWay way) {
@@ -281,7 +281,7 @@ DEFINE_CLEANUP(BesideCall *, beside_call_free)
 
 int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = beside_call_part, .answer = beside_call_answer, .free = beside_call_free
+                .part = records_call_part, .answer = beside_call_answer, .free = beside_call_free
         };
         _cleanup_(beside_call_freep) BesideCall *call = g_new0(BesideCall, 1);
         const char *prices, *servers;
@@ -304,7 +304,7 @@ int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
         rebill_settings(&job->settings, &call->settings);
         call->settings.convention = CONVENTION_SERVERLESS;
-        call->replay = job_replay_for(job, beside_call_add, call);
+        call->records.replay = job_replay_for(job, beside_call_add, call);
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
@@ -348,7 +348,7 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
 /* GetFleets() goes through all records of a job that had nodes, since its sums have a node's time in place
  * of what actors did there. */
 typedef struct FleetsCall {
-        JobReplay *replay;
+        RecordsCall records;
         const Job *job; /* stays until the answer is sent */
         char *name;     /* of the one sheet; "": of all */
         Beside beside;
@@ -357,7 +357,7 @@ typedef struct FleetsCall {
 static void fleets_call_free(void *p) {
         FleetsCall *call = p;
 
-        (void) job_replay_free(call->replay);
+        (void) job_replay_free(call->records.replay);
         g_free(call->name);
         g_free(call);
 }
@@ -368,10 +368,6 @@ static void fleets_call_add(const Record *record, void *userdata) {
         FleetsCall *call = userdata;
 
         beside_add(&call->beside, call->job->sheet, &call->job->settings, record);
-}
-
-static int fleets_call_part(void *work) {
-        return job_replay_some(((const FleetsCall *) work)->replay, RECORDS_PART);
 }
 
 static int append_fleet(sd_bus_message *reply, const Job *job, double serverless, const PriceSheet *sheet) {
@@ -456,7 +452,7 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
 
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = fleets_call_part, .answer = fleets_call_answer, .free = fleets_call_free
+                .part = records_call_part, .answer = fleets_call_answer, .free = fleets_call_free
         };
         _cleanup_(fleets_call_freep) FleetsCall *call = NULL;
         Job *job = userdata;
@@ -482,7 +478,7 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         call = g_new0(FleetsCall, 1);
         call->job = job;
         call->name = g_strdup(name);
-        call->replay = job_replay_for(job, fleets_call_add, call);
+        call->records.replay = job_replay_for(job, fleets_call_add, call);
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
