@@ -281,7 +281,7 @@ static int open_next(const Experiment *experiment, GPtrArray *cells, guint from)
                         standings[n++] = (Standing){ group.cells[0]->arm, group_value(experiment, &group) };
         }
         standings_sort(standings, n);
-        promoted = standings_promoted(standings, n, MAX(n / experiment->sweep->eta, 1));
+        promoted = standings_promoted(standings, n, sweep_room(experiment->sweep, n));
         for (size_t i = 0; i < promoted; i++)
                 if (add_trial(experiment, standings[i].trial, rung + 1, cells) != STATUS_OK)
                         return -EINVAL;

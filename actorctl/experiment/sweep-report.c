@@ -20,7 +20,7 @@ static const char *short_key(const Range *range) {
         return strchr(range->key, '.') + 1;
 }
 
-static bool has_best(const GArray *trials) {
+bool trials_have_best(const GArray *trials) {
         return trials->len > 0 && isfinite(g_array_index(trials, Trial, 0).value);
 }
 
@@ -142,7 +142,7 @@ static int write_summary(const Experiment *experiment, const GPtrArray *cells, c
         add_heading(experiment, cells, text);
         for (guint i = 0; i < trials->len; i++)
                 add_row(experiment, &g_array_index(trials, Trial, i), text);
-        if (has_best(trials)) {
+        if (trials_have_best(trials)) {
                 g_autofree char *sets = trial_sets(experiment, &g_array_index(trials, Trial, 0));
 
                 g_string_append_printf(text,
@@ -198,10 +198,11 @@ static int write_json(const Experiment *experiment, const GPtrArray *cells, cons
                         json_real(sweep->budget.nano > 0 ? (double) sweep->budget.nano / 1e9 : NAN));
         json_object_set_boolean_member(object, "finished", n_in_state(trials, TRIAL_OPEN) == 0);
         json_object_set_member(object, "best",
-                        json_word(has_best(trials) ? experiment_arm(experiment,
-                                                                     g_array_index(trials, Trial, 0).arm)
-                                                                        ->name
-                                                   : ""));
+                        json_word(trials_have_best(trials) ? experiment_arm(experiment,
+                                                                             g_array_index(trials, Trial, 0)
+                                                                                             .arm)
+                                                                             ->name
+                                                           : ""));
         for (guint i = 0; i < trials->len; i++)
                 json_array_add_object_element(
                                 rows, trial_to_json(experiment, &g_array_index(trials, Trial, i)));
@@ -273,14 +274,8 @@ void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Opt
                 return;
         print_line(0, "%s", "");
         print_wrapped("", "", spent);
-        if (!has_best(trials))
+        if (!trials_have_best(trials))
                 return;
         sets = trial_sets(experiment, &g_array_index(trials, Trial, 0));
         print_line(4, "The best: %s", sets);
-}
-
-bool sweep_has_best(const Experiment *experiment, const GPtrArray *cells) {
-        g_autoptr(GArray) trials = sweep_trials(experiment, cells);
-
-        return has_best(trials);
 }

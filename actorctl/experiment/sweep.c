@@ -189,12 +189,8 @@ uint64_t sweep_steps(const Sweep *sweep, size_t rung) {
         return (uint64_t) floor(double_exp(double_log(first) * (1 - part) + double_log(last) * part) + 0.5);
 }
 
-uint64_t sweep_room(const Sweep *sweep, size_t rung) {
-        uint64_t n = sweep->n_trials;
-
-        for (size_t i = 0; i < rung; i++)
-                n /= sweep->eta;
-        return n;
+uint64_t sweep_room(const Sweep *sweep, uint64_t n) {
+        return MAX(n / sweep->eta, 1);
 }
 
 double standing_value(const double *values, size_t n) {

@@ -62,8 +62,8 @@ const char *trial_value(const Experiment *experiment, size_t arm, size_t range);
 /* StopSteps= of a rung, counted from 0: a geometric sequence between the first and the last. 0: the
  * job's. */
 uint64_t sweep_steps(const Sweep *sweep, size_t rung);
-/* How many trials a rung has at most. */
-uint64_t sweep_room(const Sweep *sweep, size_t rung);
+/* How many go on of n trials that took part in a rung. */
+uint64_t sweep_room(const Sweep *sweep, uint64_t n);
 
 /* A trial at the end of a rung. */
 typedef struct Standing {
@@ -78,10 +78,10 @@ void standings_sort(Standing *standings, size_t n);
 /* How many of the sorted ones go on, into so much room: none that failed does. */
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
 
-/* Decides, in order, which of n trials start with what is left of a budget: those that stay within it by
- * their estimates; an estimate of 0 is unknown. What is left is shared out among them in proportion, so that
- * together they cannot cost more: ret_caps[i] is the share of one; 0: it does not start. Returns how many
- * start. */
+/* Decides, in order, which of n trials start. left is the rest of the budget, and estimates[i] what trial i
+ * may cost; 0: unknown. A trial starts if the estimates up to its own are within the rest. The trials that
+ * start divide the rest in proportion to their estimates, so that together they cannot cost more.
+ * ret_caps[i] is the part of trial i; 0: it does not start. Returns how many start. */
 size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);
 /* How many trials of a first rung start next, since of a budget nothing is known before the first one is
  * finished: 1, 1, 2, 4, … */
@@ -127,7 +127,7 @@ char *sweep_describe(const Experiment *experiment);
 char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
 /* The --set options that make a job of a trial, g_free(). */
 char *trial_sets(const Experiment *experiment, const Trial *trial);
-/* Whether any trial has a value. */
-bool sweep_has_best(const Experiment *experiment, const GPtrArray *cells);
+/* Whether any of the sorted trials has a value. */
+bool trials_have_best(const GArray *trials);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sweep, sweep_free)

@@ -72,7 +72,7 @@ static void report_sweep(Page *page, const Experiment *experiment, const GPtrArr
         page_heading(page, 2, "Trials, the best first");
         add_trials(page, experiment, cells, trials);
         add_faults(page, experiment, trials);
-        if (!sweep_has_best(experiment, cells))
+        if (!trials_have_best(trials))
                 return;
         sets = trial_sets(experiment, &g_array_index(trials, Trial, 0));
         command = g_strdup_printf("actorctl run %s %s", experiment->job_file, sets);

@@ -93,6 +93,7 @@ static int write_reports(const Options *options, const Experiment *experiment, G
 static ExitStatus run(const Options *options, const Experiment *experiment, GPtrArray *cells,
                 const char *directory) {
         _cleanup_close_ int lock = prepare_directory(directory);
+        g_autoptr(GArray) trials = NULL;
         ExitStatus status;
 
         if (lock < 0)
@@ -102,7 +103,10 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
         status = cells_run(experiment, cells, directory, options->n_jobs, options);
         if (write_reports(options, experiment, cells, directory) < 0)
                 return MAX(status, STATUS_FAILED);
-        if (status != STATUS_OK || !experiment->sweep || sweep_has_best(experiment, cells))
+        if (status != STATUS_OK || !experiment->sweep)
+                return status;
+        trials = sweep_trials(experiment, cells);
+        if (trials_have_best(trials))
                 return status;
         complain("no trial has a value of %s; %s/summary.md says what became of each",
                         metric_to_string(experiment->sweep->metric), directory);

@@ -92,18 +92,23 @@ static void test_independent(void) {
 
 static void test_rungs(void) {
         g_autoptr(Experiment) e = NULL, given = NULL;
+        uint64_t n;
 
         g_assert_cmpint(parse(HEAD HALVING RANGES, &e), ==, STATUS_OK);
         g_assert_cmpuint(e->sweep->n_rungs, ==, 3);
+        n = e->sweep->n_trials;
         for (size_t i = 0; i < 3; i++) {
                 g_assert_cmpuint(sweep_steps(e->sweep, i), ==, ((const uint64_t[]){ 1000, 3000, 9000 })[i]);
-                g_assert_cmpuint(sweep_room(e->sweep, i), ==, ((const uint64_t[]){ 27, 9, 3 })[i]);
+                g_assert_cmpuint(n, ==, ((const uint64_t[]){ 27, 9, 3 })[i]);
+                n = sweep_room(e->sweep, n);
         }
         g_assert_cmpint(parse(HEAD HALVING "Rungs=4\nEta=2\n" RANGES, &given), ==, STATUS_OK);
+        n = given->sweep->n_trials;
         for (size_t i = 0; i < 4; i++) {
                 g_assert_cmpuint(sweep_steps(given->sweep, i), ==,
                                 ((const uint64_t[]){ 1000, 2080, 4327, 9000 })[i]);
-                g_assert_cmpuint(sweep_room(given->sweep, i), ==, ((const uint64_t[]){ 27, 13, 6, 3 })[i]);
+                g_assert_cmpuint(n, ==, ((const uint64_t[]){ 27, 13, 6, 3 })[i]);
+                n = sweep_room(given->sweep, n);
         }
 }
 
