@@ -230,7 +230,7 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-/* Whether the daemon's sentence has the words of this fault before the first placeholder. */
+/* Whether the daemon's sentence has the words of this fault up to the first bracket or conversion. */
 static bool says_fault(const char *sentence, uint32_t fault) {
         const char *pattern = fault_sentence(fault);
         g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));

@@ -120,8 +120,8 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* Takes the first descriptor of a message. For reasons of alignment there is room for a second one, which
- * nobody asked for: if each were kept, other jobs would run out of descriptors. */
+/* Takes the first descriptor of a message and closes the others. Alignment leaves room for a second one,
+ * which no message needs: if each were kept, other jobs would run out of descriptors. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;
