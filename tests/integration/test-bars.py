@@ -59,7 +59,7 @@ def seeds():
 @story("an experiment that is written for a task has its own settings last, each once, and what is held out is in no other")
 def experiments():
     for task in (*TASKS, *auto.HELD_OUT_TASKS):
-        for text in auto.constants(task, 10), auto.auto(task, 10, auto.SHEETS), auto.servers(task):
+        for text in auto.constants(task, (1, 10)), auto.auto(task, (1, 10), auto.SHEETS), auto.servers(task):
             for part in text.split("["):
                 keys = [line.split("=")[0] for line in part.split("\n")[1:] if "=" in line]
                 equal(len(keys), len(set(keys)), f"keys of {task.name}: {keys}")
