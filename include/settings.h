@@ -174,7 +174,8 @@ enum KernelClass_ {
 #define SETTINGS(X)                                                                                         \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                           \
         X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                 \
-        X(Job, Metrics, string, metrics, "", 0, 0, "as csv:FILE jsonl:FILE tensorboard:DIR monitor:FILE")   \
+        X(Job, Metrics, string, metrics, "", 0, 0,                                                          \
+                "as csv:FILE jsonl:FILE scalars:FILE tensorboard:DIR monitor:FILE")                         \
         X(Job, Profile, bool, profile, "no", 0, 0, "measure where the time of rounds goes")                 \
         X(Job, Environment, string, environment, "", 0, 0,                                                  \
                 "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")                              \

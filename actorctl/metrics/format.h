@@ -20,7 +20,7 @@ typedef struct MetricsFormat {
                         const RoundBefore *before);
 } MetricsFormat;
 
-extern const MetricsFormat metrics_csv, metrics_jsonl, metrics_tensorboard, metrics_monitor;
+extern const MetricsFormat metrics_csv, metrics_jsonl, metrics_scalars, metrics_tensorboard, metrics_monitor;
 
 /* The masked CRC-32C of TFRecord files. */
 uint32_t tensorboard_checksum(const void *data, size_t n);

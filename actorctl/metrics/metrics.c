@@ -18,8 +18,8 @@ struct Metrics {
         bool incomplete;
 };
 
-static const MetricsFormat *const formats[] = { &metrics_csv, &metrics_jsonl, &metrics_tensorboard,
-        &metrics_monitor };
+static const MetricsFormat *const formats[] = { &metrics_csv, &metrics_jsonl, &metrics_scalars,
+        &metrics_tensorboard, &metrics_monitor };
 
 static const MetricsFormat *find_format(const char *word, const char **ret_path) {
         for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
@@ -38,7 +38,8 @@ bool metrics_word_check(const char *word, char **ret_reason) {
 
         if (find_format(word, &path))
                 return true;
-        *ret_reason = g_strdup("it must be csv:FILE, jsonl:FILE, tensorboard:DIR or monitor:FILE");
+        *ret_reason = g_strdup(
+                        "it must be csv:FILE, jsonl:FILE, scalars:FILE, tensorboard:DIR or monitor:FILE");
         return false;
 }
 

@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* tensorboard: an event file is a sequence of records (TFRecord): the length of an Event, a checksum of the
  * length, the Event, and its checksum. An Event is a message of Protocol Buffers with the wall time, the
- * step, and a Summary of scalars. The scalars have CleanRL's names, so that runs of both can share a plot.
- * Scalars that CleanRL does not have are below actord/. */
-#include <math.h>
-#include <string.h>
-
+ * step, and a Summary of scalars. */
 #include "actorctl/metrics/format.h"
+#include "actorctl/metrics/scalars.h"
 #include "actorctl/protobuf.h"
 
 /* Fields of the messages, as tensorflow/core/util/event.proto and framework/summary.proto number them. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1 };
 enum { VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2 };
-
-/* Steps and rounds are the axes. Columns that are not listed here become actord/COLUMN. */
-static const struct {
-        const char *column, *tag;
-} tags[] = {
-        { "round", NULL },
-        { "env_steps", NULL },
-        { "return_round", "charts/episodic_return" },
-        { "episode_steps", "charts/episodic_length" },
-        { "learning_rate", "charts/learning_rate" },
-        { "loss_policy", "losses/policy_loss" },
-        { "loss_value", "losses/value_loss" },
-        { "entropy", "losses/entropy" },
-        { "kl", "losses/approx_kl" },
-        { "clip_fraction", "losses/clipfrac" },
-        { "explained_variance", "losses/explained_variance" },
-        { "evaluation_mean", "eval/episodic_return" },
-};
 
 /* CRC-32C (Castagnoli), bit by bit, since a round has only a few hundred bytes. */
 static uint32_t crc32c(const uint8_t *data, size_t n) {
@@ -73,41 +52,24 @@ static void begin(GByteArray *bytes, const JobStatus *job, const JobRounds *roun
         append_record(bytes, event);
 }
 
-static void add_scalar(GByteArray *summary, const char *tag, double value) {
-        GByteArray *inner;
+static void add_scalar(GByteArray *summary, const Scalar *scalar) {
+        GByteArray *inner = g_byte_array_new();
 
-        if (!isfinite(value))
-                return;
-        inner = g_byte_array_new();
-        proto_string(inner, VALUE_TAG, tag);
-        proto_float(inner, VALUE_SIMPLE_VALUE, (float) value);
+        proto_string(inner, VALUE_TAG, scalar->name);
+        proto_float(inner, VALUE_SIMPLE_VALUE, (float) scalar->value);
         proto_message(summary, SUMMARY_VALUE, inner);
-}
-
-static void add_column(GByteArray *summary, const char *column, double value) {
-        g_autofree char *own = NULL;
-
-        for (size_t i = 0; i < G_N_ELEMENTS(tags); i++)
-                if (strcmp(tags[i].column, column) == 0) {
-                        if (tags[i].tag)
-                                add_scalar(summary, tags[i].tag, value);
-                        return;
-                }
-        own = g_strconcat("actord/", column, NULL);
-        add_scalar(summary, own, value);
 }
 
 static void add(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds, size_t row,
                 const RoundBefore *before) {
-        double steps = job_rounds_at(rounds, row, "env_steps"), wall = job_rounds_at(rounds, row, "wall_s");
+        g_autoptr(GArray) scalars = scalars_of(rounds, row);
         g_autoptr(GByteArray) event = g_byte_array_new();
         GByteArray *summary = g_byte_array_new();
 
-        for (size_t i = 0; i < rounds->n_columns; i++)
-                add_column(summary, rounds->names[i], rounds->values[row * rounds->n_columns + i]);
-        add_scalar(summary, "charts/SPS", steps / wall);
-        proto_double(event, EVENT_WALL_TIME, (double) job->started_usec / 1e6 + (isfinite(wall) ? wall : 0));
-        proto_unsigned(event, EVENT_STEP, steps >= 0 && steps < 0x1p63 ? (uint64_t) steps : 0);
+        for (guint i = 0; i < scalars->len; i++)
+                add_scalar(summary, &g_array_index(scalars, Scalar, i));
+        proto_double(event, EVENT_WALL_TIME, scalars_time(job, rounds, row));
+        proto_unsigned(event, EVENT_STEP, scalars_step(rounds, row));
         proto_message(event, EVENT_SUMMARY, summary);
         append_record(bytes, event);
 }

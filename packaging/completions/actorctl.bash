@@ -90,7 +90,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -W 'queued frozen starting running ending ended' -- "$word")
             return ;;
         --metrics)
-            mapfile -t COMPREPLY < <(compgen -S : -W 'csv jsonl tensorboard monitor' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -S : -W 'csv jsonl scalars tensorboard monitor' -- "$word")
             return ;;
         -H | --host)
             mapfile -t COMPREPLY < <(compgen -A hostname -- "$word")

@@ -81,9 +81,9 @@ def rows():
     equal(open(path("b.csv")).read(), open(path("a.csv")).read(), "what was written afterwards")
 
 
-@story("TensorBoard reads the event files, under the names that CleanRL gives its scalars")
+@story("TensorBoard reads the event files, under the names that CleanRL gives its scalars; scalars: has the same figures in lines of JSON")
 def tensorboard():
-    r = train(f"--metrics=tensorboard:{path('tb/of/cartpole')}")
+    r = train(f"--metrics=tensorboard:{path('tb/of/cartpole')}", f"--metrics=scalars:{path('scalars.jsonl')}")
     equal(len(glob.glob(path("tb/of/cartpole/events.out.tfevents.*"))), 1, "event files")
     want, got = rounds(run_name(r)), foreign(TENSORBOARD, path("tb/of/cartpole"))
     for tag, column in CLEANRL.items():
@@ -93,6 +93,12 @@ def tensorboard():
     last = got["charts/SPS"][-1]
     assert abs(last[1] - want[-1]["env_steps"] / want[-1]["wall_s"]) < 1e-3 * last[1], last
     assert abs(last[2] - time.time()) < 600 * PATIENCE, last
+    lines = [json.loads(line) for line in open(path("scalars.jsonl"))]
+    equal({tag for line in lines for tag in line} - {"step", "time"}, set(got), "names")
+    for tag, points in got.items():
+        of_line = [(line["step"], line[tag], line["time"]) for line in lines if tag in line]
+        equal([(step, time) for step, _, time in of_line], [(step, time) for step, _, time in points], tag)
+        assert all(abs(a[1] - b[1]) <= 1e-6 * abs(a[1]) for a, b in zip(of_line, points)), tag
 
 
 @story("load_results() of Stable-Baselines3 reads monitor.csv: a line for each episode, in order, and lengths that add up")
@@ -161,7 +167,7 @@ def leave(reader):
 
 @story("a path or a format that cannot be is refused before the job begins, with what to write")
 def refused():
-    for word, reason in (("parquet:x", "it must be csv:FILE, jsonl:FILE, tensorboard:DIR or monitor:FILE"), ("csv:", "it must be csv:FILE"),
+    for word, reason in (("parquet:x", "it must be csv:FILE, jsonl:FILE, scalars:FILE, tensorboard:DIR or monitor:FILE"), ("csv:", "it must be csv:FILE"),
                          (f"csv:{path('none/x.csv')}", "No such file or directory"), (f"tensorboard:{__file__}", "Not a directory")):
         r = train(f"--metrics={word}", ok=False)
         equal(r.status, 2, r.err)
