@@ -15,7 +15,9 @@ actorctl, which is found in PATH or named by the environment variable ACTORCTL."
 from .client import ActordError
 from .jobs import Job, Result, Run, job, jobs, run, runs, submit
 from .policy import Policy
+from .track import to_mlflow, to_wandb
 from .version import __version__
 from . import env, notebook
 
-__all__ = ["ActordError", "Job", "Policy", "Result", "Run", "env", "job", "jobs", "notebook", "run", "runs", "submit", "__version__"]
+__all__ = ["ActordError", "Job", "Policy", "Result", "Run", "env", "job", "jobs", "notebook", "run", "runs", "submit", "to_mlflow",
+           "to_wandb", "__version__"]

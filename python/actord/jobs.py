@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs in the foreground (Run) and of the daemon (Job). Both are followed in the same way: actorctl writes each round as a line of JSON
-into a file of ours, and an iteration reads that file as it grows. So a slow reader delays nothing, and all rounds stay readable."""
+into files of ours, and an iteration reads such a file as it grows. So a slow reader delays nothing, and all rounds stay readable."""
 from __future__ import annotations
 
 import contextlib
@@ -63,11 +63,16 @@ class _Followed:
     def _follow(self, words: list[str], argument: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="actord-")
         self._rounds_path = os.path.join(self._directory.name, "rounds.jsonl")
+        self._scalars_path = os.path.join(self._directory.name, "scalars.jsonl")
         self._out = open(os.path.join(self._directory.name, "out"), "w+", encoding="utf-8", errors="replace")
         self._err = open(os.path.join(self._directory.name, "err"), "w+", encoding="utf-8", errors="replace")
         # A group of its own: Ctrl-C in a notebook or a terminal interrupts Python alone, which decides whether the job ends.
-        self._process = subprocess.Popen([program(), *words, f"--metrics=jsonl:{self._rounds_path}", "--", argument], stdin=subprocess.DEVNULL,
-                                         stdout=self._out, stderr=self._err, text=True, start_new_session=True)
+        files = [f"--metrics=jsonl:{self._rounds_path}", f"--metrics=scalars:{self._scalars_path}"]
+        self._process = subprocess.Popen([program(), *words, *files, "--", argument], stdin=subprocess.DEVNULL, stdout=self._out,
+                                         stderr=self._err, text=True, start_new_session=True)
+
+    def _begin(self) -> None:
+        """Starts that process, if it was not started yet."""
 
     def _is_over(self) -> bool:
         return self._process is None or self._process.poll() is not None
@@ -81,6 +86,15 @@ class _Followed:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yields each round from the first on, as it comes, until the job ends. Rows are those of `actorctl rounds --json`."""
+        self._begin()
+        return self._lines(self._rounds_path)
+
+    def scalars(self) -> Iterator[dict[str, Any]]:
+        """The same rounds under the names of TensorBoard's scalars, with `step` and `time`, as `actorctl metrics --metrics=scalars:` has them."""
+        self._begin()
+        return self._lines(self._scalars_path)
+
+    def _lines(self, path: str) -> Iterator[dict[str, Any]]:
         file = None
         try:
             rest = ""
@@ -88,7 +102,7 @@ class _Followed:
                 over = self._is_over()  # asked before the file is read, so that its last lines are not missed
                 if file is None:
                     with contextlib.suppress(FileNotFoundError):
-                        file = open(self._rounds_path, encoding="utf-8")
+                        file = open(path, encoding="utf-8")
                 more = file.read() if file else ""
                 *lines, rest = (rest + more).split("\n")
                 yield from map(json.loads, lines)
@@ -195,10 +209,14 @@ class Job(_Followed):
     def __init__(self, number: int):
         self.number = number
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def _begin(self) -> None:
         if self._process is None:
-            self._follow(["watch"], str(self.number))
-        return super().__iter__()
+            self._follow(["watch"], self.name)
+
+    @property
+    def name(self) -> str:
+        """The word that actorctl's verbs take: its number."""
+        return str(self.number)
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Returns its status when it has ended. TimeoutError: it still runs."""
@@ -237,6 +255,17 @@ class Job(_Followed):
 
     def _repr_html_(self) -> str:
         return as_html(f"job {self.number}", self.status()["state"], self.rounds())
+
+
+class Kept(_Followed):
+    """The rounds of a run that has ended: "r7", as `actorctl runs` lists it."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def _begin(self) -> None:
+        if self._process is None:
+            self._follow(["metrics"], self.name)
 
 
 def _frame(rows: list[dict[str, Any]]) -> "pandas.DataFrame":

@@ -229,6 +229,139 @@ def notebook():
     assert "<script>" not in got["escaped"], got
 
 
+# A stand-in for the server of Weights & Biases, with the few answers that their own program needs to upload an offline run to it. Prints what it got.
+UPLOADS = """
+import gzip, http.server, json, os, subprocess, sys, threading
+
+got = {"history": [], "summary": {}, "exit": None}
+
+
+def answer(asked):
+    if asked.get("operationName") == "UpsertBucket":
+        told = {name: value for name, value in asked["variables"].items() if value is not None}
+        got.update(told)
+        project = {"id": "2", "name": told["project"], "entity": {"id": "3", "name": "me"}}
+        return {"upsertBucket": {"inserted": True, "bucket": {"id": "1", "name": told["name"], "displayName": told.get("displayName"), "config": "{}",
+                                                              "historyLineCount": 0, "project": project}}}
+    return {"createRunFiles": {"runID": "1", "uploadHeaders": [], "files": []}} if asked.get("operationName") == "CreateRunFiles" else {}
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        asked = json.loads(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+        if self.path.endswith("/file_stream"):
+            files = asked.get("files") or {}
+            got["history"] += map(json.loads, files.get("wandb-history.jsonl", {}).get("content", []))
+            for text in files.get("wandb-summary.json", {}).get("content", []):
+                got["summary"] = json.loads(text)
+            got["exit"] = asked.get("exitcode", got["exit"])
+        out = json.dumps({"data": answer(asked)}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(out)))
+        self.end_headers()
+        self.wfile.write(out)
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+env = {"PATH": os.environ["PATH"], "HOME": sys.argv[2], "WANDB_BASE_URL": f"http://127.0.0.1:{server.server_port}", "WANDB_API_KEY": "a" * 40,
+       "WANDB_ERROR_REPORTING": "false"}
+p = subprocess.run([sys.executable, "-m", "wandb", "sync", sys.argv[1]], env=env, cwd=sys.argv[2], capture_output=True, text=True, timeout=300)
+got["config"] = json.loads(got.get("config") or "{}")
+print(json.dumps({**got, "status": p.returncode, "said": p.stdout[-500:] + p.stderr[-500:]}))
+"""
+MLFLOW = """
+import json, sys
+from mlflow import MlflowClient
+client = MlflowClient(tracking_uri=f"sqlite:///{sys.argv[1]}")
+found = []
+for run in client.search_runs([client.get_experiment_by_name(sys.argv[2]).experiment_id]):
+    series = {name: [[m.step, m.value, m.timestamp] for m in client.get_metric_history(run.info.run_id, name)] for name in run.data.metrics}
+    found.append({"id": run.info.run_id, "name": run.info.run_name, "status": run.info.status, "params": run.data.params, "tags": run.data.tags,
+                  "series": series})
+print(json.dumps(found))
+"""
+# Some of the names that a user of CleanRL looks for; tests/integration/test-metrics.py has all of them, which come from one table.
+NAMES = {"charts/episodic_return": "return_round", "losses/value_loss": "loss_value", "losses/approx_kl": "kl", "actord/cost_full": "cost_full"}
+
+
+def measured(rows, column):
+    return [[row["env_steps"], row[column]] for row in rows if row[column] is not None]
+
+
+@story("an offline run of Weights & Biases has the rounds of a run as they came, its settings and its end; their own program uploads all of it")
+def weights_and_biases():
+    place = os.path.join(STATE, "wandb-of-run")
+    made = python("""
+run = actord.run(sys.argv[2], {"Job.StopSteps": 6000, "Job.StopReturn": ""}, seed=3)
+directory = actord.to_wandb(run, sys.argv[3], project="poles", name="first", tags=["thesis"])
+print(json.dumps({"directory": directory, "rows": run.rounds(), "sha256": run.result.policy_sha256, "full": run.result.cost_full}))
+""", os.path.join(EXAMPLES, "cartpole.conf"), place)
+    assert made["directory"].startswith(place) and len(made["rows"]) > 10, made["directory"]
+    got = foreign(UPLOADS, made["directory"], STATE, timeout=120)
+    equal((got["status"], got["exit"], got["project"], got["displayName"], got["tags"]), (0, 0, "poles", "first", ["thesis"]), got["said"])
+    for name, column in NAMES.items():
+        equal([[row["_step"], row[name]] for row in got["history"] if name in row], measured(made["rows"], column), name)
+    config = {name: entry["value"] for name, entry in got["config"].items() if "value" in entry}
+    equal((config["Learner.Gamma"], config["Job.StopSteps"], config["Job.Environment"]), (0.98, 6000, "CartPole-v1"), "configuration")
+    equal((got["summary"]["policy_sha256"], got["summary"]["cost_full"]), (made["sha256"], made["full"]), "summary")
+
+
+@story("MLflow's own client reads the rounds, settings and end of a job of the daemon and of a run that is over; a failure is one there, too")
+def mlflow():
+    store = os.path.join(STATE, "mlflow.db")
+    with OpenBus() as bus:
+        made = python("""
+job = actord.submit(json.loads(sys.argv[2]), seed=5, directory=sys.argv[3])
+over = actord.run(json.loads(sys.argv[2]), directory=sys.argv[3])
+over.wait(60)
+ids = [actord.to_mlflow(job, sys.argv[4], name="job", tags={"who": "me"}), actord.to_mlflow(over.name, sys.argv[4])]
+refused = ""
+try:
+    actord.to_mlflow(actord.run({"Job": {"Environment": "CartPole-v1", "Algorithm": "dqn"}}, {"Learner.LearnigRate": 1}, directory=sys.argv[3]), sys.argv[4])
+except actord.ActordError as e:
+    refused = str(e)
+try:
+    actord.to_mlflow("r99", sys.argv[4])
+except actord.ActordError as e:
+    refused += str(e)
+print(json.dumps({"ids": ids, "rows": job.rounds(), "over": over.rounds(), "status": job.status(), "refused": refused}))
+""", json.dumps(JOB), STATE, store, env=bus.env)
+    assert "did you mean" in made["refused"] and "no run r99" in made["refused"], made["refused"]
+    found = {entry["id"]: entry for entry in foreign(MLFLOW, store, "actord")}
+    equal(sorted(entry["status"] for entry in found.values()), ["FAILED", "FINISHED", "FINISHED"], "runs")
+    of_job, of_run = (found[i] for i in made["ids"])
+    for name, column in NAMES.items():
+        equal([point[:2] for point in of_job["series"][name]], measured(made["rows"], column), name)
+    equal((of_job["name"], of_job["tags"]["who"], of_job["params"]["Learner.Gamma"]), ("job", "me", "0.98"), "names")
+    equal(of_job["tags"]["actord.policy_sha256"], made["status"]["policy_sha256"], "policy")
+    assert close(of_job["series"]["summary/cost_full"][0][1], made["status"]["cost_full"]), of_job["series"]["summary/cost_full"]
+    equal([point[:2] for point in of_run["series"]["charts/episodic_return"]], measured(made["over"], "return_round"), "the run's returns")
+    assert abs(of_run["series"]["charts/SPS"][-1][2] / 1000 - time.time()) < 600 * PATIENCE, "times"
+
+
+@story("without the tracker's package the message names it")
+def no_tracker():
+    said = python("""
+said = []
+for module, call in ("wandb", actord.to_wandb), ("mlflow", actord.to_mlflow):
+    sys.modules[module] = None
+    try:
+        call("r1")
+    except ImportError as e:
+        said.append(str(e))
+print(json.dumps(said))
+""")
+    for sentence, package in zip(said, ("wandb", "mlflow"), strict=True):
+        assert f"to_{package}() needs the Python package {package}: pip install {package}," in sentence, said
+
+
 @story("its types are sound, and its version is the product's")
 def sound():
     place = wheel()
