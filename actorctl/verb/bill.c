@@ -93,12 +93,22 @@ static int fetch(const Options *options, Connection *connection, const char *pat
         return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
 }
 
+/* Of --host=USER@HOST the host. */
+static const char *host_of(const Options *options) {
+        const char *at;
+
+        if (!options->host)
+                return g_get_host_name();
+        at = strchr(options->host, '@');
+        return at ? at + 1 : options->host;
+}
+
 /* Appends the charges of one job. */
-static ExitStatus append_focus(Connection *connection, const char *path, const char *word,
-                const Bills *bills, GString *text) {
+static ExitStatus append_focus(const Options *options, Connection *connection, const char *path,
+                const char *word, const Bills *bills, GString *text) {
         g_autofree char *called = job_called(word);
         g_autoptr(GArray) settings = NULL;
-        FocusNames names = { .word = word, .called = called, .tag = "" };
+        FocusNames names = { .host = host_of(options), .word = word, .called = called, .tag = "" };
 
         if (!bill_focus_check(bills->bill))
                 return STATUS_USAGE;
@@ -114,13 +124,13 @@ static ExitStatus append_focus(Connection *connection, const char *path, const c
         return STATUS_OK;
 }
 
-static ExitStatus print_focus(
-                Connection *connection, const char *path, const char *word, const Bills *bills) {
+static ExitStatus print_focus(const Options *options, Connection *connection, const char *path,
+                const char *word, const Bills *bills) {
         g_autoptr(GString) text = g_string_new(NULL);
         ExitStatus status;
 
         bill_focus_heading(text);
-        status = append_focus(connection, path, word, bills, text);
+        status = append_focus(options, connection, path, word, bills, text);
         if (status == STATUS_OK)
                 fputs(text->str, stdout);
         return status;
@@ -133,7 +143,8 @@ static ExitStatus focus_of_listed(
         int r;
 
         r = fetch(options, connection, listed->path, &bills);
-        return r < 0 ? status_of_error(r) : append_focus(connection, listed->path, word, &bills, text);
+        return r < 0 ? status_of_error(r)
+                     : append_focus(options, connection, listed->path, word, &bills, text);
 }
 
 /* Nothing is printed unless all jobs can be printed. */
@@ -242,7 +253,7 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         if (r < 0)
                 return status_of_error(r);
         if (options->format)
-                return print_focus(connection, path, arguments[0], &bills);
+                return print_focus(options, connection, path, arguments[0], &bills);
         pager_open(options);
         if (options->json != JSON_OFF)
                 print_json(options, &bills);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The columns of FOCUS 1.2 that every charge must have, those that explain the cost, and our own, which
- * begin with x_. A job is charged in the month of its end, in UTC, as in `actorctl totals`. */
+/* The columns of FOCUS 1.2 that every charge must have, those that a provider with usage, unit prices and
+ * tags must have, and our own, which begin with x_. A job is charged in the month of its end, in UTC, as in
+ * `actorctl totals`. */
 #include "actorctl/view/bill-focus.h"
 
 #include <json-glib/json-glib.h>
@@ -38,6 +39,36 @@ static char *number_text(double value) {
         return g_strdup(g_ascii_dtostr(text, sizeof(text), value));
 }
 
+/* FOCUS spells units out: GB-Seconds, Requests. */
+static char *unit_text(const char *unit) {
+        static const struct {
+                const char *ours, *theirs;
+        } ends[] = { { "-s", "-Seconds" }, { "-h", "-Hours" }, { "requests", "Requests" } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+                if (g_str_has_suffix(unit, ends[i].ours))
+                        return g_strdup_printf("%.*s%s", (int) (strlen(unit) - strlen(ends[i].ours)), unit,
+                                        ends[i].theirs);
+        return g_strdup(unit);
+}
+
+/* Unique among the hosts of a provider, and never a number, which readers of CSV would take for one. */
+static char *account_text(const Charge *charge) {
+        return g_strdup_printf("%s/%u", charge->names->host, charge->job->uid);
+}
+
+static char *resource_text(const Charge *charge) {
+        g_autofree char *account = account_text(charge);
+
+        return g_strdup_printf("%s/%s", account, charge->names->word);
+}
+
+/* What is sold is a kind of charge; its price is the sheet's, for a unit. */
+static char *sku_price_text(const Charge *charge) {
+        return g_strdup_printf(
+                        "%s/%s/%s", charge->bill->price_sheet, charge->line->kind, charge->line->unit);
+}
+
 static char *unit_price_text(const Charge *charge) {
         return number_text(charge->line->quantity > 0 ? charge->line->amount / charge->line->quantity : 0);
 }
@@ -55,7 +86,7 @@ static char *tags_text(const Charge *charge) {
 /* X(column, value): the value is a new string. An empty one means null. */
 #define COLUMNS(X)                                                                         \
         X(BilledCost, number_text(c->line->amount))                                        \
-        X(BillingAccountId, g_strdup_printf("%u", c->job->uid))                            \
+        X(BillingAccountId, account_text(c))                                               \
         X(BillingAccountName, user_called(c->job->uid))                                    \
         X(BillingCurrency, g_strdup(c->bill->currency))                                    \
         X(BillingPeriodStart, time_text(c->month))                                         \
@@ -67,22 +98,28 @@ static char *tags_text(const Charge *charge) {
         X(ChargePeriodStart, time_text(c->start))                                          \
         X(ChargePeriodEnd, time_text(c->end))                                              \
         X(ConsumedQuantity, number_text(c->line->quantity))                                \
-        X(ConsumedUnit, g_strdup(c->line->unit))                                           \
+        X(ConsumedUnit, unit_text(c->line->unit))                                          \
         X(ContractedCost, number_text(c->line->amount))                                    \
         X(ContractedUnitPrice, unit_price_text(c))                                         \
         X(EffectiveCost, number_text(c->line->amount))                                     \
+        X(InvoiceId, g_strdup(""))                                                         \
         X(InvoiceIssuerName, g_strdup(PROVIDER))                                           \
         X(ListCost, number_text(c->line->amount))                                          \
         X(ListUnitPrice, unit_price_text(c))                                               \
         X(PricingQuantity, number_text(c->line->quantity))                                 \
-        X(PricingUnit, g_strdup(c->line->unit))                                            \
+        X(PricingUnit, unit_text(c->line->unit))                                           \
         X(ProviderName, g_strdup(PROVIDER))                                                \
         X(PublisherName, g_strdup(PROVIDER))                                               \
-        X(ResourceId, g_strdup(c->names->word))                                            \
+        X(ResourceId, resource_text(c))                                                    \
         X(ResourceName, g_strdup(c->names->called))                                        \
         X(ResourceType, g_strdup("Job"))                                                   \
         X(ServiceCategory, g_strdup("AI and Machine Learning"))                            \
         X(ServiceName, g_strdup(PROVIDER))                                                 \
+        X(ServiceSubcategory, g_strdup("Machine Learning"))                                \
+        X(SkuId, g_strdup(c->line->kind))                                                  \
+        X(SkuMeter, g_strdup(c->line->kind))                                               \
+        X(SkuPriceDetails, g_strdup(""))                                                   \
+        X(SkuPriceId, sku_price_text(c))                                                   \
         X(Tags, tags_text(c))                                                              \
         X(x_Environment, g_strdup(c->job->environment))                                    \
         X(x_PriceSheet, g_strdup(c->bill->price_sheet))                                    \

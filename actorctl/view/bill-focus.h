@@ -7,6 +7,7 @@
 /* false, with a message: this bill cannot be written in this format. */
 bool bill_focus_check(const JobBill *bill);
 typedef struct FocusNames {
+        const char *host;   /* where the job ran */
         const char *word;   /* the user's name for the job or run: 7, r7 */
         const char *called; /* job 7, run r7 */
         const char *tag;    /* [Job] Tag=; "": none */

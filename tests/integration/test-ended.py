@@ -100,6 +100,7 @@ FOCUS_MANDATORY = {"BilledCost", "BillingAccountId", "BillingAccountName", "Bill
 @story("a bill as FOCUS 1.2 has the mandatory columns, a row for each charge, and costs that are quantity times unit price")
 def focus():
     instant = lambda text: datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+    account = f"{os.uname().nodename}/{os.geteuid()}"
     with Bus() as bus:
         job = bus.submit(overrides=[*SHORT, ("Job.Tag", "thesis/ch-4")])
         equal(bus.ended(job), "finished", "result")
@@ -117,15 +118,17 @@ def focus():
             for price in ("ListUnitPrice", "ContractedUnitPrice"):
                 product = decimal.Decimal(row["PricingQuantity"]) * decimal.Decimal(row[price])
                 assert abs(product - cost) <= abs(cost) * decimal.Decimal("1e-15"), (price, product, cost)
-            equal((float(row["PricingQuantity"]), row["PricingUnit"]), (line["quantity"], line["unit"]), "quantity")
+            unit = {"GB-s": "GB-Seconds", "requests": "Requests"}[line["unit"]]
+            equal((float(row["PricingQuantity"]), row["PricingUnit"]), (line["quantity"], unit), "quantity")
             equal((row["ConsumedQuantity"], row["ConsumedUnit"]), (row["PricingQuantity"], row["PricingUnit"]), "what was consumed")
             equal((row["BillingCurrency"], row["x_PriceSheet"]), (bill["currency"], bill["price_sheet"]), "currency and sheet")
-            equal(row["BillingAccountId"], str(os.geteuid()), "account")
+            equal((row["BillingAccountId"], row["ResourceId"]), (account, f"{account}/{job}"), "identifiers, unique among hosts")
             equal(row["BillingAccountName"], pwd.getpwuid(os.geteuid()).pw_name, "its name")
             equal((row["ChargeCategory"], row["ChargeFrequency"], row["ServiceCategory"]), ("Usage", "Usage-Based", "AI and Machine Learning"), "words of FOCUS")
             equal({row[k] for k in ("InvoiceIssuerName", "ProviderName", "PublisherName", "ServiceName")}, {"actord"}, "who charges")
             equal(row["ChargeDescription"], f"{line['kind']} of job {job}", "description")
-            equal((row["ResourceId"], row["ResourceType"]), (str(job), "Job"), "resource")
+            equal((row["ResourceName"], row["ResourceType"]), (f"job {job}", "Job"), "resource")
+            equal((row["SkuId"], row["SkuPriceId"]), (line["kind"], f"{bill['price_sheet']}/{line['kind']}/{line['unit']}"), "what is sold, at which price")
             equal(json.loads(row["Tags"]), {"tag": "thesis/ch-4"}, "tags")
             first, next_month = instant(row["BillingPeriodStart"]), instant(row["BillingPeriodEnd"])
             equal((first.day, next_month.day, (next_month - first).days > 27, first <= billing < next_month), (1, 1, True, True), "the month of its end")
@@ -173,7 +176,7 @@ def many():
         bus.ctl("stop", running)
         bus.ended(running)
         focus = list(csv.DictReader(io.StringIO(bus.ctl("bill", "--format=focus", "--tag=lab-a", "--prices=aws-lambda-x86").out)))
-        equal({r["ResourceId"] for r in focus}, {str(jobs["lab-a"]), str(jobs["euro"])}, "FOCUS rows of both jobs")
+        equal({r["ResourceName"] for r in focus}, {f"job {jobs[name]}" for name in ("lab-a", "euro")}, "FOCUS rows of both jobs")
         for words, reason in ((["--by=week"], "owner, tag, month or job"), (["--fleet=ec2-nitro"], "name it"), ([running, "--tag=x"], "leave out the job"),
                               (["--since=2026-13"], "a month (2026-11)"), (["--owner=no-such-user"], "no such user"), (["--by="], "owner, tag, month or job")):
             refused = bus.ctl("bill", *words, ok=False)

@@ -109,7 +109,7 @@ def names():
     for words in ("status", name), ("bill", name), ("rounds", name), ("decisions", name), ("show", name), ("cat", name), ("eval", name, "--episodes=1"):
         equal(ctl(*words).status, 0, words)
     first = ctl("bill", name, "--format=focus").out.splitlines()[1].split(",")
-    assert name in first and f"run {name}" in first, first
+    assert f"{os.uname().nodename}/{os.geteuid()}/{name}" in first and f"run {name}" in first, first
     with Bus() as bus:
         job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "2000")])
         bus.ended(job)

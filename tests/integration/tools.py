@@ -31,7 +31,7 @@ def install(venv, requirements):
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     pip = [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     for words in ([python, "-m", "venv", "--clear", venv],
-                  *(pip + (["--no-deps"] if path != requirements else []) + ["-r", path] for path in named(requirements))):
+                  *(pip + (["--no-deps", "--ignore-requires-python"] if path != requirements else []) + ["-r", path] for path in named(requirements))):
         p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if p.returncode != 0:
             return (p.stdout.strip().splitlines() or ["no reason given"])[-1]
