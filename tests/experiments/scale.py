@@ -4,7 +4,6 @@
 
 tests/slurm/cluster.sh tests/experiments/scale.py run [--seeds N]   the cells that are missing (as root)
 scale.py table                                                      writes the tables into the page
-tests/slurm/cluster.sh tests/experiments/scale.py after [--seeds N] the cells of scale-after.csv that are missing: from after the invoker's fault was mended
 scale.py check                                                      fails if the page's tables are not those of the cells
 
 A cell is a line of docs/experiments/scale.csv as soon as it is done; a line that is there is not done again."""
@@ -13,16 +12,15 @@ from statistics import median
 from learning import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
-CELLS, AFTER, PAGE = "scale.csv", "scale-after.csv", "scale.md"
+CELLS, PAGE = "scale.csv", "scale.md"
 WAIT_USEC, STEPS, ROUNDS, SEEDS = 100000, 32, 8, 3
 WARM = 2  # rounds at the beginning that do not count, since their actors start
 NARROW, WIDE = 8, 1024
 SIZES = [*((n, actors, NARROW) for n in (4, 2, 1) for actors in (64, 16, 1)), *((n, actors, WIDE) for n in (4, 1) for actors in (64, 16))]
 PARTS = ("intake", "advantage", "gradient", "apply", "publish", "metering")
-SIZES_AFTER = [(4, 64, NARROW), (4, 16, NARROW)]
+CALM = "1"  # the seed while whose cells were measured least else ran on the host
 WORD_OF = {"intake": "validation"}  # in the profile, where it differs from the column's
 COLUMNS = ["nodes", "actors", "numbers", "seed", "round_ms", "sent_kb", "received_kb", "control_cpu_ms", *(part + "_ms" for part in PARTS)]
-COLUMNS_AFTER = COLUMNS[:-len(PARTS)]
 IDEAL_MS = WAIT_USEC * STEPS / 1000
 USER = 60100
 
@@ -85,17 +83,17 @@ def profile_of(directory):
     return {part: int(section.get(WORD_OF.get(part, part) + "_nsec", "0")) / 1e6 / n for part in PARTS}
 
 
-def run(seeds, file=CELLS, sizes=SIZES, columns=COLUMNS):
+def run(seeds):
     for seed in range(1, seeds + 1):
-        for nodes, actors, numbers in sizes:
+        for nodes, actors, numbers in SIZES:
             key = {"nodes": str(nodes), "actors": str(actors), "numbers": str(numbers), "seed": str(seed)}
-            if is_there(file, key):
+            if is_there(CELLS, key):
                 continue
             result, rounds, profile = measure(nodes, actors, numbers, seed)
             row = {**key, "round_ms": f"{median(rounds):.1f}", "sent_kb": f"{result['nodes']['sent_bytes'] / 1024 / ROUNDS:.2f}",
                    "received_kb": f"{result['nodes']['received_bytes'] / 1024 / ROUNDS:.2f}",
                    "control_cpu_ms": f"{1000 * result['cpu_s']['control'] / ROUNDS:.3f}", **{part + "_ms": f"{profile.get(part, 0):.3f}" for part in PARTS}}
-            enter(file, columns, {k: row[k] for k in columns}, lambda r: tuple(int(r[k]) for k in ("numbers", "nodes", "actors", "seed")))
+            enter(CELLS, COLUMNS, row, lambda r: tuple(int(r[k]) for k in ("numbers", "nodes", "actors", "seed")))
             print(row, flush=True)
 
 
@@ -130,15 +128,15 @@ def terms():
 
 
 def head():
-    """CPU time of the head's processes beside actors and learner, in a round, before and after the fault was mended."""
-    lines = ["| numbers | nodes | actors | before, ms | after, ms | a round after, ms |", "|--:|--:|--:|---|---|---|"]
-    for nodes, actors, numbers in reversed(SIZES_AFTER):
-        key = {"nodes": str(nodes), "actors": str(actors), "numbers": str(numbers)}
-        texts = []
-        for file, column, digits in ((CELLS, "control_cpu_ms", 0), (AFTER, "control_cpu_ms", 1), (AFTER, "round_ms", 0)):
-            seen = sorted(float(r[column]) for r in read(file) if all(r[k] == v for k, v in key.items()))
-            texts.append(f"{median(seen):.{digits}f} ({seen[0]:.{digits}f} to {seen[-1]:.{digits}f})")
-        lines.append(f"| {numbers} | {nodes} | {actors} | " + " | ".join(texts) + " |")
+    """CPU time of the head's processes beside actors and learner, in a round."""
+    lines = ["| numbers | nodes | 1 actor, ms | 16 actors, ms | 64 actors, ms |", "|--:|--:|---|---|---|"]
+    for numbers in (NARROW, WIDE):
+        for nodes in sorted({n for n, _, k in SIZES if k == numbers}):
+            texts = []
+            for actors in (1, 16, 64):
+                seen = sorted(float(r["control_cpu_ms"]) for r in cells(nodes=nodes, actors=actors, numbers=numbers))
+                texts.append(f"{median(seen):.1f} ({seen[0]:.1f} to {seen[-1]:.1f})" if seen else "")
+            lines.append(f"| {numbers} | {nodes} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
 
 
@@ -189,9 +187,9 @@ def kb_an_actor(numbers):
 
 
 def prediction():
-    model, calm = fit(read(CELLS)), fit([r for r in read(CELLS) if r["seed"] == "3"])
-    lines = [f"All cells: {model[0]:.0f} ms a round, {model[1]:.2f} ms an actor, {model[2]:.0f} ms a MB; seed 3, when the host was calmest: {calm[0]:.0f}, "
-             f"{calm[1]:.2f}, {calm[2]:.0f}.", "", "| numbers | a round's steps take | MB home | overhead s | efficiency | 0.9 up to | 0.5 up to |",
+    model, calm = fit(read(CELLS)), fit([r for r in read(CELLS) if r["seed"] == CALM])
+    lines = [f"All cells: {model[0]:.0f} ms a round, {model[1]:.2f} ms an actor, {model[2]:.0f} ms a MB; seed {CALM}, when the host was calmest: "
+             f"{calm[0]:.0f}, {calm[1]:.2f}, {calm[2]:.0f}.", "", "| numbers | a round's steps take | MB home | overhead s | efficiency | 0.9 up to | 0.5 up to |",
              "|--:|--:|--:|---|---|---|---|"]
     for numbers in (NARROW, WIDE):
         mb = kb_an_actor(numbers) / 1024
@@ -206,13 +204,11 @@ def prediction():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("run", "after", "table", "check"))
+    parser.add_argument("verb", choices=("run", "table", "check"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     args = parser.parse_args()
     if args.verb == "run":
         run(args.seeds)
-    elif args.verb == "after":
-        run(args.seeds, AFTER, SIZES_AFTER, COLUMNS_AFTER)
     else:
         tables = {"efficiency": efficiencies(), "terms": terms(), "head": head(), "model": model_check(), "prediction": prediction()}
         publish(PAGE, tables, args.verb == "check")
