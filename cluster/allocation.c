@@ -4,25 +4,35 @@
  * from the start of its step to its end. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include "cluster/command.h"
+#include "cluster/delivery.h"
 #include "cluster/engine.h"
 #include "cluster/node.h"
 #include "cluster/text.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-enum { HOSTS_MAX = 1024, NAME_BYTES = 64, COMMAND_SECONDS = 60, ABANDON_MSEC = 3000 };
+enum {
+        HOSTS_MAX = 1024,
+        NAME_BYTES = 64,
+        COMMAND_SECONDS = 60,
+        ABANDON_MSEC = 3000,
+        /* For how long a node may end in good order. */
+        STOP_SECONDS = 10,
+};
 
 typedef struct Host {
         char name[NAME_BYTES];
         bool taken;
-        size_t node;  /* the node of the step */
-        Command step; /* the running srun */
+        size_t node;        /* the node of the step */
+        Command step;       /* the running srun */
+        uint64_t kill_nsec; /* when it is ended, after it was asked to end; 0: it was not asked */
 } Host;
 
 typedef struct Allocation {
@@ -34,10 +44,12 @@ typedef struct Allocation {
         bool asked, has_hosts;
         Host *hosts;
         size_t n_hosts;
+        Delivery delivery;
 } Allocation;
 
 static int allocation_init(Engine *engine) {
         Allocation *own = calloc(1, sizeof(*own));
+        int r;
         const char *id = getenv("SLURM_JOB_ID"), *memory = getenv("SLURM_MEM_PER_NODE"),
                    *cpus = getenv("SLURM_CPUS_ON_NODE"), *end = getenv("SLURM_JOB_END_TIME");
 
@@ -49,6 +61,9 @@ static int allocation_init(Engine *engine) {
         own->memory_bytes = memory ? (uint64_t) strtoul(memory, NULL, 10) << 20 : 0;
         own->n_cpus = cpus ? (uint32_t) strtoul(cpus, NULL, 10) : 0;
         own->limit = end ? strtoll(end, NULL, 10) : 0;
+        r = delivery_init(&own->delivery, engine->n_nodes);
+        if (r < 0)
+                return r;
         own->hosts = calloc(HOSTS_MAX, sizeof(*own->hosts));
         if (!own->hosts)
                 return -ENOMEM;
@@ -65,6 +80,7 @@ static void allocation_done(Engine *engine) {
         command_done(&own->checking);
         for (size_t i = 0; own->hosts && i < HOSTS_MAX; i++)
                 command_done(&own->hosts[i].step);
+        delivery_done(&own->delivery);
         free(own->hosts);
         free(own);
         engine->own = NULL;
@@ -119,61 +135,99 @@ static void end_check(Engine *engine) {
                 engine_refuse(engine, "allocation %s has no nodes", own->id);
 }
 
+/* The shell gives a program that the node does not see a status of its own, which srun does not. */
 static void start_step(Engine *engine, Host *host, EngineNode *node) {
         Allocation *own = engine->own;
-        EngineArguments arguments;
-        char where[NAME_BYTES + 16], job[48];
-        char *argv[12 + ENGINE_ARGUMENTS] = { (char *) "srun", job, (char *) "--nodes=1",
-                (char *) "--ntasks=1", where, (char *) "--overlap", (char *) "--mem=0",
-                (char *) "--kill-on-bad-exit=0", (char *) "--chdir=/", (char *) "--input=none" };
-        size_t n = 10;
+        char where[NAME_BYTES + 16], job[48], script[TEXT_SCRIPT_MAX];
+        char *argv[] = { (char *) "srun", job, (char *) "--nodes=1", (char *) "--ntasks=1", where,
+                (char *) "--overlap", (char *) "--mem=0", (char *) "--kill-on-bad-exit=0",
+                (char *) "--chdir=/", (char *) "--input=none", (char *) "/bin/sh", (char *) "-c", script,
+                NULL };
         int r;
 
-        engine_arguments(engine, node, &arguments);
+        if (!delivery_script(&own->delivery, engine, (size_t) (node - engine->nodes), script))
+                return;
         (void) snprintf(where, sizeof(where), "--nodelist=%s", host->name);
         (void) snprintf(job, sizeof(job), "--jobid=%s", own->id);
-        for (size_t i = 0; i < ENGINE_ARGUMENTS; i++)
-                argv[n++] = arguments.argv[i];
         r = command_start(&host->step, argv, NULL, 0);
         if (r < 0) {
                 engine_refuse(engine, "srun cannot be started: %s", strerror(-r));
                 return;
         }
         host->taken = true;
+        host->kill_nsec = 0;
         host->node = (size_t) (node - engine->nodes);
         node->state = ENGINE_RUNNING;
         node->asked = node->started = (int64_t) time(NULL);
         node->limit = own->limit;
         node->n_cpus = own->n_cpus;
         node->memory_bytes = own->memory_bytes;
-        (void) snprintf(node->id, sizeof(node->id), "%s", own->id);
+        if (!node->awaits)
+                memcpy(node->id, own->id, sizeof(node->id));
         (void) snprintf(node->name, sizeof(node->name), "%s", host->name);
         (void) snprintf(node->words, sizeof(node->words), "a step of Slurm job %s", own->id);
 }
 
 static void end_step(Engine *engine, Host *host) {
         EngineNode *node = engine->nodes + host->node;
-        char line[160], words[256];
+        Allocation *own = engine->own;
         int status = command_succeeded(&host->step) ? 0 : -1;
-        const char *sentence;
+        const char *sentence, *output;
+        char line[160], words[256];
 
         if (WIFEXITED(host->step.status))
                 status = WEXITSTATUS(host->step.status);
         sentence = node_exit_sentence(status);
-        text_best_line(host->step.output, line, sizeof(line));
+        output = text_step_parse(host->step.output, own->id, node->id);
+        text_best_line(output ? output : host->step.output, line, sizeof(line));
         (void) snprintf(words, sizeof(words), "%.150s%s%.90s", sentence[0] ? sentence : "its srun has ended",
                         line[0] ? ": " : "", line);
         node->exit_status = status;
         node->ended = (int64_t) time(NULL);
         host->taken = false;
+        delivery_node_ended(&own->delivery, engine, node, words);
         engine_node_over(node, words);
 }
 
-static Host *find_free(Allocation *own) {
+/* First a signal that srun hands on, so that a node ends in good order and leaves nothing in its /tmp. Then
+ * one at which srun kills what runs there, and at last srun itself is killed. */
+static void stop_step(Host *host, EngineNode *node, uint64_t now) {
+        if (!node->stopping) {
+                node->stopping = true;
+                host->kill_nsec = now + STOP_SECONDS * 1000000000ull;
+                (void) kill(host->step.pid, SIGUSR1);
+        } else if (host->kill_nsec > 0 && now >= host->kill_nsec) {
+                host->kill_nsec = 0;
+                host->step.deadline_nsec = now + STOP_SECONDS * 1000000000ull;
+                command_stop(&host->step);
+        }
+}
+
+static void step_host(Engine *engine, Host *host, uint64_t now) {
+        EngineNode *node = engine->nodes + host->node;
+        Allocation *own = engine->own;
+
+        if (command_step(&host->step, now)) {
+                end_step(engine, host);
+                return;
+        }
+        if (!host->taken)
+                return;
+        node->seen = (int64_t) time(NULL);
+        if (!node->id[0])
+                (void) text_step_parse(host->step.output, own->id, node->id);
+        if (node->stop)
+                stop_step(host, node, now);
+}
+
+/* A host on which a node has failed is the last choice. */
+static Host *find_free(const Engine *engine, Allocation *own) {
+        Host *found = NULL;
+
         for (size_t i = 0; i < own->n_hosts; i++)
-                if (!own->hosts[i].taken)
-                        return own->hosts + i;
-        return NULL;
+                if (!own->hosts[i].taken && (!found || engine_avoids(engine, found->name)))
+                        found = own->hosts + i;
+        return found;
 }
 
 static void allocation_step(Engine *engine, uint64_t now) {
@@ -183,28 +237,20 @@ static void allocation_step(Engine *engine, uint64_t now) {
                 end_check(engine);
         if (engine->open == ENGINE_CHECKING && own->checking.pid == 0)
                 begin_check(engine);
-        for (size_t i = 0; i < own->n_hosts; i++) {
-                Host *host = own->hosts + i;
-                EngineNode *node = engine->nodes + host->node;
-
-                if (command_step(&host->step, now))
-                        end_step(engine, host);
-                else if (host->taken && node->stop && !node->stopping) {
-                        node->stopping = true;
-                        command_stop(&host->step);
-                } else if (host->taken)
-                        node->seen = (int64_t) time(NULL);
-        }
+        for (size_t i = 0; i < own->n_hosts; i++)
+                step_host(engine, own->hosts + i, now);
+        delivery_step(&own->delivery, engine, now);
         for (size_t i = 0; i < engine->n_nodes; i++) {
                 EngineNode *node = engine->nodes + i;
                 Host *host;
 
                 if (node->state != ENGINE_WANTED)
                         continue;
-                host = find_free(own);
+                host = find_free(engine, own);
                 if (engine->open == ENGINE_REFUSED || node->stop)
                         engine_node_over(node, node->stop ? "it was withdrawn" : engine->words);
-                else if (engine->open == ENGINE_OPEN && engine->head_port > 0 && host)
+                else if (engine->open == ENGINE_OPEN && engine->head_port > 0 && host &&
+                                delivery_is_ready(&own->delivery))
                         start_step(engine, host, node);
                 else if (engine->open == ENGINE_OPEN && !host)
                         (void) snprintf(node->words, sizeof(node->words),
@@ -215,31 +261,46 @@ static void allocation_step(Engine *engine, uint64_t now) {
 
 static size_t allocation_poll(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now) {
         const Allocation *own = engine->own;
-        int fd = command_fd(&own->checking);
+        const Command *commands[] = { &own->checking, &own->delivery.parcel.packing,
+                &own->delivery.parcel.sending };
         size_t n = 0;
 
         (void) timeout_msec;
         (void) now;
-        if (fd >= 0)
-                ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+                int fd = command_fd(commands[i]);
+
+                if (fd >= 0)
+                        ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+        }
         for (size_t i = 0; i < own->n_hosts; i++) {
-                fd = command_fd(&own->hosts[i].step);
+                int fd = command_fd(&own->hosts[i].step);
+
                 if (fd >= 0)
                         ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
         }
         return n;
 }
 
-static void allocation_abandon(Engine *engine) {
-        Allocation *own = engine->own;
-        uint64_t deadline = clock_boottime() + ABANDON_MSEC * 1000000ull;
-
-        for (size_t i = 0; i < own->n_hosts; i++)
-                command_stop(&own->hosts[i].step);
+/* Waits until the steps are over, or until the deadline. */
+static void await_steps(Allocation *own, uint64_t deadline) {
         for (size_t i = 0; i < own->n_hosts; i++)
                 while (own->hosts[i].step.pid > 0 && !command_step(&own->hosts[i].step, clock_boottime()) &&
                                 clock_boottime() < deadline)
                         (void) poll(NULL, 0, 20);
+}
+
+static void allocation_abandon(Engine *engine) {
+        Allocation *own = engine->own;
+        uint64_t now = clock_boottime();
+
+        for (size_t i = 0; i < own->n_hosts; i++)
+                if (own->hosts[i].step.pid > 0)
+                        (void) kill(own->hosts[i].step.pid, SIGUSR1);
+        await_steps(own, now + ABANDON_MSEC * 1000000ull);
+        for (size_t i = 0; i < own->n_hosts; i++)
+                command_stop(&own->hosts[i].step);
+        await_steps(own, now + 2ull * ABANDON_MSEC * 1000000u);
 }
 
 const EngineKind engine_allocation = {

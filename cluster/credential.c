@@ -18,9 +18,6 @@ DEFINE_CLEANUP(munge_ctx_t, munge_ctx_destroy)
 static const char *advice(munge_err_t error) {
         switch ((int) error) {
         case EMUNGE_SOCKET: return "is munged running on this host? (systemctl start munge)";
-        case EMUNGE_CRED_EXPIRED:
-        case EMUNGE_CRED_REWOUND:
-                return "the clocks of the node and of this host differ by minutes; set them by NTP";
         case EMUNGE_CRED_REPLAYED: return "this credential was used before, by a copy of it";
         case EMUNGE_CRED_UNAUTHORIZED: return "it was made for another user";
         case EMUNGE_CRED_INVALID: return "the hosts have different munge keys (/etc/munge/munge.key)";
@@ -30,6 +27,19 @@ static const char *advice(munge_err_t error) {
 
 static int complain(char words[256], const char *what, munge_err_t error) {
         (void) snprintf(words, 256, "%s: %s; %s", what, munge_strerror(error), advice(error));
+        return -EPROTO;
+}
+
+/* munge takes no credential from another time than its own. It tells both times even so. */
+static int complain_clocks(char words[256], munge_ctx_t context, munge_err_t error) {
+        time_t made = 0, opened = 0;
+
+        (void) munge_ctx_get(context, MUNGE_OPT_ENCODE_TIME, &made);
+        (void) munge_ctx_get(context, MUNGE_OPT_DECODE_TIME, &opened);
+        (void) snprintf(words, 256,
+                        "its clock is %lld s %s this host's (munge: %s); set the clocks of both by NTP",
+                        llabs((long long) opened - made), opened > made ? "behind" : "ahead of",
+                        munge_strerror(error));
         return -EPROTO;
 }
 
@@ -61,7 +71,9 @@ int credential_open(const char *credential, const Hello *hello, Sealed *ret, cha
         if (!context)
                 return -ENOMEM;
         e = munge_decode(credential, context, &content, &n, &uid, NULL);
-        if (e != EMUNGE_SUCCESS)
+        if (e == EMUNGE_CRED_EXPIRED || e == EMUNGE_CRED_REWOUND)
+                r = complain_clocks(words, context, e);
+        else if (e != EMUNGE_SUCCESS)
                 r = complain(words, "its munge credential is not valid", e);
         else if (uid != geteuid() ||
                         munge_ctx_get(context, MUNGE_OPT_CIPHER_TYPE, &cipher) != EMUNGE_SUCCESS ||

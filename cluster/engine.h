@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cluster/hello.h"
+#include "include/cluster.h"
 
-enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256 };
+enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256, ENGINE_AVOID_BYTES = 512 };
 
 typedef enum EngineState {
         ENGINE_FREE,   /* the place has no node */
@@ -29,13 +30,13 @@ typedef struct EngineNode {
         bool stopping; /* the engine has begun to do so */
         bool excused;  /* OVER: another one will do better, and the head asks for it at once */
         bool awaits;   /* RUNNING: the programs are still on their way to it */
-        char id[32];   /* the cluster's name for it, once it was asked for */
+        char id[32];   /* the cluster's name for it, once that is known */
         char name[64]; /* the host's name, once it runs */
         char words[256];
-        /* in seconds since 1970, by the cluster's clock; 0: not known */
-        int64_t asked, started, ended;
-        int64_t seen;  /* when it was last seen running */
-        int64_t ahead; /* by how much the cluster's clock is ahead of ours, when both count its time */
+        /* In seconds since 1970, by the cluster's clock; 0: not known. The end, and when it was last seen
+         * running, are earlier by the time in which the cluster had suspended it. */
+        int64_t asked, started, ended, seen;
+        int64_t ahead; /* by how much that clock, less the suspended time, is ahead of ours */
         int64_t limit; /* when the cluster says that it will end it; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
@@ -82,6 +83,7 @@ struct Engine {
          * asked for. */
         char head_address[64];
         unsigned head_port;
+        char avoid[ENGINE_AVOID_BYTES]; /* hosts on which nodes have failed, with commas between them */
         EngineNode *nodes;
         size_t n_nodes;
         void *own;
@@ -89,6 +91,9 @@ struct Engine {
 
 /* Sets engine->open to ENGINE_REFUSED, with these words. */
 __attribute__((format(printf, 2, 3))) void engine_refuse(Engine *engine, const char *format, ...);
+/* Notes the host of a node that has failed for a reason of that host. */
+void engine_avoid(Engine *engine, const EngineNode *node);
+bool engine_avoids(const Engine *engine, const char *host);
 /* The arguments with which actord-cluster is executed on a node. */
 enum { ENGINE_ARGUMENTS = 6, ENGINE_ARGUMENT_BYTES = 4200 };
 typedef struct EngineArguments {
@@ -98,5 +103,10 @@ typedef struct EngineArguments {
 void engine_arguments(const Engine *engine, const EngineNode *node, EngineArguments *ret);
 /* Marks the node as over, with a reason; "": its words stay. */
 void engine_node_over(EngineNode *node, const char *words);
+/* What the node costs so far, or has cost. */
+void engine_node_cost(const EngineNode *node, bool final, ClusterCost *ret);
+/* Whether it needs a successor, since the cluster will soon end it. time_limit_sec: as was asked for; 0:
+ * none was. */
+bool engine_node_expires(const EngineNode *node, uint64_t time_limit_sec);
 
 extern const EngineKind engine_slurm, engine_allocation;

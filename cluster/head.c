@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "cluster/credential.h"
 #include "cluster/listen.h"
+#include "cluster/node.h"
 #include "include/cluster.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -27,9 +28,10 @@
 enum {
         /* a node that is ending has a place beside its successor */
         NODES_SLOTS = CLUSTER_NODES_MAX + 256,
-        /* When so many nodes in a row have not come up, the head asks the cluster for no more. */
+        /* When so many nodes in a row have not come up, and none is up, the head asks for no more. */
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
+        FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
         /* How long the program on a node may be silent after the node's allocation has begun and it has the
          * programs; and for how long it may await these. */
@@ -38,10 +40,6 @@ enum {
         END_SECONDS = 40,
         SEND_SECONDS = 10,
         COMPLAINTS_MAX = 20,
-        /* How long before its time limit a node gets a successor; the bounds of that time. */
-        RENEW_SECONDS_LEAST = 20,
-        RENEW_SECONDS_MOST = 600,
-        RENEW_PART = 4,
 };
 
 typedef struct HeadNode {
@@ -51,6 +49,9 @@ typedef struct HeadNode {
         bool left;      /* LOST or GONE was reported to the invoker */
         bool renewed;   /* its time limit is near: a successor is asked for */
         char told[256]; /* the words of the newest PENDING */
+        /* Why a connection in its name was refused, possibly a stranger's: it counts once the cluster says
+         * that the node ended for that reason. */
+        char refusal[256];
         uint64_t next_cost_nsec, began_nsec;
         uint64_t due_nsec; /* until when its program must answer */
 } HeadNode;
@@ -84,18 +85,9 @@ static void tell_node(Head *head, const EngineNode *node, ClusterEventKind kind,
 
 static void tell_cost(Head *head, const EngineNode *node, bool final) {
         ClusterEvent event = { .kind = CLUSTER_COST, .node = node->number };
-        int64_t until = final ? node->ended : node->seen;
 
-        event.cost.final = final;
+        engine_node_cost(node, final, &event.cost);
         event.cost.expires = head->nodes[node - head->engine.nodes].renewed;
-        event.cost.memory_bytes = node->memory_bytes;
-        event.cost.n_cpus = node->n_cpus;
-        event.cost.n_gpus = node->n_gpus;
-        event.cost.billing = node->billing;
-        if (node->started > 0 && until > node->started)
-                event.cost.allocated_usec = (uint64_t) (until - node->started) * 1000000;
-        if (node->asked > 0 && node->started > node->asked)
-                event.cost.waited_usec = (uint64_t) (node->started - node->asked) * 1000000;
         tell(head, &event, "", -EBADF);
 }
 
@@ -110,24 +102,43 @@ static EngineNode *find_node(Head *head, uint32_t number) {
         return NULL;
 }
 
+static bool has_one_up(const Head *head) {
+        for (size_t i = 0; i < head->engine.n_nodes; i++)
+                if (head->engine.nodes[i].state != ENGINE_FREE && head->nodes[i].up && !head->nodes[i].left)
+                        return true;
+        return false;
+}
+
+/* While a node is up, others may come up after a longer pause: those that failed may have had one bad host.
+ * The host's name is in the words, since the invoker learns it only of a node that is up. */
+static void count_failure(Head *head, const EngineNode *node, const char *words) {
+        uint64_t seconds = ++head->n_failures * FAILURE_SECONDS;
+
+        for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
+                seconds *= 2;
+        head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
+        engine_avoid(&head->engine, node);
+        if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)
+                engine_refuse(&head->engine, "%u nodes in a row did not come up, the last because %s%.190s",
+                                head->n_failures, node->name[0] ? "of " : "", words);
+}
+
 /* A node has ended, as requested or not. It keeps its place until its cost is final. */
 static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const char *words) {
         HeadNode *ours = head->nodes + index_of(head, node);
+        bool failed = kind == CLUSTER_LOST && !ours->up;
+        char full[256];
 
         node->stop = true;
         if (ours->left)
                 return;
         ours->left = true;
         ours->stream = close_fd(ours->stream);
-        if (kind == CLUSTER_LOST && !ours->up) {
-                head->n_failures++;
-                head->next_start_nsec =
-                                clock_boottime() + head->n_failures * FAILURE_SECONDS * 1000000000ull;
-        }
-        tell_node(head, node, kind, words);
-        if (kind == CLUSTER_LOST && head->n_failures >= FAILURES_MAX && head->engine.open != ENGINE_REFUSED)
-                engine_refuse(&head->engine, "%u nodes in a row did not come up, the last because %.180s",
-                                head->n_failures, words);
+        (void) snprintf(full, sizeof(full), "%s%s%.180s", failed ? node->name : "",
+                        failed && node->name[0] ? ": " : "", words);
+        tell_node(head, node, kind, full);
+        if (failed)
+                count_failure(head, node, full);
 }
 
 /* Requests */
@@ -241,6 +252,14 @@ static void take_request(Head *head) {
 
 /* Connections */
 
+static void note_refusal(Head *head, const PeerReport *said) {
+        EngineNode *node = said->claimed ? find_node(head, said->claimed) : NULL;
+
+        if (node)
+                (void) snprintf(head->nodes[index_of(head, node)].refusal, sizeof(head->nodes->refusal),
+                                "%s", said->words);
+}
+
 static void complain(Head *head, const Peer *peer, const char *words) {
         if (head->listener->n_complaints++ < COMPLAINTS_MAX)
                 (void) fprintf(stderr, "actord-cluster: a connection from %s was refused: %s\n", peer->from,
@@ -323,8 +342,10 @@ static void take_peer(Head *head, Peer *peer) {
                 lose_peer(head, peer, said.words);
                 break;
         case PEER_REFUSED:
-                if (peer->node == 0)
+                if (peer->node == 0) {
                         complain(head, peer, said.words);
+                        note_refusal(head, &said);
+                }
                 lose_peer(head, peer, said.words);
                 break;
         case PEER_CLOSED: {
@@ -345,18 +366,12 @@ static void take_peer(Head *head, Peer *peer) {
 
 /* The invoker hears of it before it hears of the successor, which it would close as one too many. */
 static void renew(Head *head, size_t i) {
-        const EngineNode *node = head->engine.nodes + i;
-        int64_t lead = (int64_t) (head->terms->terms.time_limit_sec / RENEW_PART);
+        HeadNode *ours = head->nodes + i;
 
-        if (!head->nodes[i].up || head->nodes[i].renewed || node->limit == 0)
-                return;
-        if (lead < RENEW_SECONDS_LEAST)
-                lead = RENEW_SECONDS_LEAST;
-        if (lead > RENEW_SECONDS_MOST)
-                lead = RENEW_SECONDS_MOST;
-        if (node->limit - (int64_t) time(NULL) < lead) {
-                head->nodes[i].renewed = true;
-                head->nodes[i].next_cost_nsec = 0;
+        if (ours->up && !ours->renewed &&
+                        engine_node_expires(head->engine.nodes + i, head->terms->terms.time_limit_sec)) {
+                ours->renewed = true;
+                ours->next_cost_nsec = 0;
         }
 }
 
@@ -365,7 +380,10 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         HeadNode *ours = head->nodes + i;
 
         if (node->state == ENGINE_OVER) {
-                leave(head, node, node->excused ? CLUSTER_GONE : CLUSTER_LOST, node->words);
+                bool refused = node->exit_status == NODE_EXIT_REJECTED && ours->refusal[0];
+
+                leave(head, node, node->excused ? CLUSTER_GONE : CLUSTER_LOST,
+                                refused ? ours->refusal : node->words);
                 if (ours->peer)
                         peer_end(head->listener, ours->peer);
                 tell_cost(head, node, true);

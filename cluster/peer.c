@@ -54,6 +54,7 @@ static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerRepor
         reason = hello_check(&hello, terms->token);
         if (reason)
                 return refuse(channel, said, PEER_REFUSED, "%s", reason);
+        said->claimed = hello.node;
         r = socket_receive_full(tcp_fd, credential, hello.n_credential, deadline);
         if (r < 0)
                 return refuse(channel, said, PEER_REFUSED, "its credential did not arrive: %s",

@@ -15,7 +15,7 @@ typedef enum PeerStep {
         PEER_NONE,
         PEER_NAMED,       /* it is a process of this user on a node: node, facts */
         PEER_READY,       /* its invoker runs */
-        PEER_REFUSED,     /* it is not ours, or could not start: words; node 0: not known */
+        PEER_REFUSED,     /* it is not ours, or could not start: words; node 0: it may be a stranger */
         PEER_ENDED,       /* it was ready, and has ended: words */
         PEER_CLOSED,      /* it was ready, and the invoker has closed its stream */
         PEER_OTHER_BUILD, /* it is a node of this job with another version of the product: words */
@@ -24,6 +24,7 @@ typedef enum PeerStep {
 
 typedef struct PeerReport {
         uint32_t step, node;
+        uint32_t claimed; /* the node that it says it is, with the job's token; 0: it said none */
         NodeFacts facts;
         char words[256];
 } PeerReport;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 /* One whole node without requeueing: a lost node is asked for anew, under a new number. */
-void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words, bool test,
-                SbatchCommand *ret) {
+void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words,
+                const char *avoid, bool test, SbatchCommand *ret) {
         size_t n = 0;
 
         ret->argv[n++] = (char *) "sbatch";
@@ -32,6 +32,9 @@ void sbatch_command(const EngineTerms *terms, const char *name, char *const word
         (void) snprintf(ret->constraint, sizeof(ret->constraint), "--constraint=%.256s", terms->constraint);
         if (terms->constraint[0])
                 ret->argv[n++] = ret->constraint;
+        (void) snprintf(ret->exclude, sizeof(ret->exclude), "--exclude=%.511s", avoid);
+        if (avoid[0])
+                ret->argv[n++] = ret->exclude;
         for (int i = 0; i < n_words; i++)
                 ret->argv[n++] = words[i];
         ret->argv[n] = NULL;

@@ -8,9 +8,11 @@
 
 typedef struct SbatchCommand {
         char name[64], time[40], partition[300], account[300], constraint[300];
-        char *argv[20 + TEXT_OPTIONS_MAX];
+        char exclude[ENGINE_AVOID_BYTES + 16];
+        char *argv[21 + TEXT_OPTIONS_MAX];
 } SbatchCommand;
 
-/* name: of the job. words: of [Slurm] Options=. test: Slurm only says whether it would take the job. */
-void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words, bool test,
-                SbatchCommand *ret);
+/* name: of the job. words: of [Slurm] Options=. avoid: hosts that the job must not have, or "". test: Slurm
+ * only says whether it would take the job. */
+void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words,
+                const char *avoid, bool test, SbatchCommand *ret);

@@ -10,9 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include "cluster/command.h"
+#include "cluster/delivery.h"
 #include "cluster/engine.h"
-#include "cluster/node.h"
-#include "cluster/parcel.h"
 #include "cluster/sbatch.h"
 #include "cluster/text.h"
 #include "lib/boottime.h"
@@ -34,8 +33,11 @@ enum {
 
 typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 
-/* Whether the programs of a node come by sbcast. */
-typedef enum ParcelState { PARCEL_NOT, PARCEL_AWAITED, PARCEL_TRIED, PARCEL_THERE } ParcelState;
+/* What looks of squeue have said of a node's job. */
+typedef struct Sight {
+        unsigned n_absent;  /* looks in a row that did not find it */
+        int64_t first_used; /* the time that it had used when it was first seen running; -1: not known */
+} Sight;
 
 typedef struct Slurm {
         Check check;
@@ -46,13 +48,10 @@ typedef struct Slurm {
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec, next_cancel_nsec;
-        int64_t looked;  /* when the last look began */
-        bool fresh;      /* something has changed, so look soon */
-        uint8_t *absent; /* [nodes]: looks in a row that did not find the node */
-        Parcel parcel;
-        uint8_t *parcels; /* [nodes]: ParcelState */
-        size_t receiving; /* the node that sbcast sends the parcel to, and its number */
-        uint32_t receiving_number;
+        int64_t looked; /* when the last look began */
+        bool fresh;     /* something has changed, so look soon */
+        Sight *sights;  /* [nodes] */
+        Delivery delivery;
         bool submitted;              /* Slurm has taken a job of ours */
         bool unsure;                 /* Slurm may have a job of ours whose number sbatch could not tell */
         char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
@@ -62,16 +61,18 @@ typedef struct Slurm {
 static int slurm_init(Engine *engine) {
         Slurm *slurm = calloc(1, sizeof(*slurm));
         char token[TOKEN_TEXT_BYTES];
+        int r;
 
         if (!slurm)
                 return -ENOMEM;
         engine->own = slurm;
         slurm->submit = slurm->look = slurm->cancel = slurm->checking = COMMAND_NONE;
-        slurm->parcel = PARCEL_NONE;
-        slurm->absent = calloc(engine->n_nodes, 1);
-        slurm->parcels = calloc(engine->n_nodes, 1);
+        r = delivery_init(&slurm->delivery, engine->n_nodes);
+        if (r < 0)
+                return r;
+        slurm->sights = calloc(engine->n_nodes, sizeof(*slurm->sights));
         slurm->options = strdup(engine->terms.options);
-        if (!slurm->absent || !slurm->parcels || !slurm->options)
+        if (!slurm->sights || !slurm->options)
                 return -ENOMEM;
         command_set_environment();
         token_to_string(engine->terms.token, token);
@@ -81,6 +82,12 @@ static int slurm_init(Engine *engine) {
         if (slurm->n_words < 0)
                 engine_refuse(engine, "[Slurm] Options=%.100s: %s", engine->terms.options,
                                 slurm->n_words == -E2BIG ? "there are too many" : "a quote has no end");
+        for (int i = 0; i < slurm->n_words; i++)
+                if (text_option_is_ours(slurm->words[i]))
+                        engine_refuse(engine,
+                                        "[Slurm] Options= has %.60s, which actord must decide itself: "
+                                        "leave it out",
+                                        slurm->words[i]);
         return 0;
 }
 
@@ -93,9 +100,8 @@ static void slurm_done(Engine *engine) {
         command_done(&slurm->look);
         command_done(&slurm->cancel);
         command_done(&slurm->checking);
-        parcel_done(&slurm->parcel);
-        free(slurm->absent);
-        free(slurm->parcels);
+        delivery_done(&slurm->delivery);
+        free(slurm->sights);
         free(slurm->options);
         free(slurm);
         engine->own = NULL;
@@ -132,7 +138,8 @@ static void begin_check(Engine *engine) {
         if (slurm->check == CHECK_PARTITION)
                 (void) start(engine, &slurm->checking, argv, NULL);
         else if (slurm->check == CHECK_SUBMISSION) {
-                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, true, &command);
+                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, "", true,
+                                &command);
                 (void) start(engine, &slurm->checking, command.argv, "#!/bin/sh\n");
         }
 }
@@ -181,32 +188,12 @@ static void end_check(Engine *engine) {
         }
 }
 
-/* The node's batch script. False: the engine is refused. */
-static bool make_script(Engine *engine, size_t i, char ret[TEXT_SCRIPT_MAX]) {
-        Slurm *slurm = engine->own;
-        char folder[PARCEL_FOLDER_BYTES];
-        EngineArguments arguments;
-        int r;
-
-        engine_arguments(engine, engine->nodes + i, &arguments);
-        parcel_folder(arguments.token, engine->nodes[i].number, folder);
-        slurm->parcels[i] = slurm->parcel.wanted ? PARCEL_AWAITED : PARCEL_NOT;
-        engine->nodes[i].awaits = slurm->parcel.wanted;
-        r = slurm->parcel.wanted ? text_parcel_script(arguments.argv, folder, slurm->parcel.digest, ret)
-                                 : text_script(arguments.argv, ret);
-        if (r < 0)
-                engine_refuse(engine, "actord lies in %.150s, a name that a script cannot have: move it",
-                                engine->terms.directory);
-        return r >= 0;
-}
-
 static void begin_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         char script[TEXT_SCRIPT_MAX];
         SbatchCommand command;
 
-        if (now < slurm->next_submit_nsec || engine->head_port == 0 ||
-                        (slurm->parcel.wanted && !slurm->parcel.digest[0]))
+        if (now < slurm->next_submit_nsec || engine->head_port == 0 || !delivery_is_ready(&slurm->delivery))
                 return;
         for (size_t i = 0; i < engine->n_nodes; i++) {
                 EngineNode *node = engine->nodes + i;
@@ -217,9 +204,10 @@ static void begin_submit(Engine *engine, uint64_t now) {
                         engine_node_over(node, "it was withdrawn before it was asked for");
                         continue;
                 }
-                if (!make_script(engine, i, script))
+                if (!delivery_script(&slurm->delivery, engine, i, script))
                         return;
-                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, false, &command);
+                sbatch_command(&engine->terms, slurm->name, slurm->words, slurm->n_words, engine->avoid,
+                                false, &command);
                 slurm->submitting = i;
                 (void) start(engine, &slurm->submit, command.argv, script);
                 return;
@@ -240,7 +228,7 @@ static void end_submit(Engine *engine, uint64_t now) {
                 node->state = ENGINE_ASKED;
                 slurm->submitted = true;
                 (void) snprintf(node->words, sizeof(node->words), "submitted as Slurm job %s", node->id);
-                slurm->absent[slurm->submitting] = 0;
+                slurm->sights[slurm->submitting] = (Sight){ .first_used = -1 };
                 return;
         }
         slurm->unsure |= unsure;
@@ -257,61 +245,45 @@ static void end_submit(Engine *engine, uint64_t now) {
                         (void) snprintf(node->words, sizeof(node->words), "%s", words);
                 return;
         }
+        /* No host is left, so those that have failed are tried again. */
+        if (engine->avoid[0] && !unsure) {
+                engine->avoid[0] = 0;
+                slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
+                return;
+        }
         engine_refuse(engine, "%s", words);
         engine_node_over(node, words);
 }
 
-/* A node that does not see our folder gets the programs by sbcast, and so do all after it. */
+/* A job that Slurm suspends costs nothing meanwhile, since Slurm's accounts leave that time out. squeue
+ * counts what a job has used by this host's clock, so the difference from the first look counts. */
+static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sight, const TextJob *job) {
+        int64_t since = slurm->looked + node->ahead - node->started, gap;
+
+        if (strcmp(job->state, "SUSPENDED") == 0) {
+                node->ahead = node->seen - slurm->looked;
+                return;
+        }
+        if (sight->first_used < 0)
+                sight->first_used = job->used;
+        gap = since - (job->used - sight->first_used);
+        if (job->used >= 0 && gap > 1)
+                node->ahead -= gap;
+}
+
+/* Of a job that has ended, both times are the cluster's. */
+static int64_t find_end(const EngineNode *node, const TextJob *job) {
+        return node->started > 0 && job->used >= 0 ? node->started + job->used : job->ended;
+}
+
 static void end_job(Engine *engine, EngineNode *node, const TextJob *job) {
         Slurm *slurm = engine->own;
         char words[256];
 
-        node->ended = job->ended;
+        node->ended = find_end(node, job);
         text_end(job, words);
-        if (job->exit_status == NODE_EXIT_NO_FILE && slurm->parcels[node - engine->nodes] == PARCEL_NOT) {
-                if (!slurm->parcel.wanted && parcel_pack(&slurm->parcel, engine->terms.directory, words) < 0)
-                        engine_refuse(engine, "%s", words);
-                slurm->parcel.wanted = node->excused = true;
-                (void) snprintf(words, sizeof(words), "it does not see %.120s, so the programs travel there",
-                                engine->terms.directory);
-        } else if (job->exit_status == NODE_EXIT_NO_FILE)
-                (void) snprintf(words, sizeof(words),
-                                "a library that actord-cluster needs is missing on the node (Slurm job %s)",
-                                node->id);
-        /* sbcast was busy with other nodes all the time */
-        if (job->exit_status == NODE_EXIT_LATE && slurm->parcels[node - engine->nodes] == PARCEL_AWAITED)
-                node->excused = true;
+        delivery_node_ended(&slurm->delivery, engine, node, words);
         engine_node_over(node, words);
-}
-
-/* One sbcast at a time, in turns, to nodes whose script waits for it. One that hangs delays the others by
- * its deadline, and no longer. */
-static void step_parcel(Engine *engine, uint64_t now) {
-        Slurm *slurm = engine->own;
-        char folder[PARCEL_FOLDER_BYTES], token[TOKEN_TEXT_BYTES], words[256];
-
-        if (parcel_step(&slurm->parcel, now, words) < 0)
-                engine_refuse(engine, "%s", words);
-        if (parcel_sent(&slurm->parcel, now) > 0 &&
-                        engine->nodes[slurm->receiving].number == slurm->receiving_number) {
-                slurm->parcels[slurm->receiving] = PARCEL_THERE;
-                engine->nodes[slurm->receiving].awaits = false;
-        }
-        token_to_string(engine->terms.token, token);
-        for (size_t k = 0; k < engine->n_nodes; k++) {
-                size_t i = (slurm->receiving + 1 + k) % engine->n_nodes;
-                const EngineNode *node = engine->nodes + i;
-
-                if (node->state != ENGINE_RUNNING || node->stop || !node->awaits)
-                        continue;
-                parcel_folder(token, node->number, folder);
-                if (parcel_send(&slurm->parcel, node->id, folder, now) <= 0)
-                        return;
-                slurm->parcels[i] = PARCEL_TRIED;
-                slurm->receiving = i;
-                slurm->receiving_number = node->number;
-                return;
-        }
 }
 
 static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
@@ -341,10 +313,14 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
         }
         if (state == TEXT_RUNNING) {
                 /* The clocks may differ, so the time since the first look counts, by the cluster's clock. */
-                if (node->seen == 0)
+                if (node->seen == 0) {
                         node->ahead = node->started - slurm->looked;
+                        node->seen = node->started;
+                }
+                leave_out_suspended(slurm, node, slurm->sights + (node - engine->nodes), job);
                 node->state = ENGINE_RUNNING;
-                node->seen = slurm->looked + node->ahead;
+                if (slurm->looked + node->ahead > node->seen)
+                        node->seen = slurm->looked + node->ahead;
                 node->ended = 0;
                 node->limit = job->ended;
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
@@ -352,7 +328,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
         }
         /* its program has ended, and Slurm's epilog may take long */
         if (state == TEXT_ENDING && job->ended > 0)
-                node->seen = node->ended = job->ended;
+                node->seen = node->ended = find_end(node, job);
         if (state == TEXT_OVER)
                 end_job(engine, node, job);
 }
@@ -375,7 +351,7 @@ static void count_absent(Engine *engine) {
         Slurm *slurm = engine->own;
 
         for (size_t i = 0; i < engine->n_nodes; i++)
-                if (is_asked(engine->nodes + i) && ++slurm->absent[i] > ABSENT_LOOKS) {
+                if (is_asked(engine->nodes + i) && ++slurm->sights[i].n_absent > ABSENT_LOOKS) {
                         engine->nodes[i].ended = engine->nodes[i].seen;
                         engine_node_over(engine->nodes + i, "Slurm does not know its job any more");
                 }
@@ -404,7 +380,7 @@ static void take_jobs(Engine *engine, const char *output) {
                         if (!node)
                                 take_stray(slurm, &job);
                         else if (is_asked(node)) {
-                                slurm->absent[i] = 0;
+                                slurm->sights[i].n_absent = 0;
                                 take_job(engine, node, &job);
                         }
                 }
@@ -501,7 +477,7 @@ static void slurm_step(Engine *engine, uint64_t now) {
                 end_look(engine, now);
         if (command_step(&slurm->cancel, now) && !command_succeeded(&slurm->cancel))
                 repeat_cancel(engine, now);
-        step_parcel(engine, now);
+        delivery_step(&slurm->delivery, engine, now);
         if (engine->open == ENGINE_OPEN && slurm->submit.pid == 0)
                 begin_submit(engine, now);
         if (slurm->cancel.pid == 0)
@@ -522,7 +498,7 @@ static void lower(int *timeout_msec, int to) {
 static size_t slurm_poll(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now) {
         const Slurm *slurm = engine->own;
         const Command *commands[] = { &slurm->submit, &slurm->look, &slurm->cancel, &slurm->checking,
-                &slurm->parcel.packing, &slurm->parcel.sending };
+                &slurm->delivery.parcel.packing, &slurm->delivery.parcel.sending };
         size_t n = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(commands); i++) {

@@ -9,7 +9,9 @@
 #include "cluster/node.h"
 #include "lib/cleanup.h"
 
-enum { FIELDS = 9 };
+#define TEXT_STEP "actord-step "
+
+enum { FIELDS = 10 };
 
 /* Copies one field without surrounding spaces. */
 static void copy_field(const char *from, size_t n, char *ret, size_t size) {
@@ -35,6 +37,34 @@ int64_t text_time_parse(const char *text) {
                 return 0;
         seconds = timegm(&t);
         return seconds > 0 ? seconds : 0;
+}
+
+/* Returns the end of the number; NULL: there is none. */
+static const char *take_number(const char *text, int64_t *ret) {
+        size_t n = strspn(text, "0123456789");
+
+        if (n == 0 || n > 6)
+                return NULL;
+        *ret = strtol(text, NULL, 10);
+        return text + n;
+}
+
+int64_t text_duration_parse(const char *text) {
+        int64_t value = 0, days = 0, seconds = 0;
+        const char *p = take_number(text, &value);
+        unsigned n = 0;
+
+        if (p && *p == '-') {
+                days = value;
+                p = take_number(p + 1, &value);
+        }
+        for (; p; p = take_number(p + 1, &value)) {
+                seconds = seconds * 60 + value;
+                n++;
+                if (*p != ':')
+                        break;
+        }
+        return p && !*p && (n == 2 || n == 3) ? days * 86400 + seconds : -1;
 }
 
 /* From "4821M" to bytes. */
@@ -104,6 +134,7 @@ bool text_job_parse(const char *line, size_t n, TextJob *ret) {
         (void) snprintf(job.name, sizeof(job.name), "%.63s", fields[5]);
         (void) snprintf(job.reason, sizeof(job.reason), "%.103s", fields[8]);
         text_tres_parse(fields[7], &job);
+        job.used = text_duration_parse(fields[9]);
         /* some releases print the raw wait status */
         if (fields[6][0]) {
                 unsigned long status = strtoul(fields[6], &end, 10);
@@ -127,6 +158,24 @@ bool text_submitted_parse(const char *output, char ret[32]) {
                 line += n + (line[n] == '\n');
         }
         return false;
+}
+
+const char *text_step_parse(const char *output, const char *job, char ret[32]) {
+        for (const char *line = output; *line;) {
+                size_t n = strcspn(line, "\n"), digits;
+
+                if (line[n] && strncmp(line, TEXT_STEP, strlen(TEXT_STEP)) == 0) {
+                        line += strlen(TEXT_STEP);
+                        digits = strspn(line, "0123456789");
+                        if (digits > 0 && digits < 11 && line[digits] == '\n') {
+                                (void) snprintf(ret, 32, "%.20s.%.*s", job, (int) digits, line);
+                                return line + digits + 1;
+                        }
+                        n = strcspn(line, "\n");
+                }
+                line += n + (line[n] == '\n');
+        }
+        return NULL;
 }
 
 TextState text_state(const char *word) {
@@ -349,6 +398,33 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
         }
 }
 
+/* sbatch takes a beginning of a long name for the name, if no other begins so. */
+bool text_option_is_ours(const char *word) {
+        static const struct {
+                char letter;
+                const char *name;
+        } table[] = {
+                { 'J', "job-name" },
+                { 'a', "array" },
+                { 'M', "clusters" },
+                { 'W', "wait" },
+                { 'N', "nodes" },
+                { 'h', "help" },
+                { 'V', "version" },
+                { 0, "usage" },
+                { 0, "parsable" },
+                { 0, "test-only" },
+                { 0, "wrap" },
+        };
+        size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++)
+                if (n > 0 ? strncmp(word + 2, table[i].name, n) == 0
+                          : word[0] == '-' && word[1] && word[1] == table[i].letter)
+                        return true;
+        return false;
+}
+
 /* Appends the words of a command. */
 static int add_words(char *const argv[], size_t n, char ret[TEXT_SCRIPT_MAX]) {
         for (size_t i = 0; argv[i]; i++) {
@@ -378,6 +454,7 @@ int text_parcel_script(
                         "mkdir \"$d\" || exit %d\n"
                         "trap 'trap \"\" TERM INT USR1; rm -rf \"$d\"' EXIT\n"
                         "trap 'exit 143' TERM INT USR1\n"
+                        "echo \"" TEXT_STEP "${SLURM_STEP_ID:-}\"\n"
                         "i=0\n"
                         "until [ \"$(sha256sum 2>/dev/null <\"$d/parcel\")\" = '%s  -' ]; do\n"
                         "    i=$((i + 1))\n"

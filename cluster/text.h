@@ -12,12 +12,13 @@ enum { TEXT_SCRIPT_MAX = 8192, TEXT_OPTIONS_MAX = 32, TEXT_ADDRESS_BYTES = 256 }
 /* The format (-O) of squeue that text_job_parse() reads. */
 #define TEXT_JOB_FORMAT                                                                            \
         "JobID:20|,State:20|,SubmitTime:24|,StartTime:24|,EndTime:24|,NodeList:64|,exit_code:16|," \
-        "tres-alloc:160|,Reason:100|"
+        "tres-alloc:160|,Reason:100|,TimeUsed:16|"
 
 typedef struct TextJob {
         char id[32], state[32], name[64], reason[104];
         /* seconds since 1970; 0: not known */
         int64_t asked, started, ended;
+        int64_t used; /* seconds for which it has run and was not suspended; -1: not known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
         double billing;
@@ -30,8 +31,13 @@ bool text_job_parse(const char *line, size_t n, TextJob *ret);
 void text_tres_parse(const char *tres, TextJob *ret);
 /* Parses "2026-11-24T16:56:26" in UTC; 0: it is not a time. */
 int64_t text_time_parse(const char *text);
+/* Parses "1-02:03:04", "02:03:04" or "3:04"; -1: it is no duration. */
+int64_t text_duration_parse(const char *text);
 /* The number in the output of `sbatch --parsable`. */
 bool text_submitted_parse(const char *output, char ret[32]);
+/* The step that a script of text_parcel_script() names: "12.3" for the job "12". Returns what srun printed
+ * after that line, or NULL: there is no such line. */
+const char *text_step_parse(const char *output, const char *job, char ret[32]);
 
 /* The state of a job, by Slurm's word for it. */
 typedef enum TextState { TEXT_PENDING, TEXT_RUNNING, TEXT_ENDING, TEXT_OVER, TEXT_UNKNOWN } TextState;
@@ -57,9 +63,12 @@ size_t text_count_nodes(const char *output, bool all);
 /* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
  * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
+/* Whether sbatch would take a word of [Slurm] Options= for an option that decides how many jobs there are,
+ * by which name they are found, or what sbatch prints. */
+bool text_option_is_ours(const char *word);
 /* A batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
 /* The same for a node that does not see the program: it comes to `folder` in an archive with this digest
- * (cluster/parcel.h). */
+ * (cluster/parcel.h). The script prints its step as soon as there is the folder. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]);

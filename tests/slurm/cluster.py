@@ -30,6 +30,18 @@ def in_mounts_of(n):
     return ["nsenter", "--mount", "--target", open(f"{CLUSTER}/node-n{n}.pid").read().strip()]
 
 
+def late_munge(seconds):
+    """A munged with the cluster's key and a late clock. Returns its socket's directory."""
+    directory, shared = os.path.join(CLUSTER, f"late-{seconds}"), os.path.join(CLUSTER, "late-clock.so")
+    os.mkdir(directory)
+    shutil.chown(directory, "munge")
+    if not os.path.exists(shared):
+        shell("cc", "-shared", "-fPIC", "-o", shared, os.path.join(os.path.dirname(os.path.abspath(__file__)), "late-clock.c"))
+    shell("setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "env", f"LD_PRELOAD={shared}", f"LATE_SECONDS={seconds}", "munged", "--force",
+          f"--key-file={CLUSTER}/munge/key", f"--socket={directory}/munge.socket.2", *(f"--{name}-file={directory}/{name}" for name in ("log", "seed", "pid")))
+    return directory
+
+
 def queue():
     """{job: (state, node)} of what is pending or running."""
     lines = shell("squeue", "-h", "-o", "%i %T %N").splitlines()

@@ -83,7 +83,7 @@ def port_of(player):
     raise AssertionError("no node's program runs")
 
 
-@story("nodes come up, carry bytes, are given back one by one, and cost what sacct says")
+@story("nodes come up, carry bytes, are given back one by one, and cost what sacct says, also where Slurm has suspended one")
 def lifecycle():
     with Player() as p:
         p.say("want 2")
@@ -94,6 +94,10 @@ def lifecycle():
         p.say("release 1")
         p.see("^gone 1"), p.see("^cost 1 final")
         assert not p.find("^lost"), p.lines
+        # Longer than the second by which the two may differ.
+        shell("scontrol", "suspend", jobs[2])
+        time.sleep(5)
+        shell("scontrol", "resume", jobs[2])
         p.say("send 2 again")
         p.see("^echo 2 again")
         p.say("want 3")
@@ -227,17 +231,6 @@ def instead_of_munge(directory):
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$1" /run/munge && shift && exec "$@"', "elsewhere", directory]
 
 
-def late_munge():
-    """A munged with the cluster's key whose clock is an hour late. Returns its socket's directory."""
-    directory, shared = os.path.join(CLUSTER, "late"), os.path.join(CLUSTER, "late-clock.so")
-    os.mkdir(directory)
-    shutil.chown(directory, "munge")
-    shell("cc", "-shared", "-fPIC", "-o", shared, os.path.join(os.path.dirname(os.path.abspath(__file__)), "late-clock.c"))
-    shell("setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "env", f"LD_PRELOAD={shared}", "munged", "--force",
-          f"--key-file={CLUSTER}/munge/key", f"--socket={directory}/munge.socket.2", *(f"--{name}-file={directory}/{name}" for name in ("log", "seed", "pid")))
-    return directory
-
-
 @story("without Slurm, without munge, with a late clock, a partition, an account or a limit that is not there, or more nodes than there are: a sentence, "
        "and nothing is queued")
 def refusals():
@@ -245,12 +238,13 @@ def refusals():
     os.mkdir(empty)
     cases = (((), {"env": ["PATH=/nowhere"]}, "there is no command sinfo"),
              ((), {"before": instead_of_munge(empty)}, "munge.*munged running"),
-             ((), {"before": instead_of_munge(late_munge())}, "clock"),
+             ((), {"before": instead_of_munge(late_munge(3600))}, "clock"),
              (("partition=nope",), {}, "nvalid partition|partition nope"),
              (("partition=closed", "seconds=36000"), {}, "TimeLimit="),
              (("account=nope",), {}, "Account="),
              (("options=--constraint=purple",), {}, "Constraint="),
              (("options=--nonsense",), {}, "Options="),
+             (("options=-J mine",), {}, "Options= has -J, which actord must decide itself"),
              (("options='--half",), {}, "quote"),
              (("partition=closed", "least=2"), {}, "Nodes=2: partition closed has only 1 node"))
     with contextlib.ExitStack() as stack:

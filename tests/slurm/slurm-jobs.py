@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs of an ordinary user on a Slurm cluster: the same policy on any number of nodes, whatever becomes of them, and Slurm's own account of what they cost."""
-import contextlib
+import contextlib, shlex
 from cluster import *
 import bus as buses
 
@@ -28,17 +28,25 @@ def install():
     shutil.copy(os.path.join(EXAMPLES, "cartpole.conf"), PROGRAMS)
 
 
+def command(*sets):
+    words = [os.path.join(PROGRAMS, "actorctl"), "run", os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
+    return words + [word for s in (*JOB, *sets) for word in ("--set", s)]
+
+
+def state_of(user="tester"):
+    """A folder for a user's runs, and the variables that name it."""
+    install()
+    path = tempfile.mkdtemp(prefix="run-", dir=CLUSTER)
+    os.chown(path, AS[user], AS[user])
+    return path, [*as_user(user), f"XDG_STATE_HOME={path}", f"XDG_DATA_HOME={path}"]
+
+
 class Run:
     """`actorctl run` of the tester; `with Run(...) as r: ...; r.end()`."""
 
     def __init__(self, nodes, *sets, user="tester", cluster=True):
-        install()
-        self.state = tempfile.mkdtemp(prefix="run-", dir=CLUSTER)
-        os.chown(self.state, AS[user], AS[user])
-        words = [*as_user(user), f"XDG_STATE_HOME={self.state}", f"XDG_DATA_HOME={self.state}", os.path.join(PROGRAMS, "actorctl"), "run",
-                 os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
-        for s in (*JOB, *((ON_NODES, f"Distribution.Nodes={nodes}") if cluster else ()), *sets):
-            words += ["--set", s]
+        _, before = state_of(user)
+        words = [*before, *command(*((ON_NODES, f"Distribution.Nodes={nodes}") if cluster else ()), *sets)]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def begin(self, n, hold=False):
@@ -95,9 +103,9 @@ def signal_actors(number):
             os.kill(actor, number)
 
 
-def begin(n, learners, hold=False):
+def begin(n, learners, hold=False, others=0):
     """Until n nodes have actors; `hold`: and they keep what they are ordered. The learner waits meanwhile, or goes on for a round or two, so that
-    no host is too fast or too slow for a story."""
+    no host is too fast or too slow for a story. `others`: invokers in steps of Slurm that are no node's."""
     pid = wait_for("the learner is there", learners, SECONDS)[0]
     os.kill(pid, signal.SIGSTOP)
     wait_for(f"{n} nodes are up", lambda: len(children_of_slurm("actord-carrier")) >= n, SECONDS)
@@ -106,7 +114,7 @@ def begin(n, learners, hold=False):
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.02)
         os.kill(pid, signal.SIGSTOP)
-        return len(invokers_of_nodes()) >= n
+        return len(invokers_of_nodes()) >= n + others
 
     wait_for(f"{n} nodes have actors", have_actors, SECONDS)
     if hold:
@@ -205,6 +213,46 @@ def same_policy_by_sbcast():
     finally:
         shell(*in_mounts_of(2), "umount", PROGRAMS)
     equal((result["nodes"]["max"], result["nodes"]["lost"]), (4, 0), "nodes that were up, and were lost")
+    equal(result["policy_sha256"], want)
+
+
+@story("sbatch --wrap 'actorctl run': the nodes of the allocation are used and no other, the programs travel to one that does not see them, the policy "
+       "is the same, and nothing is left there")
+def same_policy_inside_allocation():
+    want = reference()
+    state, before = state_of()
+    shell(*in_mounts_of(2), "mount", "-t", "tmpfs", "hidden", PROGRAMS)
+    try:
+        job = shell(*before, "sbatch", "--parsable", "--chdir=/", f"--output={state}/out", f"--error={state}/err", "--nodelist=n[1-2]", "--nodes=2",
+                    "--exclusive", "--wrap", shlex.join(command(ON_NODES, "Distribution.Nodes=2")))
+        begin(2, lambda: children_of_slurm("actord-learner"), others=1)
+        equal(list(queue()), [job], "Slurm's jobs")
+        folder = os.path.dirname(os.readlink(f"/proc/{children_of_slurm('actord-cluster', 2)[0]}/exe"))
+        assert re.fullmatch(r"/tmp/actord-[0-9a-f]{32}-\d+", folder), folder
+        wait_for("the job is over", lambda: not queue(), MINUTES * 60)
+        with open(f"{state}/out") as out, open(f"{state}/err") as err:
+            text = out.read()
+            bear_witness(err.read().splitlines())
+        result = json.loads(text)
+    finally:
+        shell(*in_mounts_of(2), "umount", PROGRAMS)
+    assert not os.path.exists(folder), folder
+    equal((result["nodes"]["max"], result["nodes"]["lost"]), (2, 0), "nodes that were up, and were lost")
+    equal(result["policy_sha256"], want)
+
+
+@story("a node whose clock differs by more than munge allows: its name, by how much, and what to do; another one comes, and the policy is the same")
+def same_policy_beside_late_clock():
+    want = reference()
+    shell(*in_mounts_of(1), "mount", "--bind", late_munge(200), "/run/munge")
+    try:
+        with Run(2) as r:
+            assert 1 not in r.begin(2)
+            result = r.end()
+    finally:
+        shell(*in_mounts_of(1), "umount", "/run/munge")
+    assert re.search(r"node \d is lost: n1: its clock is (19\d|20\d) s behind this host's .*; set the clocks of both by NTP", result["err"]), result["err"]
+    equal((result["nodes"]["max"], result["nodes"]["lost"]), (2, 1), "nodes that were up, and were lost")
     equal(result["policy_sha256"], want)
 
 

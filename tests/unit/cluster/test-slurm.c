@@ -14,11 +14,13 @@
 #include "lib/boottime.h"
 
 #define SEC 1000000000ull
-#define LINE(id, state, start, end, exit) \
-        id "|" state "|2020-11-24T16:00:00|" start "|" end "|n1|" exit "|cpu=2,mem=1G,billing=2|None|\n"
-#define NEVER "N/A"
-#define START "2020-11-24T16:00:10"
-#define END   "2020-11-24T17:00:10"
+#define LINE_USED(id, state, start, end, exit, used)                                                        \
+        id "|" state "|2020-11-24T16:00:00|" start "|" end "|n1|" exit "|cpu=2,mem=1G,billing=2|None|" used \
+           "|\n"
+#define LINE(id, state, start, end, exit) LINE_USED(id, state, start, end, exit, "1:00:00")
+#define NEVER                             "N/A"
+#define START                             "2020-11-24T16:00:10"
+#define END                               "2020-11-24T17:00:10"
 
 enum { N_NODES = 3, PATIENCE_SECONDS = 60 };
 
@@ -49,8 +51,13 @@ static void put_command(const SlurmFixture *f, const char *name, const char *res
         put(f, name, text);
 }
 
+/* A command that runs has all the time that it needs. */
 static void step(SlurmFixture *f) {
-        f->engine.kind->step(&f->engine, clock_boottime() + f->skipped);
+        static struct pollfd fds[ENGINE_FDS_MAX];
+        int timeout_msec = -1;
+        bool busy = f->engine.kind->poll(&f->engine, fds, &timeout_msec, clock_boottime()) > 0;
+
+        f->engine.kind->step(&f->engine, clock_boottime() + (busy ? 0 : f->skipped));
         g_usleep(2000);
 }
 
@@ -66,6 +73,24 @@ static void step(SlurmFixture *f) {
 
 static void want(SlurmFixture *f, size_t i, uint32_t number) {
         f->nodes[i] = (EngineNode){ .number = number, .state = ENGINE_WANTED, .exit_status = -1 };
+}
+
+static size_t n_looks(const SlurmFixture *f) {
+        g_autofree char *path = g_build_filename(f->folder, "squeue-calls", NULL), *content = NULL;
+        size_t n = 0;
+
+        if (g_file_get_contents(path, &content, NULL, NULL))
+                for (const char *p = content; (p = strchr(p, '\n')); p++)
+                        n++;
+        return n;
+}
+
+/* Until squeue has said what is in the queue now: the look that may run already, and the next one. */
+static void look(SlurmFixture *f) {
+        size_t n = n_looks(f);
+
+        f->skipped = 16 * SEC;
+        STEP_UNTIL(f, n_looks(f) >= n + 3 || f->nodes[0].state == ENGINE_OVER);
 }
 
 static void setup(SlurmFixture *f, gconstpointer data) {
@@ -210,6 +235,111 @@ static void test_time(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpint(f->nodes[0].ended, ==, f->nodes[0].started + 3600);
 }
 
+/* The time in which Slurm suspends a job is not charged, whether a look has seen it suspended or not. */
+static void test_suspended(SlurmFixture *f, gconstpointer data) {
+        EngineNode *node = f->nodes;
+        int64_t seen;
+
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, node->state == ENGINE_ASKED);
+        put(f, "queue", LINE_USED("1", "RUNNING", START, NEVER, "0", "0:41"));
+        STEP_UNTIL(f, node->state == ENGINE_RUNNING);
+        g_assert_cmpint(node->seen, ==, node->started);
+        put(f, "queue", LINE_USED("1", "SUSPENDED", START, NEVER, "0", "0:12"));
+        look(f);
+        seen = node->seen;
+        g_usleep(3000000);
+        look(f);
+        g_assert_cmpint(node->seen, ==, seen);
+        /* It has run for no second since the first look. */
+        put(f, "queue", LINE_USED("1", "RUNNING", START, NEVER, "0", "0:41"));
+        look(f);
+        g_usleep(3000000);
+        look(f);
+        g_assert_cmpint(node->seen, <=, MAX(seen, node->started + 1));
+        put(f, "queue", LINE_USED("1", "COMPLETED", START, END, "0", "0:16"));
+        STEP_UNTIL(f, node->state == ENGINE_OVER);
+        g_assert_cmpint(node->ended, ==, node->started + 16);
+}
+
+/* squeue's output has an end, so a list of too many jobs may lack ours. */
+static void test_truncated(SlurmFixture *f, gconstpointer data) {
+        g_autofree char *padding = g_strnfill(COMMAND_OUTPUT_MAX, '\n'), *queue = NULL;
+
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        queue = g_strconcat(padding, LINE("1", "RUNNING", START, END, "0"), NULL);
+        put(f, "queue", queue);
+        for (size_t i = 0; i < 3; i++)
+                look(f);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_ASKED);
+        /* A line that is cut off counts for nothing. */
+        g_free(queue);
+        queue = g_strconcat(LINE("1", "PENDING", NEVER, NEVER, "0"), padding, NULL);
+        memcpy(queue + COMMAND_OUTPUT_MAX - 12, "\n1|RUNNING|20", 13);
+        put(f, "queue", queue);
+        look(f);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_ASKED);
+        g_assert_nonnull(strstr(f->nodes[0].words, "Slurm looks for a node"));
+        /* A list that is complete and lacks it is believed after a while. */
+        put(f, "queue", "");
+        for (size_t i = 0; i < 4; i++)
+                look(f);
+        g_assert_cmpint(f->nodes[0].state, ==, ENGINE_OVER);
+}
+
+/* A node whose script waited for the programs in vain is lost, unless sbcast has never come to it. */
+static void test_late(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        want(f, 0, 2);
+        want(f, 1, 3);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED && f->nodes[1].state == ENGINE_ASKED);
+        put(f, "sbcast-fails--jobid=2", "");
+        put(f, "queue", LINE("2", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, has(f, "sbcast-calls", "--jobid=2"));
+        put(f, "queue", LINE("2", "FAILED", START, START, "25") LINE("3", "FAILED", START, START, "25"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER && f->nodes[1].state == ENGINE_OVER);
+        g_assert_false(f->nodes[0].excused);
+        g_assert_nonnull(strstr(f->nodes[0].words, "in time: is there room in the node's /tmp"));
+        g_assert_true(f->nodes[1].excused);
+}
+
+/* Hosts on which nodes have failed are not asked for again, until no other host is left. */
+static void test_avoided(SlurmFixture *f, gconstpointer data) {
+        EngineNode bad = { .name = "n7", .exit_status = NODE_EXIT_MUNGE };
+
+        (void) data;
+        engine_avoid(&f->engine, &bad);
+        engine_avoid(&f->engine, &bad);
+        bad = (EngineNode){ .name = "n8", .exit_status = -1 };
+        engine_avoid(&f->engine, &bad);
+        bad = (EngineNode){ .name = "n9,n1", .exit_status = NODE_EXIT_MUNGE };
+        engine_avoid(&f->engine, &bad);
+        bad = (EngineNode){ .name = "n77", .exit_status = NODE_EXIT_CONNECT };
+        engine_avoid(&f->engine, &bad);
+        g_assert_cmpstr(f->engine.avoid, ==, "n7,n77");
+        put(f, "sbatch-1", "sbatch: error: Requested node configuration is not available\n");
+        want(f, 0, 1);
+        STEP_UNTIL(f, has(f, "sbatch-calls", "--exclude=n7,n77\n"));
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        g_assert_cmpint(f->engine.open, ==, ENGINE_OPEN);
+        g_assert_cmpstr(f->engine.avoid, ==, "");
+        for (size_t i = 0; i < 200; i++) {
+                bad = (EngineNode){ .exit_status = NODE_EXIT_MUNGE };
+                (void) g_snprintf(bad.name, sizeof(bad.name), "host-%zu", i);
+                engine_avoid(&f->engine, &bad);
+                g_assert_true(engine_avoids(&f->engine, bad.name));
+        }
+        g_assert_false(engine_avoids(&f->engine, "host-1") || engine_avoids(&f->engine, "host-19"));
+}
+
 /* slurmctld was restarted. What it took before, it takes again. */
 static void test_passing(SlurmFixture *f, gconstpointer data) {
         (void) data;
@@ -278,6 +408,10 @@ int main(int argc, char *argv[]) {
         ADD("turns", test_turns);
         ADD("cancel", test_cancel);
         ADD("time", test_time);
+        ADD("suspended", test_suspended);
+        ADD("truncated", test_truncated);
+        ADD("late", test_late);
+        ADD("avoided", test_avoided);
         ADD("passing", test_passing);
         ADD("scarce", test_scarce);
         ADD("library", test_library);

@@ -11,7 +11,7 @@
 
 #define LINE(state, start, end, exit, tres, reason)                                                        \
         "            7|" state " |2026-11-24T16:56:20|" start "|" end "|n3     |" exit "|" tres "|" reason \
-        "|"
+        "|1-02:03:04   |"
 
 static bool parse(const char *line, TextJob *ret) {
         return text_job_parse(line, strlen(line), ret);
@@ -31,6 +31,7 @@ static void test_job(void) {
         g_assert_cmpuint(job.n_gpus, ==, 4);
         g_assert_cmpuint(job.memory_bytes, ==, 4821ull << 20);
         g_assert_cmpfloat(job.billing, ==, 2.5);
+        g_assert_cmpint(job.used, ==, 93784);
         g_assert_cmpint(text_state(job.state), ==, TEXT_RUNNING);
 }
 
@@ -52,6 +53,29 @@ static void test_not_a_job(void) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(lines); i++)
                 g_assert_false(parse(lines[i], &job));
+}
+
+static void test_duration(void) {
+        static const char *const none[] = { "", "INVALID", "N/A", "7", "-1:00", "1:", "1-", "1-:2", "1:2-3",
+                "1:2:3:4", "1-2-3:4", "1:-2", "1:2x", "99999999:1" };
+
+        g_assert_cmpint(text_duration_parse("0:00"), ==, 0);
+        g_assert_cmpint(text_duration_parse("59:08"), ==, 3548);
+        g_assert_cmpint(text_duration_parse("02:03:04"), ==, 7384);
+        for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
+                g_assert_cmpint(text_duration_parse(none[i]), ==, -1);
+}
+
+/* srun prints the step that a script names between lines of its own. */
+static void test_step(void) {
+        static const char *const none[] = { "", "actord-step \n", "actord-step 3", "actord-step x\n",
+                "actord-step 33333333333\n", "actord-step 3 \nxactord-step 4\n" };
+        char id[32] = "";
+
+        for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
+                g_assert_null(text_step_parse(none[i], "12", id));
+        g_assert_cmpstr(text_step_parse("srun: x\nactord-step 3\nsrun: y\n", "12", id), ==, "srun: y\n");
+        g_assert_cmpstr(id, ==, "12.3");
 }
 
 static void test_submitted(void) {
@@ -127,6 +151,20 @@ static void test_options(void) {
         g_assert_cmpint(text_options_split((char[]){ "" }, words), ==, 0);
 }
 
+static void test_ours(void) {
+        static const char *const ours[] = { "--job-name=x", "--job-name", "--job-na=x", "-J", "-Jx",
+                "--array=0-9", "-a0-9", "--arr=1", "--clusters=all", "-M", "-W", "--wait", "--nodes=4",
+                "-N4", "--test-only", "--parsable", "--wrap=x", "--help", "-V" },
+                                 *const others[] = { "--qos=low", "--nodelist=n1", "--wait-all-nodes=1",
+                                         "--no-requeue", "-p", "-w", "low", "-", "--", "", "--exclude=n1",
+                                         "-n2", "--nodefile=x" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ours); i++)
+                g_assert_true(text_option_is_ours(ours[i]));
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                g_assert_false(text_option_is_ours(others[i]));
+}
+
 /* A folder's name may have blanks and dollars, but nothing that ends the quotes. */
 static void test_script(void) {
         char *argv[] = { (char *) "/home/a b/$x/actord-cluster", (char *) "--node", NULL };
@@ -157,7 +195,8 @@ static void test_parcel(void) {
                         *text = NULL;
         const char *words[] = { "sh", "-s", NULL };
         char script[TEXT_SCRIPT_MAX];
-        int status, in;
+        char said_first[64] = "";
+        int status, in, out;
         GPid pid;
 
         command = g_strdup_printf(
@@ -170,9 +209,11 @@ static void test_parcel(void) {
         command = g_build_filename(base, "digest", NULL);
         g_assert_true(g_file_get_contents(command, &digest, NULL, NULL));
         g_assert_cmpint(text_parcel_script(argv, folder, digest, script), ==, 0);
+        g_setenv("SLURM_STEP_ID", "5", TRUE);
         g_assert_true(g_spawn_async_with_pipes(NULL, (char **) words, NULL,
-                        G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &in, NULL, NULL,
+                        G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &in, &out, NULL,
                         NULL));
+        g_unsetenv("SLURM_STEP_ID");
         g_assert_cmpint(write(in, script, strlen(script)), ==, (gssize) strlen(script));
         g_assert_cmpint(close(in), ==, 0);
         g_free(command);
@@ -183,14 +224,17 @@ static void test_parcel(void) {
         run_shell(command);
         g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
         g_assert_cmpint(WEXITSTATUS(status), ==, 7);
+        g_assert_cmpint(read(out, said_first, sizeof(said_first) - 1), >, 0);
+        g_assert_cmpstr(said_first, ==, "actord-step 5\n");
+        g_assert_cmpint(close(out), ==, 0);
         g_assert_true(g_file_get_contents(said, &text, NULL, NULL));
         g_assert_cmpstr(text, ==, "--node a b\n");
         g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
         /* A signal ends a script that still waits, and it leaves nothing. */
         g_free(command);
-        command = g_strdup_printf(
-                        "cd '%s'; cat >script; sh script & p=$!; until test -d folder; do sleep 0.02; "
-                        "done; kill $p; r=0; wait $p || r=$?; test $r = 143; test ! -e folder",
+        command = g_strdup_printf("cd '%s'; cat >script; sh script >begun & p=$!; "
+                                  "until grep -q step begun; do sleep 0.02; done; kill $p; "
+                                  "r=0; wait $p || r=$?; test $r = 143; test ! -e folder",
                         base);
         g_assert_true(g_file_set_contents(said, script, -1, NULL));
         g_free(text);
@@ -206,11 +250,14 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/slurm-text/job", test_job);
         g_test_add_func("/slurm-text/pending", test_pending);
         g_test_add_func("/slurm-text/not-a-job", test_not_a_job);
+        g_test_add_func("/slurm-text/duration", test_duration);
+        g_test_add_func("/slurm-text/step", test_step);
         g_test_add_func("/slurm-text/submitted", test_submitted);
         g_test_add_func("/slurm-text/end", test_end);
         g_test_add_func("/slurm-text/refusal", test_refusal);
         g_test_add_func("/slurm-text/nodes", test_nodes);
         g_test_add_func("/slurm-text/options", test_options);
+        g_test_add_func("/slurm-text/ours", test_ours);
         g_test_add_func("/slurm-text/script", test_script);
         g_test_add_func("/slurm-text/parcel", test_parcel);
         return g_test_run();
