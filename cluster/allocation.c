@@ -159,6 +159,7 @@ static void start_step(Engine *engine, Host *host, EngineNode *node) {
         host->node = (size_t) (node - engine->nodes);
         node->state = ENGINE_RUNNING;
         node->asked = node->started = (int64_t) time(NULL);
+        node->ahead = node->started - engine_clock();
         node->limit = own->limit;
         node->n_cpus = own->n_cpus;
         node->memory_bytes = own->memory_bytes;
@@ -183,7 +184,7 @@ static void end_step(Engine *engine, Host *host) {
         (void) snprintf(words, sizeof(words), "%.150s%s%.90s", sentence[0] ? sentence : "its srun has ended",
                         line[0] ? ": " : "", line);
         node->exit_status = status;
-        node->ended = (int64_t) time(NULL);
+        node->ended = engine_clock() + node->ahead;
         host->taken = false;
         delivery_node_ended(&own->delivery, engine, node, words);
         engine_node_over(node, words);
@@ -213,7 +214,7 @@ static void step_host(Engine *engine, Host *host, uint64_t now) {
         }
         if (!host->taken)
                 return;
-        node->seen = (int64_t) time(NULL);
+        node->seen = engine_clock() + node->ahead;
         if (!node->id[0])
                 (void) text_step_parse(host->step.output, own->id, node->id);
         if (node->stop)

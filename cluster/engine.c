@@ -99,3 +99,8 @@ bool engine_node_expires(const EngineNode *node, uint64_t time_limit_sec) {
                 lead = RENEW_SECONDS_MOST;
         return node->limit - (int64_t) time(NULL) < lead;
 }
+
+void engine_node_runs(EngineNode *node, int64_t clock) {
+        if (node->seen > 0 && node->ended == 0 && !node->suspended && clock + node->ahead > node->seen)
+                node->seen = clock + node->ahead;
+}

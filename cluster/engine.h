@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "cluster/hello.h"
 #include "include/cluster.h"
+#include "lib/boottime.h"
 
 enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256, ENGINE_AVOID_BYTES = 512 };
 
@@ -26,17 +27,18 @@ typedef enum EngineState {
 typedef struct EngineNode {
         uint32_t number; /* used only once in a job */
         EngineState state;
-        bool stop;     /* the head does not need it any more: withdraw it, or give it back */
-        bool stopping; /* the engine has begun to do so */
-        bool excused;  /* OVER: another one will do better, and the head asks for it at once */
-        bool awaits;   /* RUNNING: the programs are still on their way to it */
-        char id[32];   /* the cluster's name for it, once that is known */
-        char name[64]; /* the host's name, once it runs */
+        bool stop;      /* the head does not need it any more: withdraw it, or give it back */
+        bool stopping;  /* the engine has begun to do so */
+        bool excused;   /* OVER: another one will do better, and the head asks for it at once */
+        bool awaits;    /* RUNNING: the programs are still on their way to it */
+        bool suspended; /* RUNNING: it costs nothing now */
+        char id[32];    /* the cluster's name for it, once that is known */
+        char name[64];  /* the host's name, once it runs */
         char words[256];
         /* In seconds since 1970, by the cluster's clock; 0: not known. The end, and when it was last seen
          * running, are earlier by the time in which the cluster had suspended it. */
         int64_t asked, started, ended, seen;
-        int64_t ahead; /* by how much that clock, less the suspended time, is ahead of ours */
+        int64_t ahead; /* by how much that clock, less the suspended time, is ahead of engine_clock() */
         int64_t limit; /* when the cluster says that it will end it; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
@@ -89,6 +91,12 @@ struct Engine {
         void *own;
 };
 
+/* Our own clock, in seconds. It is never set, so a change of this host's time changes no node's cost. It
+ * stands while this host sleeps, and then its nodes end by themselves. */
+static inline int64_t engine_clock(void) {
+        return (int64_t) (clock_nsec(CLOCK_MONOTONIC) / 1000000000u);
+}
+
 /* Sets engine->open to ENGINE_REFUSED, with these words. */
 __attribute__((format(printf, 2, 3))) void engine_refuse(Engine *engine, const char *format, ...);
 /* Notes the host of a node that has failed for a reason of that host. */
@@ -108,5 +116,7 @@ void engine_node_cost(const EngineNode *node, bool final, ClusterCost *ret);
 /* Whether it needs a successor, since the cluster will soon end it. time_limit_sec: as was asked for; 0:
  * none was. */
 bool engine_node_expires(const EngineNode *node, uint64_t time_limit_sec);
+/* The node ran at that time of engine_clock(), so it costs until then at least. */
+void engine_node_runs(EngineNode *node, int64_t clock);
 
 extern const EngineKind engine_slurm, engine_allocation;

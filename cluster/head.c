@@ -15,11 +15,11 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 #include "cluster/credential.h"
 #include "cluster/listen.h"
 #include "cluster/node.h"
+#include "cluster/pump.h"
 #include "include/cluster.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -33,6 +33,8 @@ enum {
         FAILURE_SECONDS = 2,
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
+        /* longer than from look to look of an engine */
+        OUTAGE_SECONDS = 30,
         /* How long the program on a node may be silent after the node's allocation has begun and it has the
          * programs; and for how long it may await these. */
         SILENT_SECONDS = 120,
@@ -132,6 +134,11 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
         node->stop = true;
         if (ours->left)
                 return;
+        /* Slurm may tell its last cost too late, or never, but it ran as long as its connection lived. */
+        if (ours->up) {
+                engine_node_runs(node, engine_clock() - (kind == CLUSTER_GONE ? 0 : PUMP_SILENCE_SECONDS));
+                ours->next_cost_nsec = 0;
+        }
         ours->left = true;
         ours->stream = close_fd(ours->stream);
         (void) snprintf(full, sizeof(full), "%s%s%.180s", failed ? node->name : "",
@@ -404,6 +411,9 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
                 tell_node(head, node, CLUSTER_PENDING, node->words);
         }
         renew(head, i);
+        /* While Slurm gives no answer, a node that is connected costs on. */
+        if (ours->up && !ours->left)
+                engine_node_runs(node, engine_clock() - OUTAGE_SECONDS);
         if (node->state == ENGINE_RUNNING && now >= ours->next_cost_nsec) {
                 ours->next_cost_nsec = now + COST_SECONDS * 1000000000ull;
                 tell_cost(head, node, false);
@@ -452,13 +462,15 @@ static void open_port(Head *head) {
 static size_t fill_poll(Head *head, struct pollfd *p, Peer **ret_peers, size_t *ret_n_peers, int *timeout,
                 uint64_t now) {
         size_t n = 0, n_peers = 0;
+        bool accepts;
 
         assert(head->listener);
 
+        accepts = now >= head->listener->next_accept_nsec && listener_has_room(head->listener);
+
         p[n++] = (struct pollfd){ .fd = head->broken ? -1 : head->terms->socket_fd, .events = POLLIN };
         p[n++] = (struct pollfd){ .fd = head->signal_fd, .events = POLLIN };
-        p[n++] = (struct pollfd){ .fd = now < head->listener->next_accept_nsec ? -1 : head->listener->fd,
-                .events = POLLIN };
+        p[n++] = (struct pollfd){ .fd = accepts ? head->listener->fd : -1, .events = POLLIN };
         if (p[2].fd < 0 && head->listener->fd >= 0)
                 *timeout = 1000;
         for (size_t i = 0; i < PEERS_MAX; i++)
@@ -521,7 +533,7 @@ static void settle(Head *head) {
                 if (node->state == ENGINE_FREE)
                         continue;
                 if (node->ended == 0)
-                        node->ended = (int64_t) time(NULL) + node->ahead;
+                        node->ended = engine_clock() + node->ahead;
                 tell_cost(head, node, true);
         }
 }

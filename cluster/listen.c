@@ -2,6 +2,7 @@
 #include "cluster/listen.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-enum { BACKLOG = 64 };
+enum { BACKLOG = CLUSTER_NODES_MAX };
 
 /* Asks the kernel for the address from which a packet to that host would be sent. Nothing is sent. */
 static int find_source(const char *towards, struct sockaddr_storage *ret, socklen_t *ret_n) {
@@ -88,6 +89,43 @@ static Peer *find_free(Listener *listener) {
         return NULL;
 }
 
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b) {
+        if (a->sa_family != b->sa_family)
+                return false;
+        if (a->sa_family == AF_INET6)
+                return memcmp(&((const struct sockaddr_in6 *) a)->sin6_addr,
+                                       &((const struct sockaddr_in6 *) b)->sin6_addr,
+                                       sizeof(struct in6_addr)) == 0;
+        return a->sa_family == AF_INET && ((const struct sockaddr_in *) a)->sin_addr.s_addr ==
+                                                          ((const struct sockaddr_in *) b)->sin_addr.s_addr;
+}
+
+/* Any process of this host may take any of its addresses, of which the loopback network alone has millions. */
+static bool is_here(const struct sockaddr *address) {
+        bool here = address->sa_family == AF_INET &&
+                    ntohl(((const struct sockaddr_in *) address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+        struct ifaddrs *all = NULL;
+
+        if (here || getifaddrs(&all) < 0)
+                return here;
+        for (const struct ifaddrs *a = all; a && !here; a = a->ifa_next)
+                here = a->ifa_addr && same_address(a->ifa_addr, address);
+        freeifaddrs(all);
+        return here;
+}
+
+static void name_host(const struct sockaddr *address, socklen_t n, char ret[64]) {
+        if (is_here(address))
+                (void) snprintf(ret, 64, "this host");
+        else if (getnameinfo(address, n, ret, 64, NULL, 0, NI_NUMERICHOST) != 0)
+                (void) snprintf(ret, 64, "a host");
+}
+
+/* Connections that find no room wait in the port's queue, since nodes may come all at once. */
+bool listener_has_room(const Listener *listener) {
+        return listener->n_strangers < STRANGERS_MAX;
+}
+
 /* A host that opens many connections and sends nothing must leave room for nodes on other hosts. */
 static bool host_may_connect(const Listener *listener, const char *from) {
         unsigned n = 0;
@@ -95,7 +133,7 @@ static bool host_may_connect(const Listener *listener, const char *from) {
         for (size_t i = 0; i < PEERS_MAX; i++)
                 n += listener->peers[i].pid > 0 && listener->peers[i].node == 0 &&
                      strcmp(listener->peers[i].from, from) == 0;
-        return listener->n_strangers < STRANGERS_MAX && n < STRANGERS_OF_A_HOST_MAX;
+        return n < STRANGERS_OF_A_HOST_MAX;
 }
 
 void listener_accept(Listener *listener) {
@@ -111,8 +149,7 @@ void listener_accept(Listener *listener) {
                 listener->next_accept_nsec = clock_boottime() + 1000000000u;
         if (fd < 0 || !peer)
                 return;
-        if (getnameinfo((struct sockaddr *) &address, n, from, sizeof(from), NULL, 0, NI_NUMERICHOST) != 0)
-                (void) snprintf(from, sizeof(from), "a host");
+        name_host((struct sockaddr *) &address, n, from);
         if (!host_may_connect(listener, from))
                 return;
         *peer = (Peer){ .channel = -EBADF };

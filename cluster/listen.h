@@ -17,7 +17,7 @@ typedef struct Peer {
         uint32_t node; /* 0: not known yet */
         bool ready;
         uint64_t deadline_nsec; /* until when it must be ready */
-        char from[64];          /* the peer's address */
+        char from[64];          /* the peer's address, or "this host" */
 } Peer;
 
 typedef struct Listener {
@@ -33,6 +33,8 @@ typedef struct Listener {
  * number. 0, or a negative errno with words. */
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
                 char words[256]);
+/* Whether one more connection may wait for its check. */
+bool listener_has_room(const Listener *listener);
 /* Takes one waiting connection. */
 void listener_accept(Listener *listener);
 void peer_end(Listener *listener, Peer *peer);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include "cluster/command.h"
 #include "cluster/delivery.h"
 #include "cluster/engine.h"
@@ -48,7 +47,7 @@ typedef struct Slurm {
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec, next_cancel_nsec;
-        int64_t looked; /* when the last look began */
+        int64_t looked; /* engine_clock() when the last look began */
         bool fresh;     /* something has changed, so look soon */
         Sight *sights;  /* [nodes] */
         Delivery delivery;
@@ -232,9 +231,8 @@ static void end_submit(Engine *engine, uint64_t now) {
                 return;
         }
         slurm->unsure |= unsure;
-        /* What Slurm took before, it takes again later. */
-        if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late ||
-                        (unsure && slurm->submitted)) {
+        /* What Slurm took before, it takes again later, as when its daemons or munged were restarted. */
+        if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late || slurm->submitted) {
                 if (slurm->submit.late)
                         (void) snprintf(words, sizeof(words), "sbatch gave no answer; it is asked again");
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
@@ -260,7 +258,8 @@ static void end_submit(Engine *engine, uint64_t now) {
 static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sight, const TextJob *job) {
         int64_t since = slurm->looked + node->ahead - node->started, gap;
 
-        if (strcmp(job->state, "SUSPENDED") == 0) {
+        node->suspended = strcmp(job->state, "SUSPENDED") == 0;
+        if (node->suspended) {
                 node->ahead = node->seen - slurm->looked;
                 return;
         }
@@ -312,16 +311,16 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->name, sizeof(node->name), "%s", job->name);
         }
         if (state == TEXT_RUNNING) {
-                /* The clocks may differ, so the time since the first look counts, by the cluster's clock. */
+                /* The clocks may differ, so the time since the first look counts. The node may have started
+                 * as late as that look ended. */
                 if (node->seen == 0) {
-                        node->ahead = node->started - slurm->looked;
+                        node->ahead = node->started - engine_clock();
                         node->seen = node->started;
                 }
                 leave_out_suspended(slurm, node, slurm->sights + (node - engine->nodes), job);
                 node->state = ENGINE_RUNNING;
-                if (slurm->looked + node->ahead > node->seen)
-                        node->seen = slurm->looked + node->ahead;
                 node->ended = 0;
+                engine_node_runs(node, slurm->looked);
                 node->limit = job->ended;
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
@@ -427,7 +426,7 @@ static void begin_look(Engine *engine, uint64_t now) {
         if (now < slurm->next_look_nsec || !has_asked(engine))
                 return;
         (void) snprintf(name, sizeof(name), "--name=%s", slurm->name);
-        slurm->looked = (int64_t) time(NULL);
+        slurm->looked = engine_clock();
         (void) start(engine, &slurm->look, argv, NULL);
 }
 

@@ -188,9 +188,15 @@ def strangers():
         q = subprocess.run([*on_node(4), *as_user("tester"), node, "--node", address, str(port), token, "1"],
                            capture_output=True, text=True, timeout=SECONDS * PATIENCE)
         assert q.returncode == 22, q
+        # Someone on this host who uses many of its addresses, and says nothing, leaves room for nodes.
+        for i in range(80):
+            s = socket.create_connection((address, port), 5, (f"127.0.0.{2 + i // 16}", 0))
+            kept.append(s)
         p.say("send 1 unmoved"), p.say("want 2")
         p.see("^echo 1 unmoved"), p.see("^up 2")
         assert not p.find("^lost"), p.lines
+        for s in kept:
+            s.close()
         # Nothing of the head answers on another interface.
         try:
             socket.create_connection(("127.0.0.1", port), 2)
@@ -224,6 +230,30 @@ def left_behind():
         p.see("^up 1"), p.see("^up 2")
         os.kill(p.cluster_pid(), signal.SIGKILL)
         wait_for("the nodes end by themselves", lambda: not queue(), SECONDS)
+
+
+@story("a node that is given back while Slurm gives no answer has cost its time until then")
+def no_answer():
+    directory, silent = os.path.join(CLUSTER, "silent"), os.path.join(CLUSTER, "squeue-is-silent")
+    os.mkdir(directory)
+    with open(os.path.join(directory, "squeue"), "w") as f:
+        f.write(f"#!/bin/sh\nwhile [ -e {silent} ]; do sleep 0.1; done\nexec {shutil.which('squeue')} \"$@\"\n")
+    os.chmod(os.path.join(directory, "squeue"), 0o755)
+    with Player(env=[f"PATH={directory}:{os.environ['PATH']}"]) as p:
+        p.say("want 1")
+        p.see("^up 1"), p.see("^cost 1 running")
+        open(silent, "w").close()
+        try:
+            known = wait_for("no look is under way", lambda: p.count("^cost 1 running"), SECONDS)
+            time.sleep(3)
+            p.say("release 1")
+            p.see("^gone 1")
+            costs = wait_for("its cost until then", lambda: [line for line in p.lines[p.lines.index(p.find("^gone 1").string):] if "cost 1 " in line])
+            assert int(costs[0].split()[3]) >= 2000000, p.lines
+        finally:
+            os.unlink(silent)
+        p.end()
+        assert not queue(), queue()
 
 
 def instead_of_munge(directory):

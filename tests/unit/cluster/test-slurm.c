@@ -31,6 +31,16 @@ typedef struct SlurmFixture {
         uint64_t skipped; /* nanoseconds that the test does not wait for */
 } SlurmFixture;
 
+static int64_t set_by; /* by how many seconds the clock of this host was set */
+
+time_t time(time_t *ret) {
+        time_t now = (time_t) ((int64_t) (clock_nsec(CLOCK_REALTIME) / SEC) + set_by);
+
+        if (ret)
+                *ret = now;
+        return now;
+}
+
 static void put(const SlurmFixture *f, const char *name, const char *text) {
         g_autofree char *path = g_build_filename(f->folder, name, NULL);
 
@@ -235,6 +245,23 @@ static void test_time(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpint(f->nodes[0].ended, ==, f->nodes[0].started + 3600);
 }
 
+/* The clock of this host is set while a node runs, which costs the time that has passed. */
+static void test_clock(SlurmFixture *f, gconstpointer data) {
+        int64_t seen;
+
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "RUNNING", START, END, "0"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_RUNNING);
+        seen = f->nodes[0].seen;
+        set_by = 36000;
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[0].seen > seen);
+        set_by = 0;
+        g_assert_cmpint(f->nodes[0].seen - seen, <=, PATIENCE_SECONDS);
+}
+
 /* The time in which Slurm suspends a job is not charged, whether a look has seen it suspended or not. */
 static void test_suspended(SlurmFixture *f, gconstpointer data) {
         EngineNode *node = f->nodes;
@@ -340,16 +367,24 @@ static void test_avoided(SlurmFixture *f, gconstpointer data) {
         g_assert_false(engine_avoids(&f->engine, "host-1") || engine_avoids(&f->engine, "host-19"));
 }
 
-/* slurmctld was restarted. What it took before, it takes again. */
+/* slurmctld or munged was restarted. What Slurm took before, it takes again. */
 static void test_passing(SlurmFixture *f, gconstpointer data) {
         (void) data;
         want(f, 0, 1);
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
         put(f, "sbatch-2", "sbatch: error: Zero Bytes were transmitted or received\n");
+        put(f, "sbatch-3", "sbatch: error: Batch job submission failed: Unexpected missing socket error\n");
         want(f, 1, 2);
         STEP_UNTIL(f, f->nodes[1].state == ENGINE_OVER);
         g_assert_true(f->nodes[1].excused);
         g_assert_cmpint(f->engine.open, ==, ENGINE_OPEN);
+        want(f, 1, 3);
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, strstr(f->nodes[1].words, "socket error"));
+        g_assert_cmpint(f->engine.open, ==, ENGINE_OPEN);
+        f->skipped += 16 * SEC;
+        STEP_UNTIL(f, f->nodes[1].state == ENGINE_ASKED);
+        g_assert_cmpuint(f->nodes[1].number, ==, 3);
 }
 
 /* For a while this host has no descriptors for a command. */
@@ -412,6 +447,7 @@ int main(int argc, char *argv[]) {
         ADD("truncated", test_truncated);
         ADD("late", test_late);
         ADD("avoided", test_avoided);
+        ADD("clock", test_clock);
         ADD("passing", test_passing);
         ADD("scarce", test_scarce);
         ADD("library", test_library);
