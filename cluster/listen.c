@@ -100,7 +100,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b) {
                                                           ((const struct sockaddr_in *) b)->sin_addr.s_addr;
 }
 
-/* Any process of this host may take any of its addresses, of which the loopback network alone has millions. */
+/* Any process of this host may take any of its addresses; the loopback network alone has millions. */
 static bool is_here(const struct sockaddr *address) {
         bool here = address->sa_family == AF_INET &&
                     ntohl(((const struct sockaddr_in *) address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;

@@ -28,6 +28,7 @@ typedef struct Line { /* the connection to the relay of one container */
         int fd;
         uint32_t birth;
         uint64_t ordered_nsec; /* when it got its order; 0: it has none */
+        bool ended;            /* the node has said that the process is gone */
 } Line;
 
 typedef struct Carrier {
@@ -44,7 +45,8 @@ typedef struct Carrier {
         bool ready;
         uint32_t n_orders; /* orders that the node has */
         CarrierMeter *meter;
-        uint64_t heard_nsec, pinged_nsec, longest_nsec;
+        uint64_t longest_nsec;
+        Silence silence;
 } Carrier;
 
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec) {
@@ -53,6 +55,18 @@ uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec) {
         if (longest_nsec < (UINT64_MAX - nsec) / CARRIER_ROUNDS)
                 nsec += CARRIER_ROUNDS * longest_nsec;
         return nsec < timeout_nsec ? nsec : timeout_nsec;
+}
+
+void silence_broken(Silence *silence, uint64_t now_nsec) {
+        *silence = (Silence){ .since_nsec = now_nsec };
+}
+
+bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec) {
+        if (now_nsec - silence->since_nsec < patience_nsec / CARRIER_LOOKS)
+                return false;
+        silence->since_nsec = now_nsec;
+        silence->n_looks++;
+        return true;
 }
 
 _Noreturn __attribute__((format(printf, 2, 3))) static void lost(
@@ -138,7 +152,7 @@ static void order_begins(Carrier *carrier, Line *line) {
         line->ordered_nsec = clock_boottime();
         if (carrier->n_orders++ > 0)
                 return;
-        carrier->heard_nsec = line->ordered_nsec;
+        silence_broken(&carrier->silence, line->ordered_nsec);
         atomic_store(&carrier->meter->since_nsec, line->ordered_nsec);
 }
 
@@ -206,7 +220,9 @@ static void hear_hello(Carrier *carrier) {
                 _exit(EXIT_FAILURE);
 }
 
-/* Passes on an answer, or the end of a process. If the process's relay has gone, neither is needed. */
+/* Passes on an answer, or the end of a process. If the process's relay has gone, neither is needed. A relay
+ * reads only while it has an order. So a message too many would wait in its socket, and in the end this
+ * process would wait for the relay. */
 static void hear_answer(Carrier *carrier) {
         const FrameHead *head = &carrier->reader.head;
         Line *line = &carrier->lines[head->container];
@@ -217,6 +233,9 @@ static void hear_answer(Carrier *carrier) {
                 lost(carrier, "it sent an impossible answer");
         if (line->fd < 0 || line->birth != head->birth)
                 return;
+        if (line->ended || (head->kind == FRAME_ANSWER && line->ordered_nsec == 0))
+                lost(carrier, "it sent an answer too many");
+        line->ended = head->kind == FRAME_ENDED;
         if (line->ordered_nsec > 0) {
                 uint64_t nsec = clock_boottime() - line->ordered_nsec;
 
@@ -230,10 +249,11 @@ static void hear_answer(Carrier *carrier) {
 
 static void hear_stream(Carrier *carrier) {
         bool heard;
+        size_t n = 0;
         int r;
 
         while ((r = frame_read(&carrier->reader, carrier->stream_fd, &heard)) > 0) {
-                carrier->heard_nsec = clock_boottime();
+                n++;
                 atomic_fetch_add_explicit(&carrier->meter->received_bytes,
                                 sizeof(FrameHead) + carrier->reader.head.n_bytes, memory_order_relaxed);
                 if (carrier->ready == (carrier->reader.head.kind == FRAME_HELLO))
@@ -243,8 +263,8 @@ static void hear_stream(Carrier *carrier) {
                 else if (carrier->reader.head.kind != FRAME_PONG)
                         hear_answer(carrier);
         }
-        if (heard)
-                carrier->heard_nsec = clock_boottime();
+        if (heard || n > 0)
+                silence_broken(&carrier->silence, clock_boottime());
         if (r == -EPIPE)
                 lost(carrier, "it has ended, or the connection to it is closed");
         if (r < 0)
@@ -264,22 +284,23 @@ static void hear_invoker(Carrier *carrier) {
                 _exit(EXIT_SUCCESS); /* the invoker has closed it: the node is not needed any more */
         line_close(carrier, word.container);
         carrier->lines[word.container].fd = fd;
+        carrier->lines[word.container].ended = false;
         carrier->lines[word.container].birth++;
 }
 
 /* Asks for a sign of life, or gives the node up. Returns how long to sleep. */
 static int look_at_silence(Carrier *carrier) {
-        uint64_t now = clock_boottime(), most = patience(carrier);
+        uint64_t most = patience(carrier);
 
         if (carrier->ready && carrier->n_orders == 0)
                 return -1;
-        if (now - carrier->heard_nsec >= most)
-                lost_silent(carrier);
-        if (carrier->ready && now - carrier->pinged_nsec >= most / 4) {
-                carrier->pinged_nsec = now;
-                send_frame(carrier, FRAME_PING, 0, 0, NULL, 0, NULL, 0);
+        if (silence_grows(&carrier->silence, clock_boottime(), most)) {
+                if (carrier->silence.n_looks == CARRIER_LOOKS)
+                        lost_silent(carrier);
+                if (carrier->ready)
+                        send_frame(carrier, FRAME_PING, 0, 0, NULL, 0, NULL, 0);
         }
-        return (int) (most / 4 / 1000000u) + 1;
+        return (int) (most / CARRIER_LOOKS / 1000000u) + 1;
 }
 
 static void carrier_loop(Carrier *carrier) {
@@ -287,7 +308,7 @@ static void carrier_loop(Carrier *carrier) {
         struct pollfd *polls = carrier->polls;
         int msec = 0;
 
-        carrier->heard_nsec = carrier->pinged_nsec = clock_boottime();
+        silence_broken(&carrier->silence, clock_boottime());
         for (;;) {
                 polls[0] = (struct pollfd){ .fd = carrier->stream_fd, .events = POLLIN };
                 polls[1] = (struct pollfd){ .fd = carrier->control_fd, .events = POLLIN };
@@ -296,8 +317,7 @@ static void carrier_loop(Carrier *carrier) {
                 if (poll(polls, 2 + n, msec) < 0 && errno != EINTR)
                         _exit(EXIT_FAILURE);
 
-                /* We may have been stopped ourselves, so messages of the node are read before its silence is
-                 * judged. */
+                /* Messages of the node are read before its silence is judged. */
                 if (polls[0].revents)
                         hear_stream(carrier);
                 if (polls[1].revents)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "invoker/placement.h"
@@ -36,5 +37,19 @@ typedef struct CarrierWord {
 #define CARRIER_PATIENCE_NSEC (5ull * 1000000000u)
 #define CARRIER_ROUNDS        4u
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
+
+/* How long a node has been silent. The head's host may have been stopped meanwhile, and then nothing was
+ * asked. So not the time counts, but how often the carrier has looked, a part of its patience apart; with
+ * each look but the last it asks for a sign of life. Pure. */
+#define CARRIER_LOOKS 4u
+typedef struct Silence {
+        uint64_t since_nsec; /* since the last message or look */
+        uint32_t n_looks;    /* since the last message; CARRIER_LOOKS: the node is given up */
+} Silence;
+
+/* The node has said something, or has got its first order. */
+void silence_broken(Silence *silence, uint64_t now_nsec);
+/* Whether it is time for a look, which counts. */
+bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec);
 
 _Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter);

@@ -291,6 +291,8 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
+        /* A carrier that does not read, as one that is stopped, must not stop this process. */
+        (void) fcntl(pair[0], F_SETFL, O_NONBLOCK);
         nodes->meters[node - nodes->nodes] = (CarrierMeter){};
         pid = fork();
         if (pid == 0) {

@@ -95,6 +95,25 @@ static void test_patience(void) {
         g_assert_cmpuint(carrier_patience_nsec(0, SEC), ==, SEC);
 }
 
+/* A node is given up after its patience, but not for the time in which this host was stopped. */
+static void test_silence(void) {
+        const uint64_t patience = 8 * SEC;
+        Silence silence;
+
+        silence_broken(&silence, 100 * SEC);
+        for (unsigned i = 1; i < CARRIER_LOOKS; i++) {
+                g_assert_false(silence_grows(&silence, (100 + 2 * i) * SEC - 1, patience));
+                g_assert_true(silence_grows(&silence, (100 + 2 * i) * SEC, patience));
+                g_assert_cmpuint(silence.n_looks, <, CARRIER_LOOKS);
+        }
+        g_assert_true(silence_grows(&silence, 108 * SEC, patience));
+        g_assert_cmpuint(silence.n_looks, ==, CARRIER_LOOKS);
+        silence_broken(&silence, 200 * SEC);
+        g_assert_true(silence_grows(&silence, 9000 * SEC, patience));
+        g_assert_cmpuint(silence.n_looks, ==, 1);
+        g_assert_false(silence_grows(&silence, 9001 * SEC, patience));
+}
+
 static void test_sum(void) {
         ClusterCost cost = { .allocated_usec = 10000000, .waited_usec = 2000000 };
         CarrierMeter meter = { .sent_bytes = 5, .received_bytes = 7, .busy_nsec = 3 * SEC };
@@ -173,6 +192,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/closing", test_closing);
         g_test_add_func("/nodes/successor", test_successor);
         g_test_add_func("/nodes/patience", test_patience);
+        g_test_add_func("/nodes/silence", test_silence);
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
         g_test_add_func("/nodes/stopped", test_stopped);
