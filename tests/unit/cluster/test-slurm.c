@@ -209,7 +209,7 @@ static void test_turns(SlurmFixture *f, gconstpointer data) {
                                         LINE("4", "RUNNING", START, END, "0"));
         STEP_UNTIL(f, f->nodes[2].state == ENGINE_RUNNING && !f->nodes[2].awaits);
         g_assert_true(f->nodes[0].awaits && f->nodes[1].awaits);
-        g_assert_true(has(f, "sbcast-calls", "--jobid=2") && has(f, "sbcast-calls", "--jobid=3"));
+        STEP_UNTIL(f, has(f, "sbcast-calls", "--jobid=2") && has(f, "sbcast-calls", "--jobid=3"));
 }
 
 /* A scancel that failed is repeated. */
