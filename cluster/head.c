@@ -41,7 +41,6 @@ enum {
         AWAIT_SECONDS = 360,
         END_SECONDS = 40,
         SEND_SECONDS = 10,
-        COMPLAINTS_MAX = 20,
 };
 
 typedef struct HeadNode {
@@ -267,19 +266,14 @@ static void note_refusal(Head *head, const PeerReport *said) {
                                 "%s", said->words);
 }
 
-static void complain(Head *head, const Peer *peer, const char *words) {
-        if (head->listener->n_complaints++ < COMPLAINTS_MAX)
-                (void) fprintf(stderr, "actord-cluster: a connection from %s was refused: %s\n", peer->from,
-                                words);
-}
-
 static void name_peer(Head *head, Peer *peer, const PeerReport *said) {
         EngineNode *node = find_node(head, said->node);
         HeadNode *ours = node ? head->nodes + index_of(head, node) : NULL;
 
         if (!ours || node->stop || ours->peer || node->state == ENGINE_OVER ||
                         peer_consent(peer->channel, &ours->stream) < 0) {
-                complain(head, peer, "it names a node that was not asked for, or is here already");
+                listener_complain(head->listener, peer,
+                                "it names a node that was not asked for, or is here already");
                 peer_end(head->listener, peer);
                 return;
         }
@@ -350,7 +344,7 @@ static void take_peer(Head *head, Peer *peer) {
                 break;
         case PEER_REFUSED:
                 if (peer->node == 0) {
-                        complain(head, peer, said.words);
+                        listener_complain(head->listener, peer, said.words);
                         note_refusal(head, &said);
                 }
                 lose_peer(head, peer, said.words);
@@ -462,15 +456,13 @@ static void open_port(Head *head) {
 static size_t fill_poll(Head *head, struct pollfd *p, Peer **ret_peers, size_t *ret_n_peers, int *timeout,
                 uint64_t now) {
         size_t n = 0, n_peers = 0;
-        bool accepts;
 
         assert(head->listener);
 
-        accepts = now >= head->listener->next_accept_nsec && listener_has_room(head->listener);
-
         p[n++] = (struct pollfd){ .fd = head->broken ? -1 : head->terms->socket_fd, .events = POLLIN };
         p[n++] = (struct pollfd){ .fd = head->signal_fd, .events = POLLIN };
-        p[n++] = (struct pollfd){ .fd = accepts ? head->listener->fd : -1, .events = POLLIN };
+        p[n++] = (struct pollfd){ .fd = listener_has_room(head->listener, now) ? head->listener->fd : -1,
+                .events = POLLIN };
         if (p[2].fd < 0 && head->listener->fd >= 0)
                 *timeout = 1000;
         for (size_t i = 0; i < PEERS_MAX; i++)

@@ -13,7 +13,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-enum { BACKLOG = CLUSTER_NODES_MAX };
+enum { BACKLOG = CLUSTER_NODES_MAX, COMPLAINTS_MAX = 20 };
 
 /* Asks the kernel for the address from which a packet to that host would be sent. Nothing is sent. */
 static int find_source(const char *towards, struct sockaddr_storage *ret, socklen_t *ret_n) {
@@ -122,8 +122,14 @@ static void name_host(const struct sockaddr *address, socklen_t n, char ret[64])
 }
 
 /* Connections that find no room wait in the port's queue, since nodes may come all at once. */
-bool listener_has_room(const Listener *listener) {
-        return listener->n_strangers < STRANGERS_MAX;
+bool listener_has_room(const Listener *listener, uint64_t now) {
+        return listener->n_strangers < STRANGERS_MAX && now >= listener->next_accept_nsec;
+}
+
+void listener_complain(Listener *listener, const Peer *peer, const char *words) {
+        if (listener->n_complaints++ < COMPLAINTS_MAX)
+                (void) fprintf(stderr, "actord-cluster: a connection from %s was refused: %s\n", peer->from,
+                                words);
 }
 
 /* A host that opens many connections and sends nothing must leave room for nodes on other hosts. */

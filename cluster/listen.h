@@ -34,7 +34,9 @@ typedef struct Listener {
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
                 char words[256]);
 /* Whether one more connection may wait for its check. */
-bool listener_has_room(const Listener *listener);
+bool listener_has_room(const Listener *listener, uint64_t now_nsec);
+/* Prints why a connection was refused, the first times that one is. */
+void listener_complain(Listener *listener, const Peer *peer, const char *words);
 /* Takes one waiting connection. */
 void listener_accept(Listener *listener);
 void peer_end(Listener *listener, Peer *peer);
