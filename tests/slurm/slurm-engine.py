@@ -188,7 +188,7 @@ def strangers():
         q = subprocess.run([*on_node(4), *as_user("tester"), node, "--node", address, str(port), token, "1"],
                            capture_output=True, text=True, timeout=SECONDS * PATIENCE)
         assert q.returncode == 22, q
-        # Someone on this host who uses many of its addresses, and says nothing, leaves room for nodes.
+        # A user of this host who connects from many of its addresses, and says nothing, leaves room for nodes.
         for i in range(80):
             s = socket.create_connection((address, port), 5, (f"127.0.0.{2 + i // 16}", 0))
             kept.append(s)
