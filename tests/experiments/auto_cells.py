@@ -44,3 +44,6 @@ FRESH_TASK = HELD_OUT_TASKS[1]
 FRESH_SEEDS = (4, 8)
 FRESH_CONSTANTS = [4, 6]
 FRESH_CELLS = [("slurm-tres", "time"), ("aws-lambda-x86", "even"), ("ec2-nitro", "even")]
+
+# The number of actors to which auto moves after its first three rounds: the middle one of its cells under SHEETS.
+MOVES_TO = {"elastic": 11, "acrobot": 5, "pendulum": 3, "hopper": 5, "halfcheetah": 4, "swimmer": 5}
