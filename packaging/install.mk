@@ -68,7 +68,7 @@ install: all
 uninstall:
 	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(DATADIR)/schemas $(DATADIR)/grafana $(EXAMPLESDIR)/env-template $(EXAMPLESDIR)/corridor $(COCKPITDIR) $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@printf '%s\n' $(sort $(foreach f,$(INSTALLED),$(dir $(lastword $(subst :, ,$(f))))) $(DATADIR)/) | grep actord | sort -r | while read -r d; do rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:

@@ -79,4 +79,5 @@ rm -f "$root"/line*
 
 check "make uninstall" make -s --no-print-directory B="$build" uninstall DESTDIR="$root"
 is "nothing is left" "$(find "$root" -type f)" ""
+is "no folder of ours is left" "$(find "$root" -path '*/actord*')" ""
 finish
