@@ -178,6 +178,14 @@ def pages_are_clean_roff():
             assert r.returncode == 0 and not r.stderr.strip(), r.stderr
 
 
+def pages_begin_with_an_example():
+    """After what it is for, and before what it has in all. org.actord1(5) lists an interface."""
+    for name in sorted(os.listdir("docs")):
+        if re.search(r"\.[1-8]$", name) and name != "org.actord1.5":
+            headings = re.findall(r"(?m)^\.S[HS] (.*)$", page(name))
+            assert headings[3] in ("EXAMPLE", "EXAMPLES"), (name, headings[:4])
+
+
 def examples_are_accepted():
     """The product's own parser reads each: a deliberately wrong override must be its only complaint."""
     for name in sorted(os.listdir("examples")):
@@ -271,7 +279,7 @@ def architecture_locates_every_room():
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
-              pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
+              pages_are_clean_roff, pages_begin_with_an_example, examples_are_accepted, experiments_are_accepted, metrics_are_described,
               environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
               published_tables_are_those_of_their_cells, readme_shows_the_cells, reliability_names_tests_that_exist,
               architecture_locates_every_room, algorithms_have_a_section, schedulers_have_a_row]

@@ -15,6 +15,7 @@ NOT_RUN = {
     "make check": "it runs this test",
     "python3 -m venv ~/gym-env": NO_INDEX,
     "~/gym-env/bin/pip install gymnasium": NO_INDEX,
+    "systemctl enable --now actord": "it needs the system's manager: fresh-install.py starts the service",
     "systemctl enable --now actord-metrics.socket": "it needs the system's manager: lane-metrics.py starts that socket",
     "sudo mkdir -p /etc/actord/price": "it writes to /etc: fresh-install.py",
     "actorctl price show slurm-tres | sudo tee /etc/actord/price/institute.sheet": "it writes to /etc: fresh-install.py",
