@@ -49,7 +49,7 @@ int plugin_load(const char *path, const ActordEnv **ret) {
         if (environment_check(env) < 0) {
                 if (!abi_is_known(env->abi))
                         (void) fprintf(stderr,
-                                        "The environment has ABI %u, and this actord knows ABI %u to %u: "
+                                        "The environment has ABI %u, but this actord knows ABI %u to %u: "
                                         "compile it with the installed actord/env.h.\n",
                                         env->abi, ACTORD_ENV_ABI_OLDEST, ACTORD_ENV_ABI);
                 else

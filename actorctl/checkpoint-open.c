@@ -67,8 +67,8 @@ ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *opt
                 return job ? STATUS_FAILED : STATUS_USAGE;
         }
         if (checkpoint->checkpoint.parameters) {
-                complain("%s holds the weights of a policy alone, as `actorctl export --weights-only` "
-                         "writes them: name the checkpoint that they came from",
+                complain("%s holds only the weights of a policy, as `actorctl export --weights-only` writes "
+                         "them: name the checkpoint that they came from",
                                 checkpoint->name);
                 return STATUS_USAGE;
         }

@@ -162,7 +162,8 @@ static const OptionRow rows[] = {
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", FLAG(wait) },
         { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER | VERB_EXPORT,
                         "how many to play (default 100; 1 to record)", NUMBER(n_episodes, 1000000) },
-        { "rounds", 0, "N", VERB_SCHEDULER, "at most N in a run (default 50)", NUMBER(n_rounds, 1048576) },
+        { "rounds", 0, "N", VERB_SCHEDULER, "at most N rounds in a run (default "
+                                            "50)", NUMBER(n_rounds, 1048576) },
         { "target", 0, "RETURN", VERB_SCHEDULER,
                         "the return to reach (default: StopReturn=)", CHECKED(target, check_target) },
         { "from", 0, "JOB|RUN|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
@@ -173,7 +174,7 @@ static const OptionRow rows[] = {
                         NUMBER(n_steps, UINT64_C(1) << 40) },
         { "actions", 0, "FILE", VERB_ENV, "a file of actions; or random (default), or zero", TEXT(actions) },
         { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST | VERB_EVAL,
-                        "begin in it (eval: V1,V2,...); list: --job-state", OWN(take_state) },
+                        "begin in this state; list: as --job-state", OWN(take_state) },
         { "grid", 0, "V|LOW:HIGH:N,...", VERB_EVAL, "an episode from each of these states", TEXT(grid) },
         { "job-state", 0, "STATE,...", VERB_LIST, "only jobs in these states", TEXT(job_state) },
         { "sort", 0, "COLUMN", VERB_LIST | VERB_TOP, "sort by this column", TEXT(sort) },
@@ -185,14 +186,16 @@ static const OptionRow rows[] = {
                         "only jobs submitted (bill: ended) since then", OWN(take_since) },
         { "by", 0, "WORD,...", VERB_BILL, "add up by owner, tag, month, job", TEXT(by) },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", FLAG(states) },
-        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", TEXT(gif) },
-        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same as a video, made by ffmpeg", TEXT(video) },
+        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record the episodes as an animated picture", TEXT(gif) },
+        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "record them as a video, made by "
+                                                        "ffmpeg", TEXT(video) },
         { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV,
-                        "the same as PNGs in a new directory", TEXT(frames) },
+                        "record them as PNGs in a new directory", TEXT(frames) },
         { "beside", 0, NULL, VERB_BILL, "the cost as functions, on servers and on nodes", FLAG(beside) },
         { "fleet", 0, "SHEET", VERB_BILL,
                         "compare with the servers of this price sheet alone", TEXT(fleet) },
-        { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },
+        { "prices", 0, "SHEET", VERB_BILL, "the cost of the same records by this price "
+                                           "sheet", TEXT(prices) },
         { "format", 0, "FORMAT", VERB_EXPORT | VERB_BILL,
                         "safetensors (default), onnx, header; bill: focus", TEXT(format) },
         { "weights-only", 0, NULL, VERB_EXPORT, "the policy's tensors alone", FLAG(weights_only) },
@@ -231,7 +234,7 @@ bool may_replace(const char *path) {
 
         if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
                 return true;
-        complain("%s is not an ordinary file and is not replaced; name another one", path);
+        complain("%s is not a regular file, so it is not replaced; name another one", path);
         return false;
 }
 

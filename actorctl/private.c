@@ -201,8 +201,8 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
                 return -EACCES;
         }
         if (keep)
-                complain("%s cannot be written: %s; the run's state is in %s and stays there", runs,
-                                g_strerror(-r), path);
+                complain("%s cannot be written: %s; the run's state stays in %s", runs, g_strerror(-r),
+                                path);
         *ret_lock = -EBADF;
         *ret_path = g_steal_pointer(&path);
         *ret_temporary = !keep;

@@ -70,8 +70,8 @@ static char *unit_failure(sd_bus *bus) {
                                         &state) < 0)
                 return NULL;
         if (g_str_equal(state, "inactive"))
-                return g_strdup("the bus still waits for an earlier start, which failed; once its cause is "
-                                "mended, `systemctl start actord` starts it");
+                return g_strdup("the bus still waits for an earlier start, which failed; remove the cause, "
+                                "then run `systemctl start actord`");
         if (!g_str_equal(state, "failed"))
                 return NULL;
         if (sd_bus_get_property_string(bus, MANAGER, path, MANAGER ".Service", "StatusText", NULL, &said) <
@@ -92,7 +92,8 @@ static int complain_error(const Ping *ping, bool system, const char *host) {
 
         if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
                         sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                complain("%s does not know actord: it is not installed, or the bus has not been told of it "
+                complain("%s does not know actord: actord is not installed, or the bus has not read its "
+                         "files "
                          "(systemctl %sreload dbus)",
                                 called, system ? "" : "--user ");
         else if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_ACCESS_DENIED))

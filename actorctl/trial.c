@@ -298,7 +298,7 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
         rows = close_fd(rows);
         g_clear_pointer(&relay, relay_free);
         if (r < 0) {
-                complain("%s sent an invalid answer: its process may have written over its own memory",
+                complain("%s sent an invalid answer: its process may have overwritten its own memory",
                                 job_file->settings.environment);
                 return STATUS_FAILED;
         }

@@ -27,7 +27,7 @@ void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_cred
 const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]) {
         if (memcmp(hello->magic, HELLO_MAGIC, sizeof(HELLO_MAGIC)) != 0 || hello->abi != HELLO_ABI ||
                         !memchr(hello->version, 0, sizeof(hello->version)))
-                return "it does not speak as a node does";
+                return "it does not speak the protocol of a node";
         if (memcmp(hello->token, token, TOKEN_BYTES) != 0)
                 return "it belongs to another job";
         if (hello->node == 0)

@@ -176,7 +176,7 @@ static int set_key(const ConfigReader *reader, const char *section, const char *
                 return 0;
         if (config->n_rules >= CONFIG_RULES_MAX)
                 return complain(reader, section, key, ret_message,
-                                "%s= is beyond the %u settings of users and groups that there may be.", key,
+                                "%s= is one too many: there may be %u settings of users and groups.", key,
                                 CONFIG_RULES_MAX);
         config->rules[config->n_rules] = *owner;
         (void) g_strlcpy(config->rules[config->n_rules].key, key, sizeof(owner->key));

@@ -315,7 +315,7 @@ static int complain(Outcome outcome, sd_bus_error *error) {
         case -EXDEV: return outcome.error;
         case -ENOLINK:
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "The %s cannot be reached: too many descriptors that you sent lie on "
+                                "The %s cannot be reached: too many of the descriptors that you sent are on "
                                 "file systems that do not answer.",
                                 key);
         case -EMEDIUMTYPE:
@@ -324,11 +324,10 @@ static int complain(Outcome outcome, sd_bus_error *error) {
                                         key, outcome.reason);
                 if (outcome.file >= COPY_DIRECTORY)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "The %s must be a directory on a file system that no user serves.",
-                                        key);
+                                        "The %s must be a directory on another file system than FUSE.", key);
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The %s must be a regular file, open for reading, on a file system that no "
-                                "user serves.",
+                                "The %s must be a regular file, open for reading, on another file system "
+                                "than FUSE.",
                                 key);
         case -EFBIG:
                 return sd_bus_error_setf(

@@ -55,9 +55,9 @@ static int method_freeze(sd_bus_message *m, void *userdata, sd_bus_error *error)
                 return sd_bus_error_setf(error, BUS_ERROR(CannotFreeze),
                                 "Job %" PRIu64 " cannot be frozen: %s. It can be stopped.", job->row.id,
                                 job->row.purpose == LAUNCH_TRAIN
-                                                ? "it needs a directory of the user who submitted "
-                                                  "it, and actord could not open that again"
-                                                : "it does not train, and would begin again from nothing");
+                                                ? "it needs a directory of the user who submitted it, and "
+                                                  "actord could not open this directory again"
+                                                : "it does not train, so it would begin anew");
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 

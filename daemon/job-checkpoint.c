@@ -42,7 +42,7 @@ static void say_damaged(Job *job, const LedgerCheckpoint *checkpoint, int r, uns
         job_log_begin(&entry, job, MESSAGE_CHECKPOINT_DAMAGED);
         log_send(&entry, LOG_ERR,
                         "The checkpoint of round %" PRIu64 " of job %" PRIu64
-                        " %s; the one before it is tried.",
+                        " %s; actord tries the one before it.",
                         checkpoint->round, job->row.id, damage_word(r));
 }
 

@@ -183,7 +183,7 @@ static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const ch
         r = request->fds[LAUNCH_FD_SETTINGS] = seal_settings(job);
         if (r < 0)
                 return r;
-        *ret_what = "a stream for its actors' messages";
+        *ret_what = "a descriptor for its actors' messages";
         r = request->fds[LAUNCH_FD_STDERR] = open_stderr(job);
         if (r < 0)
                 return r;
@@ -441,7 +441,7 @@ static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
 
 /* Tries again to begin the life, after a pause that grows with each try. */
 static void begin_later(Job *job, const char *sentence) {
-        g_autofree char *fault = g_strdup_printf("%s; this is tried again", sentence);
+        g_autofree char *fault = g_strdup_printf("%s; actord tries again", sentence);
         uint64_t wait_usec = job_delay_usec(job->n_delays);
 
         if (job->n_delays++ == 0)

@@ -155,7 +155,7 @@ static bool lacked(const Job *job) {
 static void life_failed(Job *job, const char *sentence) {
         bool lacks = lacked(job);
         uint64_t n_lacking = job->progress.n_lacking;
-        g_autofree char *copy = g_strdup_printf("%s%s", sentence, lacks ? "; this is tried again" : "");
+        g_autofree char *copy = g_strdup_printf("%s%s", sentence, lacks ? "; actord tries again" : "");
         uint64_t n_barren = job->row.life - job->progress.checkpoint_life - n_lacking;
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 

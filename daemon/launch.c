@@ -146,7 +146,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
                 return 0;
         if (r == -EBADMSG)
                 answer = failed_answer(r,
-                                "the spawner answered something else: actord and actord-spawn are of "
+                                "the spawner's answer cannot be read: actord and actord-spawn are of "
                                 "different versions");
         else if (r < 0)
                 answer = failed_answer(r, "the spawner ended without an answer; its messages say why");

@@ -338,7 +338,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         while ((call = overdue(line, clock_boottime() / 1000, &next))) {
                 sd_bus_error error = SD_BUS_ERROR_NULL;
 
-                (void) busy(&error, "your call has waited for 20 s behind others");
+                (void) busy(&error, "your call has waited for 20 s behind other calls");
                 (void) sd_bus_reply_method_error(call->message, &error);
                 sd_bus_error_free(&error);
                 drop(line->lines, call->message);
@@ -450,9 +450,9 @@ static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_err
                 n_own += call->entry.uid == uid;
         }
         if (n_own >= MIN(LINE_CALLS_USER_MAX, n_max) || own > LINE_BYTES_USER_MAX)
-                return busy(error, "as many of your calls wait already as may");
+                return busy(error, "no more of your calls may wait");
         if (line->calls.length >= n_max || all > LINE_BYTES_MAX)
-                return busy(error, "as many calls of all users wait already as may");
+                return busy(error, "no more calls of all users together may wait");
         return 0;
 }
 

@@ -70,7 +70,7 @@ static int help(void) {
              "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
              "  --state=DIR     Directory of the ledger and the jobs\n"
              "  --inspect       With --run-fd=: show the jobs of the ledger, and start none\n"
-             "  --recover       Complete the ledger of a run that was left, and end\n"
+             "  --recover       Add the records that a run kept aside to its ledger\n"
              "  --version       Print the version\n"
              "  -h, --help      Print this text\n"
              "\n"

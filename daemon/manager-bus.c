@@ -199,16 +199,16 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
 
         if (manager->context.mode != DAEMON_RUN)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                                "Only a run can be left; this daemon keeps its records until they can be "
-                                "written.");
+                                "Only the daemon of a run (actorctl run) keeps records aside; this daemon "
+                                "waits until it can write them to its ledger.");
         r = refuse_inspecting(manager, error);
         if (r < 0)
                 return r;
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
-                                "The records that the ledger in %s lacks could not be kept anywhere: "
-                                "%s. set TMPDIR= to a directory with free space.",
+                                "The records that the ledger in %s lacks could not be kept anywhere: %s. "
+                                "Set TMPDIR= to a directory with free space.",
                                 manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, "s", path ? path : "");
 }

@@ -99,7 +99,7 @@ static void read_some(void *userdata) {
         if (r < 0)
                 log_line(LOG_WARNING,
                                 "Totals of jobs of an older actord could not be written to the ledger "
-                                "(%s); the next start tries again.",
+                                "(%s); actord tries again at its next start.",
                                 ledger_error_words(r));
         older_done(manager);
 }

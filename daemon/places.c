@@ -161,7 +161,7 @@ static void preempt(Manager *manager) {
                 if (i < 0)
                         break;
                 job_go_back(manager->context.jobs.all->pdata[i],
-                                "another user waits, and this job is beyond its user's share");
+                                "another user waits, and the jobs of this user take more than their share");
         }
         look_again(manager, MIN(wait, wait_for_day(manager)));
 }

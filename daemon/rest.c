@@ -144,8 +144,8 @@ static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         (*n_said)++;
         r = tree_remove(AT_FDCWD, directory, UINT_MAX);
         if (r != 0)
-                (void) fprintf(stderr, "actord: %s is not needed any more, and cannot be removed: %s.\n",
-                                safe, g_strerror(r < 0 ? -r : EBUSY));
+                (void) fprintf(stderr, "actord: %s is no longer needed, but cannot be removed: %s.\n", safe,
+                                g_strerror(r < 0 ? -r : EBUSY));
         return 0;
 }
 
@@ -244,7 +244,8 @@ int rest_recover(const char *directory) {
         if (!state && is_foreign_rest(directory)) {
                 safe = sanitise_text(directory);
                 (void) fprintf(stderr,
-                                "actord: The records in %s are another user's: run this as that user.\n",
+                                "actord: The records in %s belong to another user: run this command as that "
+                                "user.\n",
                                 safe);
                 return -EPERM;
         }
@@ -254,7 +255,7 @@ int rest_recover(const char *directory) {
         r = recover(path, state, &n_said);
         safe = sanitise_text(r == -EBUSY || r >= 0 ? state : path);
         if (r == -EBUSY)
-                (void) fprintf(stderr, "actord: The run in %s still goes on.\n", safe);
+                (void) fprintf(stderr, "actord: The run in %s is still going on.\n", safe);
         else if (r < 0)
                 say_failed(safe, r);
         else if (n_said == 0)

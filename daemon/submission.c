@@ -93,8 +93,8 @@ static int read_overrides(sd_bus_message *m, Submission *s, sd_bus_error *error)
         while ((r = sd_bus_message_read(m, "(ss)", &key, &value)) > 0) {
                 if (s->overrides->len >= OVERRIDES_MAX || strlen(key) + strlen(value) > OVERRIDE_BYTES_MAX)
                         return invalid(error,
-                                        "At most 256 settings of 4096 bytes can be given beside the job "
-                                        "file.");
+                                        "A job file can have at most 256 settings beside it, of at most "
+                                        "4096 bytes each.");
                 if (strchr(key, '=') || strpbrk(key, "\r\n") || strpbrk(value, "\r\n"))
                         return invalid(error, "A setting given beside the job file must be one line, "
                                               "and its key must have no \"=\".");
@@ -123,7 +123,7 @@ static int read_files(sd_bus_message *m, bool may_stderr, Submission *s, sd_bus_
                         s->stderr_fd = fd;
                 else
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "A job has no use for a file `%s` here.", key);
+                                        "A job takes no file named `%s` here.", key);
         return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 

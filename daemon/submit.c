@@ -73,7 +73,7 @@ static int check_scheduler(Submission *s, sd_bus_error *error) {
 
         if (s->purpose == LAUNCH_EVALUATE && s->n_scheduler_data > 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "An evaluation has no scheduler, so it takes no data for one.");
+                                "An evaluation has no scheduler, so it takes no scheduler's data.");
         if (s->purpose == LAUNCH_EVALUATE ||
                         scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) >= 0)
                 return 0;
@@ -110,7 +110,7 @@ static int take_sheet(const Manager *manager, Submission *s, sd_bus_error *error
                 return take_own_sheet(manager, s, error);
         if (s->sheet_text)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The call sends a price sheet, but PriceSheet= names one of this host.");
+                                "The call sends a price sheet, but PriceSheet= names a sheet of this host.");
         r = sheets_read(s->settings.price_sheet, &s->sheet);
         return r < 0 ? reply_no_sheet(error, s->settings.price_sheet, r) : 0;
 }

@@ -114,8 +114,8 @@ static void trim_some(void *userdata) {
         r = step(manager);
         if (r < 0)
                 log_line(LOG_WARNING,
-                                "Records that are old enough could not be removed from the ledger (%s); it "
-                                "is tried again within the hour.",
+                                "Records that are old enough could not be removed from the ledger (%s); "
+                                "actord tries again within the hour.",
                                 ledger_error_words(r));
         if (r <= 0)
                 background_stop(&manager->trimming_records);

@@ -23,12 +23,12 @@
         X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, PENDULUM_OPTIONS(OPTION_TEXT))      \
         X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                             \
         X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, MOUNTAINCAR_OPTIONS(OPTION_TEXT))   \
-        X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0,                   \
+        X("MountainCarContinuous-v0", "", "rock a weak car uphill; force costs", 90.0,                   \
                         MOUNTAINCAR_OPTIONS(OPTION_TEXT))                                                \
         X("Catch-v0", "", "see a ball fall, and catch it", NAN, CATCH_OPTIONS(OPTION_TEXT))              \
         X("phydrl-cartpole", "", "hold a pole inside a safety envelope", NAN,                            \
                         PHYDRL_CARTPOLE_OPTIONS(OPTION_TEXT))                                            \
-        X("iot5g-discrete", "", "give a moving 5G device its resources", NAN,                            \
+        X("iot5g-discrete", "", "allot resources to a moving 5G device", NAN,                            \
                         IOT5G_OPTIONS(OPTION_TEXT))                                                      \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN, IOT5G_OPTIONS(OPTION_TEXT))     \
         X("faas", "", "scale a function among others: faas:N", NAN, FAAS_OPTIONS(OPTION_TEXT))           \
@@ -137,14 +137,14 @@
 /* X(key, help): the meaning of a key of [Environment], for all environments that have it. `actorctl env
  * show` prints it within 80 columns. */
 #define ENVIRONMENT_OPTIONS(X)                                                 \
-        X("SuttonBartoReward", "-1 at a fall and 0 before, not 1 a step")      \
+        X("SuttonBartoReward", "reward: -1 at a fall, 0 before it")            \
         X("Gravity", "acceleration of gravity, m/s2")                          \
         X("GoalVelocity", "least velocity at the goal; cars reach 0.07")       \
         X("ImageSize", "side of the image in pixels; 0: 10 by 5")              \
         X("Friction", "viscous friction of the cart, N s/m")                   \
         X("ModelGain", "weight of the model-based controller; 0: off")         \
         X("Disturbance", "how far both accelerations may be disturbed")        \
-        X("LyapunovReward", "pay the fall of s' P s, the paper's baseline")    \
+        X("LyapunovReward", "reward the fall of s' P s, as a baseline")        \
         X("TerminateWhenUnsafe", "end outside |x| <= 0.9, |theta| <= 0.8")     \
         X("BarePlant", "observe the state; the action is the force, N")        \
         X("TargetLogBER", "log10 of the bit error rate to hold")               \
@@ -153,12 +153,12 @@
         X("ShadowingStd", "standard deviation of the shadowing, dB")           \
         X("Agents", "functions that the policy runs, at most 1 + Neighbours=") \
         X("Neighbours", "other functions on its node; faas:N says so, too")    \
-        X("SLOSec", "latency that is promised, s")                             \
+        X("SLOSec", "promised latency, s")                                     \
         X("Cores", "cores of the node; 0: 6 for each function")                \
-        X("Stay", "mean steps until an agent goes, or comes; 0: it stays")     \
-        X("StormScale", "times the published rain; 0: drawn, 0.5 to 2")        \
+        X("Stay", "mean steps until an agent leaves or joins; 0: never")       \
+        X("StormScale", "factor on the published rain; 0: drawn, 0.5 to 2")    \
         X("FloodWeight", "cost of a flooding pond for a step")                 \
-        X("Engine", "release of MuJoCo, of the engines above")                 \
+        X("Engine", "release of MuJoCo, one of those above")                   \
         X("ForwardRewardWeight", "reward for each m/s forward")                \
         X("CtrlCostWeight", "cost of the squares of the controls")             \
         X("HealthyReward", "reward for each healthy step")                     \
@@ -180,7 +180,7 @@
         X("ImpactCostWeight", "cost of the squares of contact forces")         \
         X("ImpactCostMin", "least cost of a step's contacts")                  \
         X("ImpactCostMax", "greatest cost of a step's contacts")               \
-        X("UphCostWeight", "reward for height by the timestep, m/s")           \
+        X("UphCostWeight", "reward for each m/s of height over timestep")      \
         X("IncludeCinert", "observe each body's mass and inertia")             \
         X("IncludeCvel", "observe each body's velocity")                       \
         X("IncludeQfrcActuator", "observe the motors' forces on the joints")   \
@@ -195,20 +195,20 @@
         X("Storm", "1 to 20: this held-out storm; 0: as Storms= says")         \
         X("Controller", "agent, passive (all open) or rules")                  \
         X("Actions", "openings, in [0, 1], or fine, in [-1, 1]")               \
-        X("Forecast", "observe what is forecast, too")                         \
-        X("Wrappers", "Gymnasium's wrappers, the innermost first")             \
+        X("Forecast", "observe the forecast, too")                             \
+        X("Wrappers", "wrappers of Gymnasium, the innermost first")            \
         X("Beta", "cost of a second on the emulated clock")                    \
         X("Target", "return to reach; unset: the inner job's own")             \
-        X("Rounds", "a run ends after this many")                              \
+        X("Rounds", "rounds after which a run ends")                           \
         X("Episodes", "evaluations a round; unset: the inner job's, or 5")     \
-        X("Reward", "what a step pays: terms, see job.conf(5)")                \
+        X("Reward", "reward of a step: terms, see job.conf(5)")                \
         X("Terminate", "when an episode ends: terms, see job.conf(5)")         \
-        X("RewardPlugin", "a shared object beside the model that pays, too")   \
-        X("FrameSkip", "the model's own steps in one of the task")             \
+        X("RewardPlugin", "shared object beside it that adds rewards")         \
+        X("FrameSkip", "steps of the model in one step of the task")           \
         X("Horizon", "steps of an episode; 0: no limit")                       \
         X("ResetNoise", "greatest noise on the state at a reset, uniform")     \
-        X("SkipPositions", "first positions that are not observed")            \
-        X("VelocityClip", "velocities are observed within this")
+        X("SkipPositions", "how many first positions are not observed")        \
+        X("VelocityClip", "bound on observed velocities")
 
 typedef struct EnvironmentRow {
         const char *name;

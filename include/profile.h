@@ -20,21 +20,21 @@ enum { LIMIT_FD = 3 };
 
 /* X(name, sentence). Together the parts are the wall time from the begin of the first round to the end of
  * the last; each moment belongs to one part. */
-#define PROFILE_PARTS(X)                                                                                \
-        X(environment, "actors step, reset and restore their environments")                             \
-        X(forward, "actors choose actions: the network's outputs, and draws from them")                 \
-        X(wait,                                                                                         \
-                "for actions that the learner chooses, the next lease, a checkpoint, an evaluation")    \
-        X(wake, "orders and answers on their way between processes")                                    \
-        X(validation, "rollouts are copied and checked, observations and rewards normalised")               \
-        X(advantage, "values, advantages and minibatches: what precedes gradients")                     \
-        X(gradient, "forward and backward passes of minibatches, and the sum of their parts")           \
-        X(apply, "the gradient's norm, and Adam's step")                                                \
-        X(publish, "the policy is hashed and handed to actors")                                         \
-        X(curvature, "what a scheduler, or Curvature=, has measured")                                   \
-        X(control, "the invoker decides, orders and records")                                           \
-        X(metering, "the invoker reads counters of CPU time and memory")                                \
-        X(rest, "what workers did that is in no other row")
+#define PROFILE_PARTS(X)                                                                             \
+        X(environment, "actors step, reset and restore their environments")                          \
+        X(forward, "actors choose actions: the network's outputs, and draws from them")              \
+        X(wait,                                                                                      \
+                "for actions that the learner chooses, the next lease, a checkpoint, an evaluation") \
+        X(wake, "orders and answers on their way between processes")                                 \
+        X(validation, "rollouts are copied and checked, observations and rewards normalised")        \
+        X(advantage, "values, advantages and minibatches: what precedes gradients")                  \
+        X(gradient, "forward and backward passes of minibatches, and the sum of their parts")        \
+        X(apply, "the gradient's norm, and Adam's step")                                             \
+        X(publish, "the policy is hashed and handed to actors")                                      \
+        X(curvature, "measurements for a scheduler or for Curvature=")                               \
+        X(control, "the invoker decides, orders and records")                                        \
+        X(metering, "the invoker reads counters of CPU time and memory")                             \
+        X(rest, "time of workers that is in no other row")
 
 typedef enum ProfilePart {
 #define X(name, ...) PROFILE_##name,

@@ -173,9 +173,9 @@ enum KernelClass_ {
  * only (0, 0: any number). The text of a default is parsed by the same code as a file. */
 #define SETTINGS(X)                                                                                         \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                           \
-        X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                 \
+        X(Job, Tag, string, tag, "", 0, 0, "a word; bills add up the jobs that share it")                   \
         X(Job, Metrics, string, metrics, "", 0, 0,                                                          \
-                "as csv:FILE jsonl:FILE scalars:FILE tensorboard:DIR monitor:FILE")                         \
+                "files to write: csv:FILE jsonl:FILE scalars:FILE tensorboard:DIR monitor:FILE")            \
         X(Job, Profile, bool, profile, "no", 0, 0, "measure where the time of rounds goes")                 \
         X(Job, Environment, string, environment, "", 0, 0,                                                  \
                 "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")                              \
@@ -185,37 +185,40 @@ enum KernelClass_ {
         X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300,                                             \
                 "end when the mean return of 100 episodes reaches this")                                    \
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")         \
-        X(Job, Budget, money, budget, "", 1, 1e18, "begin no round once this is spent, by the full total")  \
+        X(Job, Budget, money, budget, "", 1, 1e18, "no round begins once the full total has reached this")  \
         X(Job, CostAlert, amounts, cost_alert, "", 1, 1e18,                                                 \
-                "say so in the journal when the full total reaches these: 0.5USD, 1USD")                    \
+                "amounts at which the journal reports the full total, as 0.5USD, 1USD")                     \
         X(Job, OnEnd, string, on_end, "", 0, 0, "unit of the user's manager to start when the job ends")    \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0,           \
-                "where fragments run")                                                                      \
+                "which process runs which part of the training loop")                                       \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16,                                              \
-                "learner processes, under multi-learner and central")                                       \
+                "learner processes under multi-learner and central")                                        \
         X(Distribution, Cluster, choice_cluster, cluster, "none", 0, 0,                                     \
-                "slurm: actors that do not fit here run on nodes of a cluster")                             \
+                "slurm: actors that do not fit on this host run on nodes of a cluster")                     \
         X(Distribution, Nodes, range, nodes, "0-1", 0, NODES_MAX,                                           \
-                "of the cluster at once: N, or N-M as rounds are worth them")                               \
-        X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")            \
+                "nodes at once: N, or N-M, as many as the rounds need")                                     \
+        X(Scaling, Policy, policy, scheduler, "fixed", 0, 0,                                                \
+                "what chooses the number of actors of each round")                                          \
         X(Scaling, Actors, u32, n_actors, "1", 1, ACTORS_MAX, "actors of a round, under Policy=fixed")      \
-        X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "never fewer")                         \
-        X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX, "never more; unset: Actors")            \
+        X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "fewest actors of a round")            \
+        X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX,                                         \
+                "most actors of a round; unset: Actors")                                                    \
         X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX,                                           \
-                "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays")                            \
+                "Policy=schedule: actors*rounds, as 25*10 30*5; the last number stays")                     \
         X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300,                                     \
-                "Policy=adapt: return at which MaxActors run; unset: StopReturn")                           \
+                "Policy=adapt: return at which a round has MaxActors; unset: StopReturn")                   \
         X(Scaling, Window, u32, window, "6", 1, 64,                                                         \
-                "Policy=nitro and its like: values that one is compared with")                              \
-        X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round") \
+                "Policy=nitro, nitro-code, noise: newest values that are compared")                         \
+        X(Scaling, Decay, f64, decay, "0.96", 0, 1,                                                         \
+                "Policy=nitro and its like: factor on the scores in each round")                            \
         X(Scaling, Objective, choice_objective, objective, "cost-time", 0, 0,                               \
                 "Policy=auto: cost-time; deadline: least money in time; budget: most progress for it")      \
         X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18,                                              \
-                "Objective=deadline: by when training is done, on the emulated clock")                      \
+                "Objective=deadline: when training should have ended, on the emulated clock")               \
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6,                                                 \
-                "Policy=auto: what a second of time is worth, in prices of the learner's")                  \
+                "Policy=auto: worth of a second of time, as a multiple of the learner's price")             \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX,                                       \
-                "frozen actors kept for later rounds whatever happens")                                     \
+                "idle actors that are always kept frozen for later rounds")                                 \
         X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12,                                        \
                 "other idle actors end after this; unset: never, or at once with WarmActors")               \
         X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, ENVS_PER_ACTOR_MAX,                             \
@@ -223,26 +226,26 @@ enum KernelClass_ {
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX,                             \
                 "steps of each environment in one invocation")                                              \
         X(Actor, PairSteps, u32, pair_steps, "", 1, ROLLOUT_STEPS_MAX,                                      \
-                "steps that the rollouts of a pair are compared over; unset: RolloutSteps")                 \
+                "steps over which the rollouts of a pair are compared; unset: RolloutSteps")                \
         X(Actor, Carry, choice_carry, carry, "slots", 0, 0,                                                 \
-                "slots: episodes go on in the next invocation; reset: afresh")                              \
+                "slots: episodes go on in the next invocation; reset: each invocation begins new ones")     \
         X(Actor, Processes, u32, n_processes, "", 1, ACTORS_MAX,                                            \
                 "containers that the actors share; unset: one for each")                                    \
         X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15,                               \
-                "memory that is allocated, limited, billed")                                                \
+                "memory of an actor: allocated, limited and billed")                                        \
         X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")             \
         X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")             \
-        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                   \
+        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "CPUs that actors may run on, as 0-3,8")      \
         X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0,                                            \
                 "auto: the strongest level that this host allows")                                          \
         X(Actor, Python, string, python, "", 0, 0,                                                          \
-                "virtual environment of gym:ID, or with stormwater:'s engine; unset: the system's")         \
+                "virtual environment for gym:ID, or with the engine of stormwater:; unset: the system's")   \
         X(Actor, PythonPath, string, python_path, "", 0, 0,                                                 \
-                "directory of one's own Python code for gym:ID, as PYTHONPATH names it")                    \
+                "directory of your own Python modules for gym:ID, as in PYTHONPATH")                        \
         X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0,                                  \
-                "each: one systemd scope an actor")                                                         \
+                "each: every actor has a systemd scope of its own")                                         \
         X(Actor, Retries, u32, n_retries, "3", 0, 1000,                                                     \
-                "attempts after the first that may fail by themselves")                                     \
+                "how often an invocation that fails is repeated before the job fails")                      \
         X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15,                                          \
                 "an invocation that takes longer is killed and retried")                                    \
         X(Learner, LearningRate, f64, learning_rate, "0.0003", 0, 10, "Adam's step size")                   \
@@ -250,149 +253,167 @@ enum KernelClass_ {
                 "linear: to 0 at StopSteps")                                                                \
         X(Learner, Epochs, u32, epochs, "10", 1, 10000, "passes over a round's data")                       \
         X(Learner, MinibatchSize, u32, minibatch_size, "64", 1, 1e9, "rows of one gradient step")           \
-        X(Learner, Updates, choice_updates, updates, "per-data", 0, 0, "what a round with more data means") \
-        X(Learner, Gamma, f64, gamma, "0.99", 0, 1, "discount")                                             \
-        X(Learner, Lambda, f64, lambda, "0.95", 0, 1, "generalised advantage estimation")                   \
-        X(Learner, Clip, f64, clip, "0.2", 0, 100, "of the probability ratio")                              \
+        X(Learner, Updates, choice_updates, updates, "per-data", 0, 0,                                      \
+                "whether a larger round means more gradient steps or larger minibatches")                   \
+        X(Learner, Gamma, f64, gamma, "0.99", 0, 1, "discount of later rewards")                            \
+        X(Learner, Lambda, f64, lambda, "0.95", 0, 1, "lambda of generalised advantage estimation")         \
+        X(Learner, Clip, f64, clip, "0.2", 0, 100, "bound on the change of the probability ratio")          \
         X(Learner, ClipSchedule, choice_schedule, clip_schedule, "constant", 0, 0,                          \
                 "linear: to 0 at StopSteps")                                                                \
-        X(Learner, ValueClip, f64, value_clip, "", 0, 1e9, "of the value's change; unset: none")            \
-        X(Learner, ValueWeight, f64, value_weight, "0.5", 0, 1e9, "of the value loss")                      \
-        X(Learner, EntropyWeight, f64, entropy_weight, "0", 0, 1e9, "of the entropy bonus")                 \
+        X(Learner, ValueClip, f64, value_clip, "", 0, 1e9, "bound on the change of the value; unset: none") \
+        X(Learner, ValueWeight, f64, value_weight, "0.5", 0, 1e9, "weight of the value loss")               \
+        X(Learner, EntropyWeight, f64, entropy_weight, "0", 0, 1e9, "weight of the entropy bonus")          \
         X(Learner, MaxGradNorm, f64, max_grad_norm, "0.5", 0, 1e9,                                          \
-                "global norm that gradients are cut to; 0: none")                                           \
-        X(Learner, NormalizeAdvantages, bool, normalize_advantages, "yes", 0, 0, "in each minibatch")       \
+                "longest gradient, by its norm over all parameters; 0: no limit")                           \
+        X(Learner, NormalizeAdvantages, bool, normalize_advantages, "yes", 0, 0,                            \
+                "normalise advantages in each minibatch")                                                   \
         X(Learner, NormalizeObservations, bool, normalize_observations, "no", 0, 0,                         \
-                "by running mean and variance")                                                             \
-        X(Learner, ObservationClip, f64, observation_clip, "10", 0, 1e9, "of normalised observations")      \
+                "normalise observations by their running mean and variance")                                \
+        X(Learner, ObservationClip, f64, observation_clip, "10", 0, 1e9,                                    \
+                "bound on normalised observations")                                                         \
         X(Learner, NormalizeRewards, bool, normalize_rewards, "no", 0, 0,                                   \
-                "by the deviation of discounted returns")                                                   \
-        X(Learner, RewardClip, f64, reward_clip, "10", 0, 1e9, "of normalised rewards")                     \
+                "divide rewards by the deviation of discounted returns")                                    \
+        X(Learner, RewardClip, f64, reward_clip, "10", 0, 1e9, "bound on normalised rewards")               \
         X(Learner, KLStop, f64, kl_stop, "", 0, 1e9,                                                        \
-                "end a round's updates beyond this divergence; unset: never")                               \
-        X(Learner, KLWeight, f64, kl_weight, "0", 0, 1e9, "of the divergence penalty, adapted to KLTarget") \
-        X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "that KLWeight adapts to")                     \
+                "a round's updates end beyond this divergence; unset: never")                               \
+        X(Learner, KLWeight, f64, kl_weight, "0", 0, 1e9,                                                   \
+                "weight of the divergence penalty; it adapts to KLTarget")                                  \
+        X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "divergence to which KLWeight adapts")         \
         X(Learner, RhoBar, f64, rho_bar, "1", 0, 1e9,                                                       \
-                "V-trace: importance weights of temporal differences are cut to it")                        \
-        X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: importance weights of traces are cut to it")    \
+                "V-trace: bound on the importance weights of temporal differences")                         \
+        X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: bound on the importance weights of traces")     \
         X(Learner, BufferBatches, u32, buffer_batches, "4", 1, 64,                                          \
                 "rounds whose data are kept to learn from again")                                           \
         X(Learner, TargetInterval, u32, target_interval, "", 1, 1e9,                                        \
                 "gradient steps between updates of the target network")                                     \
         X(Learner, ReplaySize, u32, replay_size, "100000", 1, 1e9,                                          \
                 "steps that are kept to learn from again")                                                  \
-        X(Learner, ReplayMin, u32, replay_min, "1000", 1, 1e9, "learn when so many steps are there")        \
+        X(Learner, ReplayMin, u32, replay_min, "1000", 1, 1e9,                                              \
+                "steps that must be kept before learning begins")                                           \
         X(Learner, TrainRatio, f64, train_ratio, "0.25", 0, 1000,                                           \
                 "gradient steps for each environment step")                                                 \
-        X(Learner, NSteps, u32, n_steps, "1", 1, 1000, "rewards before a target goes on with a value")      \
+        X(Learner, NSteps, u32, n_steps, "1", 1, 1000,                                                      \
+                "rewards that a target adds up before a value stands for the rest")                         \
         X(Learner, HuberBound, f64, huber_bound, "1", 1e-9, 1e9,                                            \
-                "errors of a value are squared up to it, linear beyond")                                    \
-        X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action, at first")      \
-        X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                    \
+                "the loss of a value's error is quadratic up to this, and linear beyond")                   \
+        X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action at first")       \
+        X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1,                                              \
+                "chance of a random action after EpsilonSteps")                                             \
         X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18,                                      \
-                "environment steps over which it falls")                                                    \
+                "environment steps over which the chance falls")                                            \
         X(Learner, CriticLearningRate, f64, critic_learning_rate, "", 0, 10,                                \
                 "Adam's step size for critics; unset: LearningRate")                                        \
-        X(Learner, Tau, f64, tau, "0.005", 0, 1, "share of the way that target networks go each step")      \
+        X(Learner, Tau, f64, tau, "0.005", 0, 1,                                                            \
+                "share of the distance that a target network moves towards its network in each step")       \
         X(Learner, PolicyDelay, u32, policy_delay, "2", 1, 1e6,                                             \
                 "gradient steps of critics before one of the policy")                                       \
         X(Learner, ActionNoise, f64, action_noise, "0.1", 0, 10,                                            \
-                "deviation of actions that explore, as a share of half the space")                          \
+                "deviation of the noise on actions, as a share of half their range")                        \
         X(Learner, NoiseProcess, choice_noise_process, noise_process, "gaussian", 0, 0,                     \
-                "of ActionNoise=; ou: each step's goes on from the one before")                             \
+                "ou: the noise of a step goes on from that of the step before")                             \
         X(Learner, TargetNoise, f64, target_noise, "0.2", 0, 10,                                            \
-                "deviation of actions that targets are made of, as that share")                             \
-        X(Learner, NoiseClip, f64, noise_clip, "0.5", 0, 10, "that TargetNoise is cut to, as that share")   \
+                "deviation of the noise on target actions, as a share of half their range")                 \
+        X(Learner, NoiseClip, f64, noise_clip, "0.5", 0, 10,                                                \
+                "bound on the noise of TargetNoise, as the same share")                                     \
         X(Learner, Temperature, f64, temperature, "", 0, 1e9, "weight of the entropy; unset: learned")      \
         X(Learner, TargetEntropy, f64, target_entropy, "", -1e9, 1e9,                                       \
-                "of a learned temperature; unset: minus the numbers of an action")                          \
+                "entropy that a learned Temperature keeps; unset: minus the numbers of an action")          \
         X(Learner, Eta, f64, eta, "1", 1e-9, 1e9, "weight of rewards, against staying near the old policy") \
         X(Learner, Dataset, string, dataset, "", 0, 0, "recorded episodes to learn from: main_data.hdf5")   \
         X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "weight of the critic, against imitation")        \
-        X(Learner, Passes, u32, passes, "", 1, 5, "of the network that takes noise out; unset: 2 or 5")     \
+        X(Learner, Passes, u32, passes, "", 1, 5,                                                           \
+                "passes of the network that makes an action of noise; unset: 2 or 5")                       \
         X(Learner, ModelA, matrix, model_a, "", -1e9, 1e9,                                                  \
-                "of the linear model s' = A s + B a, row by row; s is the observation")                     \
-        X(Learner, ModelB, matrix, model_b, "", -1e9, 1e9, "of the model, a row for each number of s")      \
+                "A of the linear model s' = A s + B a, row by row; s is the observation")                   \
+        X(Learner, ModelB, matrix, model_b, "", -1e9, 1e9,                                                  \
+                "B of the linear model, a row for each number of s")                                        \
         X(Learner, ControllerF, matrix, controller_f, "", -1e9, 1e9,                                        \
-                "F s is added to the policy's action, a row for each number of an action")                  \
-        X(Learner, ControllerGain, f64, controller_gain, "1", 0, 1000, "of F s where it acts")              \
+                "F s is added to the policy's action; a row for each number of an action")                  \
+        X(Learner, ControllerGain, f64, controller_gain, "1", 0, 1000,                                      \
+                "factor on F s in actions, not in the model")                                               \
         X(Learner, ResidualScale, f64, residual_scale, "1", 1e-9, 1,                                        \
                 "share of the action's bounds that the policy may use")                                     \
         X(Learner, EnvelopeP, matrix, envelope_p, "", -1e9, 1e9,                                            \
                 "the envelope is s' P s <= 1, and the reward the fall of s' P s beyond the model's")        \
         X(Learner, InputAugmentation, u32, input_augmentation, "1", 1, 2,                                   \
-                "of critics; 2: products of two inputs stand behind the inputs")                            \
+                "critics' inputs; 2: products of two inputs follow the inputs")                             \
         X(Learner, LinkEditing, matrix, link_editing, "", 0, 1,                                             \
-                "0: critics do not read this one of the augmented inputs; 1: they do")                      \
+                "for each augmented input of critics: 1: they read it; 0: they do not")                     \
         X(Learner, PolicyInputAugmentation, u32, policy_input_augmentation, "1", 1, 2,                      \
-                "of the policy; 2: products of two inputs stand behind the inputs")                         \
+                "the policy's inputs; 2: products of two inputs follow the inputs")                         \
         X(Learner, PolicyLinkEditing, matrix, policy_link_editing, "", 0, 1,                                \
-                "0: the policy does not read this one of the augmented inputs; 1: it does")                 \
-        X(Learner, Alpha, f64, alpha, "", 1e-9, 1,                                                          \
-                "s' P s of the model falls to this share in each step")                                     \
+                "for each augmented input of the policy: 1: it reads it; 0: it does not")                   \
+        X(Learner, Alpha, f64, alpha, "", 1e-9, 1, "s' P s of the model falls to this share in each step")  \
         X(Learner, SafetySet, matrix, safety_set, "", 0, 1e9,                                               \
-                "the most of each number of s; 0: none; the envelope must lie inside")                      \
+                "largest size of each number of s; 0: any; the envelope must lie inside")                   \
         X(Learner, Convolutions, convolutions, convolutions, "", 0, 0,                                      \
-                "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")                            \
+                "layers before the hidden ones: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")          \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536,                                 \
-                "units of each hidden layer; 0: none, after Convolutions")                                  \
-        X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")             \
+                "units of each hidden layer; 0: no layer, after Convolutions")                              \
+        X(Learner, Activation, choice_activation, activation, "tanh", 0, 0,                                 \
+                "function that the hidden layers apply")                                                    \
         X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0,                                         \
                 "policy and value share the hidden layers")                                                 \
-        X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5, "of continuous actions")                     \
-        X(Learner, OrthogonalInit, bool, orthogonal_init, "yes", 0, 0, "no: uniform in 1/sqrt(inputs)")     \
-        X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "Adam's epsilon")                          \
-        X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of the first moment")                    \
-        X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                 \
+        X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5,                                              \
+                "log of the deviation of continuous actions at first")                                      \
+        X(Learner, OrthogonalInit, bool, orthogonal_init, "yes", 0, 0,                                      \
+                "yes: first weights are orthogonal; no: uniform in 1/sqrt(inputs)")                         \
+        X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "epsilon of Adam")                         \
+        X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of Adam's first moment")                 \
+        X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of Adam's second moment")              \
         X(Learner, Curvature, choice_curvature, curvature, "none", 0, 0,                                    \
-                "Hessian whose extremes each round measures")                                               \
+                "Hessian whose extreme eigenvalues each round measures")                                    \
         X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536,                                     \
-                "rows of a round that it is measured on, at most")                                          \
+                "most rows of a round on which Curvature is measured")                                      \
         X(Learner, CurvatureSteps, u32, curvature_steps, "16", 1, 1000,                                     \
                 "products with the Hessian for each measurement")                                           \
         X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0,                                               \
                 "measure the gradient's noise scale in each round")                                         \
         X(Learner, NoiseActors, u32, n_noise_actors, "32", 2, 1000,                                         \
-                "actors whose shares of a round it is measured on, at most")                                \
-        X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                \
+                "most actors of a round on whose data NoiseScale is measured")                              \
+        X(Learner, Threads, u32, n_threads, "1", 1, 256,                                                    \
+                "threads of the learner; the result does not depend on them")                               \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15,                     \
-                "allocated, limited, billed")                                                               \
+                "memory of the learner: allocated, limited and billed")                                     \
         X(Learner, TimeoutSec, usec, learner_timeout_usec, "", 0, 1e15,                                     \
                 "a learner that takes longer is killed, and the job's next life begins; 0: never")          \
         X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0,                            \
-                "the width of vectors; the result is the same")                                             \
+                "width of the CPU's vectors; the result is the same with each")                             \
         X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000,                                    \
                 "whole episodes played after a round, to measure its policy")                               \
         X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9,                                      \
-                "after every so many rounds, and after the last")                                           \
+                "evaluate after every so many rounds, and after the last")                                  \
         X(Evaluation, Actors, u32, n_evaluators, "1", 1, ACTORS_MAX,                                        \
-                "containers that play them, beside those that train")                                       \
+                "containers that play evaluations, beside those that train")                                \
         X(Evaluation, Stochastic, bool, evaluation_stochastic, "no", 0, 0,                                  \
-                "yes: actions are drawn; no: the most likely ones")                                         \
+                "yes: actions are drawn; no: each is the most likely one")                                  \
         X(Evaluation, StopReturn, f64, evaluation_stop_return, "", -1e300, 1e300,                           \
-                "end when an evaluation's mean reaches this")                                               \
+                "end when the mean of an evaluation reaches this")                                          \
         X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0,                                 \
                 "name from `actorctl price list`")                                                          \
         X(Billing, Convention, choice_convention, convention, "serverless", 0, 0,                           \
-                "server: the sheet's fleet, idle or not")                                                   \
-        X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what emulated time is computed from")      \
+                "server: the price sheet's fleet is paid for, idle or not")                                 \
+        X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what the emulated time is computed from")  \
         X(Billing, ColdStartSec, usec, cold_usec, "0.3", 0, 1e12,                                           \
-                "start-up of a fleet's cold actor (emulated)")                                              \
+                "emulated time that a cold start of an actor takes")                                        \
         X(Billing, WarmStartSec, usec, warm_usec, "0", 0, 1e12,                                             \
-                "start-up of a fleet's warm actor (emulated)")                                              \
+                "emulated time that a warm start of an actor takes")                                        \
         X(Billing, StepUSec, f64, step_usec, "50", 0, 1e9,                                                  \
                 "Clock=model: CPU time of one environment step, microseconds")                              \
         X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9,                                               \
                 "Clock=model: learner time of one row of a gradient, microseconds")                         \
-        X(Slurm, Partition, string, slurm_partition, "", 0, 0, "of the nodes; unset: Slurm's default")      \
-        X(Slurm, Account, string, slurm_account, "", 0, 0, "that Slurm charges; unset: the user's default") \
+        X(Slurm, Partition, string, slurm_partition, "", 0, 0,                                              \
+                "partition of the nodes; unset: Slurm's default")                                           \
+        X(Slurm, Account, string, slurm_account, "", 0, 0,                                                  \
+                "account that Slurm charges; unset: the user's default")                                    \
         X(Slurm, TimeLimit, usec, slurm_time_limit_usec, "1h", 6e7, 1e15,                                   \
-                "of an allocation; a job that takes longer asks for another in time")                       \
+                "time limit of an allocation; a longer job asks for another one in time")                   \
         X(Slurm, Constraint, string, slurm_constraint, "", 0, 0, "features that nodes must have")           \
         X(Slurm, Options, string, slurm_options, "", 0, 0, "further options of sbatch")                     \
         X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15,                                    \
                 "at most this much work is repeated after a crash")                                         \
-        X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000, "newest checkpoints kept")
+        X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000,                                             \
+                "how many of the newest checkpoints are kept")
 
 typedef char setting_string[256];
 typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;

@@ -107,16 +107,16 @@ typedef struct TrialEpisode {
 } TrialEpisode;
 
 /* X(NAME, promise) */
-#define TRIAL_POINTS(X)                                                                     \
-        X(SPEC, "it loads, and its spec is possible")                                       \
-        X(OPTIONS, "it refuses an option that it does not know")                            \
-        X(SHAPES, "reset and step write a whole observation and a whole result")            \
-        X(RANGES, "observations, rewards and ends are as its spec says")                    \
-        X(BOUNDS, "it touches nothing outside its memory")                                  \
-        X(RESETS, "it can be reset at any time, and then begins afresh")                    \
-        X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside") \
-        X(SNAPSHOTS, "what is restored from a snapshot goes on as the original does")       \
-        X(STATE, "its physical state can be read and set")                                  \
+#define TRIAL_POINTS(X)                                                                        \
+        X(SPEC, "it loads, and its spec is possible")                                          \
+        X(OPTIONS, "it refuses unknown options")                                               \
+        X(SHAPES, "reset() and step() fill the whole observation and result")                  \
+        X(RANGES, "observations, rewards and ends are as its spec says")                       \
+        X(BOUNDS, "it touches nothing outside its memory")                                     \
+        X(RESETS, "it can be reset at any time, and then begins afresh")                       \
+        X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside it") \
+        X(SNAPSHOTS, "an instance restored from a snapshot continues as the original")         \
+        X(STATE, "its physical state can be read and set")                                     \
         X(LEAKS, "100,000 steps leave its memory as large as it was")
 
 enum TrialPoint_ {
@@ -127,34 +127,34 @@ enum TrialPoint_ {
 };
 
 /* X(NAME, sentence): the detail replaces %d in the sentence. */
-#define TRIAL_FINDINGS(X)                                                                             \
-        X(KEPT, "%d")                                                                                 \
-        X(STICKY, "it is sticky and takes no snapshots")                                              \
-        X(STATELESS, "it shows no physical state")                                                    \
-        X(FAULT, "%d")                                                                                \
-        X(NOT_TRIED, "not tried, since point %d failed")                                              \
-        X(NONSENSE, "spec() accepted Nonsense=1: return -EINVAL for keys that it does not know")      \
-        X(ERROR, "one of its functions returned error %d")                                            \
-        X(RESET_PART, "reset() left byte %d of the observation as it was")                            \
-        X(STEP_PART, "step() left byte %d of the observation as it was")                              \
-        X(RESULT_PART, "step() left byte %d of its result as it was: write all of *ret")              \
-        X(NOT_FINITE, "number %d of an observation is not finite")                                    \
-        X(OUTSIDE, "number %d of an observation is outside the range that the spec gives")            \
-        X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")    \
-        X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                          \
-        X(TRUNCATED, "step %d is truncated, which the spec does not announce (ACTORD_ENV_TRUNCATES)") \
-        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                             \
-        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                       \
-        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                             \
-        X(REMEMBERS, "after a reset a used instance differs from a new one at step %d")                   \
+#define TRIAL_FINDINGS(X)                                                                               \
+        X(KEPT, "%d")                                                                                   \
+        X(STICKY, "it is sticky and takes no snapshots")                                                \
+        X(STATELESS, "it shows no physical state")                                                      \
+        X(FAULT, "%d")                                                                                  \
+        X(NOT_TRIED, "not tried, because point %d failed")                                              \
+        X(NONSENSE, "spec() accepted Nonsense=1: return -EINVAL for keys that it does not know")        \
+        X(ERROR, "one of its functions returned error %d")                                              \
+        X(RESET_PART, "reset() left byte %d of the observation as it was")                              \
+        X(STEP_PART, "step() left byte %d of the observation as it was")                                \
+        X(RESULT_PART, "step() left byte %d of its result as it was: write all of *ret")                \
+        X(NOT_FINITE, "number %d of an observation is not finite")                                      \
+        X(OUTSIDE, "number %d of an observation is outside the range that the spec gives")              \
+        X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")      \
+        X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                            \
+        X(TRUNCATED, "step %d is truncated, but the spec lacks ACTORD_ENV_TRUNCATES")                   \
+        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                               \
+        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                         \
+        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                               \
+        X(REMEMBERS, "after a reset a used instance differs from a new one at step %d")                 \
         X(PARTS, "two runs with one seed differ at step %d: is there state outside the instance?")      \
-        X(SNAPSHOT_PARTS,                                                                             \
-                "it differs from the original %d steps after restore(): the snapshot lacks some state")  \
-        X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                            \
-        X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                     \
-        X(GROWS, "its memory grew by %d bytes")                                                       \
-        X(METRIC, "number %d of an episode's metrics is beyond 3.4e38; use NaN where there is none")  \
-        X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")            \
+        X(SNAPSHOT_PARTS,                                                                               \
+                "it differs from the original %d steps after restore(): the snapshot lacks some state") \
+        X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                              \
+        X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                       \
+        X(GROWS, "its memory grew by %d bytes")                                                         \
+        X(METRIC, "number %d of an episode's metrics is beyond 3.4e38; use NaN where there is none")    \
+        X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")              \
         X(ACTIVE, "active() says after step %d that no agent is there, or neither 0 nor 1 of one")
 
 typedef enum TrialFinding {
@@ -177,18 +177,18 @@ typedef struct TrialRate {
 } TrialRate;
 
 /* X(NAME, sentence): why a trial ended early. The detail replaces %d. */
-#define TRIAL_PROBLEMS(X)                                                                                \
-        X(NONE, "%d")                                                                                    \
-        X(FAULT, "%d")                                                                                   \
-        X(STATE, "it has no physical state of that shape: --state needs %d numbers")                     \
-        X(STATE_REFUSED, "it refuses that state (error %d)")                                             \
-        X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                            \
-        X(ACTION_VALUE, "action %d is not one of its actions")                                           \
-        X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")         \
-        X(FRAME_BAD, "its picture is invalid: a side of %d pixels")                               \
+#define TRIAL_PROBLEMS(X)                                                                                 \
+        X(NONE, "%d")                                                                                     \
+        X(FAULT, "%d")                                                                                    \
+        X(STATE, "it has no physical state of that shape: --state needs %d numbers")                      \
+        X(STATE_REFUSED, "it refuses that state (error %d)")                                              \
+        X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                             \
+        X(ACTION_VALUE, "action %d is not one of its actions")                                            \
+        X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")          \
+        X(FRAME_BAD, "its picture is invalid: a side of %d pixels")                                       \
         X(PICTURE_BAD, "the picture of its draw() is invalid: %d shapes, or numbers that are not finite") \
-        X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")                     \
-        X(SETUP, "%d")                                                                                   \
+        X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")                      \
+        X(SETUP, "%d")                                                                                    \
         X(AGENTS, "a data set is of one agent, and it has %d")
 
 typedef enum TrialProblem {

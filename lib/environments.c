@@ -16,7 +16,7 @@ static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
 static const struct { const char *key, *help; } helps[] = { ENVIRONMENT_OPTIONS(HELP) };
 
 static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
-        "decide over another job's actors, round by round", NAN, JOB_OPTIONS };
+        "choose another job's number of actors", NAN, JOB_OPTIONS };
 
 static const EnvironmentRow gym_row = { ENVIRONMENT_GYM_PREFIX "ID", "gym",
         "any environment of Gymnasium, in Python", NAN, GYM_OPTIONS };
@@ -25,7 +25,7 @@ static const EnvironmentRow pettingzoo_row = { ENVIRONMENT_PETTINGZOO_PREFIX "MO
         "any environment of PettingZoo's parallel kind", NAN, "" };
 
 static const EnvironmentRow mjcf_row = { ENVIRONMENT_MJCF_PREFIX "FILE", "mujoco",
-        "a model of one's own, in MuJoCo's format", NAN, MJCF_OPTIONS };
+        "your own model, in MuJoCo's format", NAN, MJCF_OPTIONS };
 
 bool environment_is_job(const char *name) {
         assert(name);

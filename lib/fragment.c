@@ -216,11 +216,11 @@ uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) 
                         why = refusal;
                 } else if (settings_actors_max(settings) > settings->n_threads) {
                         choice = DISTRIBUTION_COARSE;
-                        why = "a round may have more actors than the learner has Threads=, and only "
-                              "processes of their own let all act at once";
+                        why = "a round may have more actors than the learner has Threads=, and all of "
+                              "them can act at once only in processes of their own";
                 } else {
                         choice = DISTRIBUTION_FUSED;
-                        why = "the learner's Threads= can act for all actors at once, and nothing has to "
+                        why = "the learner's Threads= can act for all actors at once, and no data has to "
                               "cross processes";
                 }
         }
@@ -483,8 +483,8 @@ static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
                 return 0;
 
         length = (size_t) snprintf(ret_reason, n,
-                        "these fragments wait for each other in a cycle "
-                        "in which nothing is held yet:");
+                        "these fragments wait for each other in a cycle, "
+                        "and none of them has a first value:");
         for (uint32_t f = 0; f < _FRAGMENT_MAX && length < n; f++)
                 if (left >> f & 1)
                         length += (size_t) snprintf(

@@ -146,7 +146,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         *ret_reason = "its number of choices is impossible";
         if (m.n_choices < 1 || m.n_choices > ACTORS_MAX)
                 return -EBADMSG;
-        *ret_reason = "its size does not fit its number of choices: it is cut short, or something was added";
+        *ret_reason = "its size does not match its number of choices: it is cut short, or bytes were "
+                      "added";
         if (n != sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float))
                 return -EBADMSG;
         *ret_reason = "one of its strings has no end, or is not text";

@@ -21,43 +21,44 @@
 #define SPEC_FIELDS(X)                                                                                      \
         X(NONE, "nothing")                                                                                  \
         X(NAME, "name: empty, not terminated, or not printable ASCII")                                      \
-        X(OBSERVATION_KIND, "observation.kind: no kind of space")                                           \
+        X(OBSERVATION_KIND, "observation.kind: not a kind of space")                                        \
         X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has")                  \
-        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")                        \
+        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no numbers, or too many")                        \
         X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                                  \
-        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")                           \
-        X(ACTION_KIND, "action.kind: no kind of space")                                                     \
-        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                                 \
-        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                                  \
+        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or low is above high")                 \
+        X(ACTION_KIND, "action.kind: not a kind of space")                                                  \
+        X(ACTION_ELEMENT, "action.element: must be I32 for choices, F32 for a BOX")                         \
+        X(ACTION_SHAPE, "action.shape or n_dims: no numbers, or too many")                                  \
         X(ACTION_CHOICES, "action.n_choices: none, or too many")                                            \
-        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                                     \
+        X(ACTION_BOUNDS, "action.low or high: not numbers, or low is above high")                           \
         X(HORIZON, "horizon_steps: longer than 16,777,216")                                                 \
         X(AGENTS, "n_agents: not from 1 to 64")                                                             \
-        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                     \
+        X(REWARD, "reward_low or reward_high: not numbers, or low is above high")                           \
         X(INSTANCE, "instance_bytes: more than 1 GiB")                                                      \
         X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                  \
         X(FLAGS, "flags: unknown bits")                                                                     \
         X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")         \
-        X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its "      \
-                 "MemoryMax=")                                                                              \
-        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no "   \
-                 "larger than what they read")                                                              \
-        X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, " \
-                "EnvsPerActor=) too large")                                                                 \
-        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and "  \
-                 "its files must not change")                                                               \
-        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")            \
-        X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB "   \
-                 "under [Distribution] Policy=async")                                                       \
+        X(STORE, "observation.shape: the steps that ReplaySize= or BufferBatches= keeps need more than "    \
+                 "MemoryMax= of [Learner]")                                                                 \
+        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and no kernel "    \
+                 "may be larger than its input")                                                            \
+        X(SIZE, "observation.shape: the network (Convolutions=, HiddenLayers=) or a segment "               \
+                "(RolloutSteps=, EnvsPerActor=) is too large")                                              \
+        X(OTHER, "the spec has changed since the job began: it must depend on the options alone, and its "  \
+                 "files must not change")                                                                   \
+        X(STACK, "stack: must be from 2 to 16 frames, and equal the first of the two or more sizes of a "   \
+                 "BOX")                                                                                     \
+        X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) needs more "     \
+                 "than 4 GiB under [Distribution] Policy=async")                                            \
         X(CONTINUOUS, "action.kind: Algorithm= needs continuous actions; ppo, a2c, impala, impact or dqn "  \
                       "would work, and bc with Dataset=")                                                   \
         X(BOUNDED, "action.low or high: Algorithm= scales actions to these bounds, which must be finite "   \
-                   "and apart; ppo, a2c, impala or impact would work")                                      \
+                   "and different; ppo, a2c, impala or impact would work")                                  \
         X(EDITED, "observation or action: LinkEditing= needs a 0 or 1 for each augmented input of a "       \
                   "critic, 36 at most, and a 1 among them")                                                 \
-        X(PAIRS, "flags: sticky, and rebel begins two rollouts in one snapshot; ppo would work")            \
-        X(PAIRED_STACK, "stack: rebel moves environments to another's state, and a stack's older frames "   \
-                        "are not part of it; ppo would work")                                               \
+        X(PAIRS, "flags: sticky, but rebel begins two rollouts from one snapshot; ppo would work")          \
+        X(PAIRED_STACK, "stack: rebel copies one environment's state into another, and the state has no "   \
+                        "older frames; ppo would work")                                                     \
         X(REGULATION, "observation, action, n_agents, stack or metrics: EnvelopeP= and ControllerF= need "  \
                       "one agent, no stack, BOXes of their sizes, and room for the metrics violations and " \
                       "outside")                                                                            \

@@ -15,8 +15,8 @@
 
 /* X(NAME, word, number of names that follow, meaning) */
 #define QUANTITIES(X)                                                                            \
-        X(ALIVE, "alive", 0, "1, at each step")                                                  \
-        X(HEALTHY, "healthy", 0, "1, at each step that does not end the episode")                \
+        X(ALIVE, "alive", 0, "1 at each step")                                                   \
+        X(HEALTHY, "healthy", 0, "1 at each step that does not end the episode")                 \
         X(CONTROL, "control", 0, "the sum of the squares of the controls")                       \
         X(LARGEST, "largest", 0, "the largest size of an observed position or of a velocity")    \
         X(POSITION, "position", 1, "of a hinge (radians) or slide joint (metres)")               \

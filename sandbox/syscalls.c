@@ -73,7 +73,7 @@ static const Allowed calls[] = {
         { "clock_gettime", ALL, HOLD_NOTHING, "clocks, where the vDSO cannot answer" },
         { "clock_nanosleep", ALL, HOLD_NOTHING, "sleep; the meter counts CPU, the deadline the rest" },
         { "clone", LEARNER, HOLD_THREADS, "gradient threads" },
-        { "clone3", LEARNER, HOLD_ABSENT, "its flags lie in memory, where no filter can read them" },
+        { "clone3", LEARNER, HOLD_ABSENT, "its flags are in memory, which a filter cannot read" },
         { "close", ALL, HOLD_NOTHING, "gives up what it has" },
         { "epoll_pwait", LEARNER, HOLD_NOTHING, "waits for actors that ask it for actions" },
         { "epoll_wait", LEARNER, HOLD_NOTHING, "as epoll_pwait" },

@@ -112,9 +112,9 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
         if (launch->purpose >= LAUNCH_SETTLE)
                 return n_fds == 0 && launch->n_mounts == 0
                                        ? 0
-                                       : refuse(answer, "it brings descriptors, but starts nothing");
+                                       : refuse(answer, "it has descriptors but starts nothing");
         if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
-                return refuse(answer, "the number of descriptors does not fit");
+                return refuse(answer, "the number of descriptors is wrong");
         if (!mounts_are_clean(launch))
                 return refuse(answer, "a mount is writable, or at a path that is not for mounts");
         if (!ids_are_ours(launch, uid))
@@ -180,7 +180,7 @@ static int check_fds_of_job(const Launch *launch, const int fds[], LaunchAnswer 
         if (fstat(fds[LAUNCH_FD_CHECKPOINT], &st) < 0 ||
                         !(launch->has_checkpoint ? S_ISREG(st.st_mode) : S_ISCHR(st.st_mode)))
                 return refuse(answer,
-                                "the checkpoint is not a regular file, or came without being announced");
+                                "the checkpoint is not a regular file, or the record does not announce it");
         return 0;
 }
 
@@ -208,7 +208,7 @@ static int check_fds_of_node(const int fds[], LaunchAnswer *answer) {
         socklen_t n = sizeof(value);
 
         if (!is_null(fds[LAUNCH_FD_STATE]) || !is_null(fds[LAUNCH_FD_CHECKPOINT]))
-                return refuse(answer, "a node brings files of a job");
+                return refuse(answer, "a node's launch has files of a job");
         if (getsockopt(fds[LAUNCH_FD_SOCKET], SOL_SOCKET, SO_TYPE, &value, &n) < 0 || value != SOCK_STREAM)
                 return refuse(answer, "a node's stream is not a STREAM socket");
         return 0;

@@ -192,9 +192,8 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
                 return r;
         r = await_result(a);
         if (r < 0 && a->result[0] == 0)
-                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd did not start %s: within %u s its job had not ended", unit,
-                                a->timeout_msec / 1000);
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r, "systemd did not start %s within %u s",
+                                unit, a->timeout_msec / 1000);
         if (r < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
                                 "systemd did not start %s: its job ended as \"%s\"", unit, a->result);

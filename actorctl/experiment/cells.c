@@ -256,7 +256,7 @@ static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t d
         if (cell->definition)
                 return STATUS_OK;
         if (depth > experiment->arms->len) {
-                fprintf(stderr, "%s: [Arm %s] repeats, over others, its own decisions\n",
+                fprintf(stderr, "%s: [Arm %s] repeats its own decisions through other arms\n",
                                 experiment->file_name, experiment_arm(experiment, cell->arm)->name);
                 return STATUS_USAGE;
         }

@@ -74,7 +74,7 @@ GArray *seeds_parse(const char *text, char **ret_reason) {
                 }
         }
         if (seeds->len == 0) {
-                *ret_reason = g_strdup("no seed: write ranges and numbers, as 1-40");
+                *ret_reason = g_strdup("there are no seeds: write ranges and numbers, as 1-40");
                 return NULL;
         }
         return g_steal_pointer(&seeds);

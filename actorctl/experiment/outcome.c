@@ -267,8 +267,8 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
         r = json_read(path, &root, &reason);
         if (r < 0) {
                 if (r != -ENOENT)
-                        complain("the file of cell %s cannot be read, so it is done again: %s", cell->name,
-                                        reason);
+                        complain("the file of cell %s cannot be read, so the cell is run again: %s",
+                                        cell->name, reason);
                 return 0;
         }
         wrong = outcome_from_json(root, cell, &outcome);
@@ -276,7 +276,7 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
         if (owner) {
                 g_autofree char *safe = sanitise_text(owner);
 
-                complain("%s is a cell of %s, which would be lost: name another directory with --output",
+                complain("%s is a cell of %s and would be overwritten: name another directory with --output",
                                 path, safe);
                 return -EEXIST;
         }

@@ -191,8 +191,8 @@ static void draw_picture(const Experiment *experiment, const GPtrArray *cells, G
 
         plot->note = picture->stays ? "Median of the seeds and quartiles. A seed that has ended keeps its "
                                       "last value."
-                                    : "Median and quartiles of the seeds that go on; ends where fewer than "
-                                      "half do.";
+                                    : "Median and quartiles of the seeds that still train; ends where fewer "
+                                      "than half do.";
         for (size_t combination = 0; combination < n; combination++) {
                 g_autofree char *name = combination_title(experiment, combination);
                 PlotPanel *panel = plot_add_panel(plot, name);

@@ -206,7 +206,8 @@ static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
         if (strcmp(status->result, "failed") == 0)
                 return keep_failure(r, run, status, status->fault[0] ? status->fault : "its job failed");
         if (run->cell->cap_nano > 0 && strcmp(status->result, "budget-exhausted") == 0)
-                return keep_failure(r, run, status, "it has cost what Budget= of [Sweep] left for it");
+                return keep_failure(r, run, status,
+                                "it has used up the money that Budget= of [Sweep] left for it");
         k = fetch_outcome(r, run, status, &run->cell->outcome);
         if (k >= 0)
                 k = outcome_write(r->experiment, run->cell, r->directory);
@@ -307,11 +308,13 @@ static Cell *next_cell(Runner *r) {
                         continue;
                 if (cell->after && cell->after->state == CELL_DONE &&
                                 !is_whole(&cell->after->outcome->series))
-                        fail_cell(r, cell, "the cell that it follows has more rounds than a job can repeat");
+                        fail_cell(r, cell,
+                                        "the cell whose decisions it repeats has more rounds than a job can "
+                                        "repeat");
                 else if (!cell->after || cell->after->state == CELL_DONE)
                         return cell;
                 else if (cell->after->state == CELL_FAILED)
-                        fail_cell(r, cell, "the cell that it follows failed");
+                        fail_cell(r, cell, "the cell whose decisions it repeats failed");
         }
         return NULL;
 }
@@ -374,7 +377,8 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                 return 0;
         }
         clear_line(r);
-        fprintf(stderr, "actorctl: stopping; the same command goes on later; Ctrl-C again leaves at once\n");
+        fprintf(stderr, "actorctl: stopping; run the same command again to go on; Ctrl-C again leaves at "
+                        "once\n");
         stop_runs(r);
         return 0;
 }

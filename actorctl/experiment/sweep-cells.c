@@ -108,7 +108,7 @@ static ExitStatus check_jobs(const Experiment *experiment, const GPtrArray *cell
                                         "[Set], or leave this one out");
                 if (sweep->budget.nano > 0 && cell->scheduler)
                         return complain_key(experiment, "Budget",
-                                        "Scaling.Policy=minions goes by the money that is left to a job, "
+                                        "Scaling.Policy=minions depends on the money that a job has left, "
                                         "which would differ from trial to trial; leave this budget out");
                 if (check_currency(experiment, cell) != STATUS_OK)
                         return STATUS_USAGE;

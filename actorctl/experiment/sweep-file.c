@@ -103,7 +103,7 @@ static ExitStatus read_key(const Reader *reader, const char *key, const char *va
         }
         nearest = nearest_word(key, known);
         return reader_wrong(reader, SWEEP, key, "unknown key%s%s%s",
-                        nearest ? " (did you mean " : "; what is drawn belongs in [Range]",
+                        nearest ? " (did you mean " : "; settings to draw belong in [Range]",
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
 
@@ -126,7 +126,8 @@ static ExitStatus read_range(const Reader *reader, const char *key) {
         Range *range;
 
         if (!strchr(key, '.'))
-                return reader_wrong(reader, RANGE, key, "write Section.Key=KIND and what is drawn from");
+                return reader_wrong(reader, RANGE, key,
+                                "write Section.Key=KIND and the values or bounds to draw from");
         if (strcmp(key, "Job.Seed") == 0)
                 return reader_wrong(reader, RANGE, key, SEEDS_ARE);
         if (ranges->len == RANGES_MAX)
@@ -159,19 +160,19 @@ static ExitStatus check_alone(const Reader *reader) {
 
         if (arm)
                 return reader_wrong(reader, arm, NULL,
-                                "the trials of [Sweep] are the arms; compare others in a file of their own");
+                                "in a sweep the trials are the arms; compare other arms in another file");
         if (factor)
-                return reader_wrong(reader, factor, NULL,
-                                "[Sweep] has no factors; write a file for each circumstance");
+                return reader_wrong(
+                                reader, factor, NULL, "a sweep has no factors; write a file for each level");
         if (g_key_file_has_key(reader->file, "Experiment", "Baseline", NULL))
                 return reader_wrong(reader, "Experiment", "Baseline",
-                                "the trials of [Sweep] are ranked, not compared with a baseline");
+                                "a sweep ranks its trials and has no baseline; leave this key out");
         if (e->metrics->len > 0)
                 return reader_wrong(reader, "Experiment", "Metric",
-                                "trials are ranked by one metric: [Sweep] Metric=");
+                                "a sweep ranks its trials by [Sweep] Metric= alone; leave this key out");
         if (!g_key_file_has_group(reader->file, SWEEP))
                 return reader_wrong(reader, RANGE, NULL,
-                                "[Sweep] is missing: it says how many trials are drawn");
+                                "[Range] needs [Sweep], which says how many trials are drawn");
         return STATUS_OK;
 }
 
@@ -186,16 +187,18 @@ static ExitStatus check_keys(const Reader *reader) {
                 return reader_wrong(reader, SWEEP, NULL,
                                 "Metric= is missing: what decides which trial is better, as return_last5");
         if (metric_is_to_target(s->metric) && isnan(reader->experiment->target))
-                return reader_wrong(
-                                reader, SWEEP, "Metric", "[Experiment] Target= is missing: which return");
+                return reader_wrong(reader, SWEEP, "Metric",
+                                "[Experiment] Target= is missing: the return to reach");
         if (s->ranges->len == 0)
                 return reader_wrong(reader, SWEEP, NULL,
-                                "[Range] has no key: write what is drawn, as Learner.Gamma=uniform 0.9 1");
+                                "[Range] has no key: write a setting to draw, as Learner.Gamma=uniform 0.9 "
+                                "1");
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                 if (keys[i].halving && s->method != SWEEP_HALVING &&
                                 g_key_file_has_key(reader->file, SWEEP, keys[i].key, NULL))
                         return reader_wrong(reader, SWEEP, keys[i].key,
-                                        "only Method=halving has rungs; StopSteps= of the job holds");
+                                        "only Method=halving has rungs; with random, StopSteps= of the job "
+                                        "ends each trial");
         return STATUS_OK;
 }
 

@@ -126,7 +126,8 @@ Range *range_parse(const char *key, const char *text, char **ret_reason) {
                 range_free(range);
                 return NULL;
         }
-        *ret_reason = nearest ? g_strdup_printf("%s is no kind of range (did you mean %s?)", kind, nearest)
+        *ret_reason = nearest ? g_strdup_printf("%s is not a kind of range (did you mean %s?)", kind,
+                                                nearest)
                               : g_strdup("write uniform, log or int and two numbers, or choice and values");
         return NULL;
 }

@@ -90,7 +90,7 @@ static bool with_parser(Reader *reader, const char *text, size_t n,
         bool ok;
 
         if (!yaml_parser_initialize(&parser))
-                return refuse(reader, "there is no memory for it");
+                return refuse(reader, "there is not enough memory for it");
         yaml_parser_set_input_string(&parser, (const unsigned char *) text, n);
         ok = read(reader, &parser);
         yaml_parser_delete(&parser);
@@ -129,7 +129,7 @@ static char *text_of(Reader *reader, const yaml_node_t *node) {
  * entry itself, so mappings are counted. */
 static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         if (++reader->n_merged > MERGES_MAX)
-                return refuse(reader, "entries take each other's keys (<<) more than %d times", MERGES_MAX);
+                return refuse(reader, "entries copy each other's keys (<<) more than %d times", MERGES_MAX);
 
         for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
                         pair++) {

@@ -123,8 +123,7 @@ bool metrics_complete(const Metrics *metrics) {
 }
 
 static void give_up(Metrics *metrics, Sink *sink, int r) {
-        const char *reason =
-                        r == -ETIMEDOUT ? "the program that reads it makes too little room" : g_strerror(-r);
+        const char *reason = r == -ETIMEDOUT ? "the program that reads it is too slow" : g_strerror(-r);
 
         complain("metrics are not written to %s any more: %s; the job is not affected, and `actorctl "
                  "metrics JOB|RUN --metrics=%s:PATH` writes them afterwards",

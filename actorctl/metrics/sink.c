@@ -44,8 +44,8 @@ static int open_existing_carefully(Sink *sink, struct stat *ret, const char **re
         if (lstat(sink->path, &before) < 0)
                 return -errno;
         file = S_ISREG(before.st_mode);
-        *ret_reason = "a job file may name a new file, a pipe or a file of the same format, and this is "
-                      "another one; --metrics= replaces any file";
+        *ret_reason = "this file has another format: a job file may name a new file, a pipe or a file of "
+                      "the same format; --metrics= replaces any file";
         if (!file && !S_ISFIFO(before.st_mode))
                 return -EEXIST;
         sink->fd = open(sink->path, (file ? O_RDWR : O_WRONLY) | O_NOFOLLOW | OPEN_FLAGS);

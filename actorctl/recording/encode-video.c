@@ -50,7 +50,7 @@ static int video_end(void *encoder) {
 
         (void) g_output_stream_close(video->pipe, NULL, NULL);
         if (!g_subprocess_wait_check(video->process, NULL, NULL)) {
-                complain("ffmpeg did not make a video; its messages stand above");
+                complain("ffmpeg did not make a video; its messages are above");
                 r = -EIO;
         }
         g_object_unref(video->process);

@@ -46,7 +46,7 @@ static ExitStatus check(const Options *options, const char *path) {
         struct stat st;
 
         if (!!options->video + !!options->gif + !!options->frames > 1) {
-                complain("--video, --gif and --frames: give one of them");
+                complain("--video, --gif and --frames exclude each other");
                 return STATUS_USAGE;
         }
         if (!path[0]) {
@@ -67,8 +67,7 @@ static ExitStatus check(const Options *options, const char *path) {
                 }
         }
         if (options->frames ? lstat(path, &st) >= 0 : stat(path, &st) >= 0 && S_ISDIR(st.st_mode)) {
-                complain(options->frames ? "--frames=%s: it is there already; name a directory that can be "
-                                           "made"
+                complain(options->frames ? "--frames=%s: this directory exists already; name a new one"
                                          : "%s is a directory; name a file",
                                 path);
                 return STATUS_USAGE;

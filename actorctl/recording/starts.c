@@ -78,7 +78,7 @@ ExitStatus starts_read(const Options *options, GArray **ret, uint64_t *ret_n) {
                 Range range;
 
                 if (!range_parse(*word, options->grid, &range)) {
-                        complain("--%s=%s: \"%s\" is no number%s", option, text, *word,
+                        complain("--%s=%s: \"%s\" is not a number%s", option, text, *word,
                                         options->grid ? ", nor LOW:HIGH:N with LOW < HIGH and N from 2 up"
                                                       : "; --grid takes ranges");
                         return STATUS_USAGE;

@@ -245,8 +245,7 @@ static ExitStatus keep(
         if (job_exit_status(status) != STATUS_OK && !was_interrupted(status))
                 return job_exit_status(status);
         if (status->n_env_steps == 0) {
-                complain("interrupted before the first runs had ended: nothing is learned, and nothing "
-                         "kept");
+                complain("interrupted before the first runs had ended: nothing was learned or kept");
                 return STATUS_INTERRUPTED;
         }
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
@@ -301,7 +300,7 @@ static ExitStatus run(const Training *t, const JobFile *outer) {
                 return status;
         status = job_file_follow(connection, t->options, outer, NULL, &path, &job);
         if (status == STATUS_INTERRUPTED)
-                complain("left at once: nothing of this training is kept");
+                complain("ended at once: nothing of this training is kept");
         return status == STATUS_OK ? keep(t, connection, path, &job) : status;
 }
 

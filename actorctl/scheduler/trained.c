@@ -59,7 +59,7 @@ static int trained_read(const char *name, const char *path, bool own, Trained **
                 return r;
         trained->data = data;
         if (r == -EFBIG)
-                reason = "it is longer than any trained scheduler";
+                reason = "it is too long to be a trained scheduler";
         else if (r < 0)
                 reason = file_reason(r);
         else
@@ -197,7 +197,7 @@ ExitStatus trained_remove(const char *name, const Options *options) {
         shipped = trained_shipped_path(name);
         if (unlink(path) >= 0) {
                 if (shipped && !options->quiet)
-                        complain("minions:%s means %s again, which came with actord", name, shipped);
+                        complain("minions:%s now means %s again, which came with actord", name, shipped);
                 return STATUS_OK;
         }
         if (errno != ENOENT) {

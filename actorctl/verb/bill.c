@@ -221,7 +221,8 @@ static ExitStatus check_usage(const Options *options) {
                 return STATUS_USAGE;
         }
         if (options->prices && options->fleet && !options->beside) {
-                complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
+                complain("--prices= shows another bill, and --fleet= compares only the job's own: leave one "
+                         "out");
                 return STATUS_USAGE;
         }
         return STATUS_OK;

@@ -82,8 +82,7 @@ ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
         ExitStatus status;
 
         if (!starts_wanted(options) && !recording_wanted(options) && options->n_steps > 0) {
-                complain("--steps: eval takes it beside --state, --grid, --gif, --video and "
-                         "--frames alone");
+                complain("--steps: eval takes it only with --state, --grid, --gif, --video or --frames");
                 return STATUS_USAGE;
         }
         if (starts_wanted(options) && options->n_episodes > 0) {

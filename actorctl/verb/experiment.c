@@ -108,7 +108,7 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
         trials = sweep_trials(experiment, cells);
         if (trials_have_best(trials))
                 return status;
-        complain("no trial has a value of %s; %s/summary.md says what became of each",
+        complain("no trial has a value of %s; %s/summary.md says why",
                         metric_to_string(experiment->sweep->metric), directory);
         return STATUS_FAILED;
 }

@@ -72,7 +72,7 @@ static ExitStatus write_out(const Options *options, const char *word, int fd, co
 
         if (strcmp(path, "-") == 0) {
                 if (isatty(STDOUT_FILENO)) {
-                        complain("%s is not for terminals; name a file by --output=FILE",
+                        complain("%s is not written to a terminal; name a file by --output=FILE",
                                         bytes ? "an exported policy" : "a checkpoint");
                         return STATUS_USAGE;
                 }
@@ -133,7 +133,7 @@ static ExitStatus check_usage(const Options *options, const Format *format, cons
                 return STATUS_USAGE;
         }
         if (options->weights_only && format->make) {
-                complain("--weights-only is for --format=safetensors; %s never has more than the policy",
+                complain("--weights-only is for --format=safetensors; %s always holds the policy alone",
                                 format->name);
                 return STATUS_USAGE;
         }

@@ -115,7 +115,7 @@ static void print_measuring(const JobSettings *settings) {
         if (distribution_measures(settings, &why))
                 text = g_strdup("The job's first rounds are measured, and their bottleneck decides.");
         else if (why)
-                text = g_strdup_printf("The job's rounds are not measured, since %s.", why);
+                text = g_strdup_printf("The job's rounds are not measured, because %s.", why);
         if (text)
                 print_wrapped("", "  ", text);
 }
@@ -130,7 +130,8 @@ static void print_text(const Options *options, const Graph *graph, const Distrib
         printf("%s:\n", policy);
         print_line(2, "%s.", row->help);
         if (why) {
-                g_autofree char *begins = g_strdup_printf("It is what auto begins with, since %s.", why);
+                g_autofree char *begins = g_strdup_printf(
+                                "Policy=auto begins with this distribution, because %s.", why);
 
                 print_wrapped("", "  ", begins);
                 print_measuring(settings);

@@ -22,7 +22,7 @@ static int find_user(const char *name, uint32_t *ret) {
                 *ret = (uint32_t) uid;
                 return 0;
         }
-        complain("there is no user %s here", name);
+        complain("there is no user %s on this host", name);
         return -ENOENT;
 }
 

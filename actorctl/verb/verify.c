@@ -65,8 +65,9 @@ static ExitStatus verify_submission(const Options *options, JobFile *job_file) {
                 return STATUS_FAILED;
         }
         if (settings_has_nodes(&job_file->settings) && ask_cluster(&job_file->settings, &words) < 0) {
-                complain("%s: [Distribution] Cluster=%s: no node would come: %s", job_file->file_name,
-                                choice_cluster_to_string(job_file->settings.cluster), words);
+                complain("%s: [Distribution] Cluster=%s: the cluster would give no node: %s",
+                                job_file->file_name, choice_cluster_to_string(job_file->settings.cluster),
+                                words);
                 return STATUS_USAGE;
         }
         print_ok(options, job_file, &job);

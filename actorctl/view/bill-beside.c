@@ -220,8 +220,7 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 printf("\n");
                 table_print(beside->fleets, &text, NULL);
                 printf("\n");
-                print_line(2, "EVEN AT: the share of its time that a fleet must be training to be as "
-                              "cheap.");
+                print_line(2, "EVEN AT: the share of its time in which a fleet must train to be as cheap.");
         }
 }
 

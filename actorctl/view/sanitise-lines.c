@@ -137,8 +137,8 @@ void sanitised_lines_flush(SanitisedLines *h, GString *to) {
         if (n_left_out > 0)
                 g_string_append_printf(to,
                                 "actorctl: %" G_GUINT64_FORMAT
-                                " lines of the environment's are left out here; a file (`2>FILE`) gets all "
-                                "of them\n",
+                                " lines of the environment's output are left out here; a file (`2>FILE`) "
+                                "gets all of them\n",
                                 n_left_out);
         for (char *line; (line = g_queue_pop_head(&h->last)); g_free(line))
                 g_string_append_printf(to, "%s\n", line);

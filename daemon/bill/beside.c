@@ -108,8 +108,7 @@ static void make_nodes(const Beside *beside, const JobSettings *settings, Beside
         const PriceSheet *sheet = ret->sheet;
 
         if (beside->node_nsec == 0)
-                ret->unknown = g_strdup(
-                                "the job ran on no nodes, so that their sizes and times are not known");
+                ret->unknown = g_strdup("the job ran on no nodes, so their sizes and times are unknown");
         else if (price_sheet_has_servers(sheet) || sheet->kwh > 0)
                 ret->unknown = g_strdup_printf(
                                 "the price sheet %s has no prices for nodes; name one that has, as "

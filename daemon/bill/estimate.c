@@ -55,7 +55,7 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
         if (rows[row].distribution == DISTRIBUTION_FUSED && distribution_refuses_fused(settings))
                 return distribution_refuses_fused(settings);
         if (!same_rounds(settings->distribution))
-                return "its rounds do not wait for all their actors, and would not be the same there";
+                return "its rounds do not wait for all their actors, so they would be other rounds there";
         /* Under a model acting costs the same wherever it takes place. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;

@@ -20,7 +20,9 @@
                         "price of a cluster's billing unit for a second, in place of vCPUs and memory")    \
         X(Network, GB, network_gb, 1e6, "price of 2^30 bytes between hosts")                               \
         X(Energy, KWh, kwh, 1e6, "price of a kilowatt-hour")                                               \
-        X(Energy, WattsPerCore, watts_per_core, 1e6, "drawn by a core that computes, all losses included") \
+        X(Energy, WattsPerCore, watts_per_core, 1e6,                                                       \
+                        "watts that a core draws while it computes, all "                                  \
+                        "losses included")                                                                 \
         X(Learner, PerHour, learner_hour, 1e6, "price of a learner's server")                              \
         X(Learner, Count, learner_count, 1e6, "servers of this kind")                                      \
         X(Learner, Functions, learner_functions, 1e6, "learner functions that share one server")           \
@@ -29,7 +31,8 @@
         X(Actors, Functions, actors_functions, 1e6, "actors that share one server")                        \
         X(Fleet, ExtraPerHour, extra_hour, 1e6, "price of each server's address and disk")                 \
         X(Fleet, StartUpSec, start_up_sec, 1e6, "billed before the first round")                           \
-        X(Fleet, FromRates, from_rates, 1, "1: no servers; all that is allocated, at [Execution] rates")
+        X(Fleet, FromRates, from_rates, 1,                                                                 \
+                        "1: no servers; the whole allocation is billed at [Execution] rates")
 
 /* X(section, key, member): every text. */
 #define PRICE_TEXTS(X)                         \

@@ -179,8 +179,8 @@ bool ledger_is_full(const Ledger *ledger) {
 const char *ledger_error_words(int error) {
         switch (error) {
         case -ESTALE:
-                return "its file was removed or replaced while it was in use: put it back, or "
-                       "restart actord with another one";
+                return "its file was removed or replaced while it was in use: put it back, or restart "
+                       "actord to use another ledger";
         case -EUCLEAN:
                 return "its file is damaged, was cut short, or is not a regular file: restore a "
                        "copy of it, or move it away and restart actord";

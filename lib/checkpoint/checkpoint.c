@@ -60,7 +60,8 @@ static int read_arithmetic(Checkpoint *c, char *ret_reason) {
 
         c->arithmetic = 1;
         if ((text || c->format >= 2) && !c->parameters && (!text || !parse_version(text, &c->arithmetic)))
-                return refuse(-EBADMSG, ret_reason, "it does not say by which arithmetic it was computed");
+                return refuse(-EBADMSG, ret_reason,
+                                "it does not say which version of actord's arithmetic computed it");
         return 0;
 }
 

@@ -325,14 +325,14 @@ static bool entry_fits_its_shape(const Entry *entry, char *reason) {
         uint64_t n = dtype_bytes(entry->dtype);
 
         if (n == 0)
-                return refuse(reason, "its tensor \"%s\" is of a type that is not known", entry->name);
+                return refuse(reason, "the type of its tensor \"%s\" is unknown", entry->name);
         if (entry->end < entry->begin)
                 return refuse(reason, "its tensor \"%s\" ends before it begins", entry->name);
         for (uint32_t i = 0; i < entry->n_dims; i++)
                 if (__builtin_mul_overflow(n, entry->shape[i], &n))
                         return refuse(reason, "its tensor \"%s\" is larger than any file", entry->name);
         return n == entry->end - entry->begin ||
-               refuse(reason, "its tensor \"%s\" has another size than its shape says", entry->name);
+               refuse(reason, "the size of its tensor \"%s\" does not match its shape", entry->name);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -366,11 +366,10 @@ static bool names_differ(const Safetensors *file, char *reason) {
         for (size_t i = 0; i < file->n_entries; i++)
                 texts[i] = file->entries[i].name;
         if (!texts_differ(texts, file->n_entries))
-                return refuse(reason, "two of its tensors have one name");
+                return refuse(reason, "two of its tensors have the same name");
         for (size_t i = 0; i < file->n_metadata; i++)
                 texts[i] = file->metadata[i].key;
-        return texts_differ(texts, file->n_metadata) ||
-               refuse(reason, "a key of its metadata is there twice");
+        return texts_differ(texts, file->n_metadata) || refuse(reason, "its metadata has a key twice");
 }
 
 /* Whether the tensors fill the file from the header to its end, without gaps or overlaps. */
@@ -386,7 +385,8 @@ static bool entries_fit(Safetensors *file, char *reason) {
                 if (entry->begin < at)
                         return refuse(reason, "its tensor \"%s\" overlaps another one", entry->name);
                 if (entry->begin > at)
-                        return refuse(reason, "there is a hole before its tensor \"%s\"", entry->name);
+                        return refuse(reason, "the bytes before its tensor \"%s\" belong to no tensor",
+                                        entry->name);
                 at = entry->end;
         }
         if (at > file->data_bytes)

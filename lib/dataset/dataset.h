@@ -46,22 +46,23 @@ typedef struct Dataset {
 } Dataset;
 
 /* X(name, words): why a file cannot be used. The problems from LACKS on concern one episode. */
-#define DATASET_PROBLEMS(X)                                                                               \
-        X(NONE, "")                                                                                       \
-        X(NO_MODULE, "dataset.so does not load: built without libhdf5-dev, or libhdf5 is not there")      \
-        X(NO_FILE, "it is not a whole HDF5 file")                                                         \
-        X(EMPTY, "it has no group episode_0: is it main_data.hdf5 of Minari's layout?")                   \
-        X(EPISODES, "it has more than 16,777,215 episodes")                                               \
-        X(MEMORY, "it needs more memory than [Actor] MemoryMax= gives")                                   \
-        X(SLOTS, "it has fewer steps than the job has slots (MaxActors= times EnvsPerActor=)")            \
-        X(STACKS, "the environment's observations are stacks of frames, which data sets do not have")     \
-        X(LACKS, "it lacks observations, actions, rewards, terminations or truncations, as numbers")      \
-        X(LENGTH, "it has no step, more than the environment's episodes have, or parts of other lengths") \
-        X(SPACE, "its observations or actions are of another shape than the environment's")               \
-        X(OBSERVATION, "an observation is not finite, or not one of the environment's")                   \
-        X(ACTION, "an action is not finite, or not one of the environment's")                             \
-        X(REWARD, "a reward is not finite, or out of the environment's range")                            \
-        X(END, "it goes on after its end")
+#define DATASET_PROBLEMS(X)                                                                                 \
+        X(NONE, "")                                                                                         \
+        X(NO_MODULE, "dataset.so does not load: this actord was built without libhdf5-dev, or libhdf5 is "  \
+                     "not installed")                                                                       \
+        X(NO_FILE, "it is not a whole HDF5 file")                                                           \
+        X(EMPTY, "it has no group episode_0: is it main_data.hdf5 of Minari's layout?")                     \
+        X(EPISODES, "it has more than 16,777,215 episodes")                                                 \
+        X(MEMORY, "it needs more memory than [Actor] MemoryMax= gives")                                     \
+        X(SLOTS, "it has fewer steps than the job has slots (MaxActors= times EnvsPerActor=)")              \
+        X(STACKS, "the environment's observations are stacks of frames, which data sets do not have")       \
+        X(LACKS, "it lacks observations, actions, rewards, terminations or truncations, as numbers")        \
+        X(LENGTH, "it has no step, more steps than the environment allows, or arrays of different lengths") \
+        X(SPACE, "the shape of its observations or actions is not the environment's")                       \
+        X(OBSERVATION, "an observation is not finite, or is outside the environment's space")               \
+        X(ACTION, "an action is not finite, or is outside the environment's space")                         \
+        X(REWARD, "a reward is not finite, or is outside the environment's range")                          \
+        X(END, "it has steps after a step that ends it")
 
 typedef enum DatasetProblem {
 #define X(name, words) DATASET_##name,

@@ -106,9 +106,9 @@ static void check_chances(SettingsReader *reader, const JobSettings *settings) {
 
                 if (is_chosen(settings, chances[i], text))
                         reader_complain(reader, "Learner", setting_row(chances[i])->key, text,
-                                        "with Dataset= no actor takes actions to learn from, so this would "
-                                        "do nothing: leave it out, or write it in the job that goes on "
-                                        "without Dataset=");
+                                        "with Dataset= no actor takes actions to learn from, so this key "
+                                        "would do nothing: leave it out, or write it in the job that "
+                                        "goes on without Dataset=");
         }
 }
 
@@ -209,7 +209,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
                         if (!is_chosen(settings, alone[i], text))
                                 continue;
                         reader_complain(reader, "Learner", setting_row(alone[i])->key, text,
-                                        "this key means nothing without ModelA=, ModelB=, ControllerF= and "
+                                        "this key has no effect without ModelA=, ModelB=, ControllerF= and "
                                         "EnvelopeP=");
                 }
                 return;
@@ -318,7 +318,8 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                 return;
         if (settings->normalize_observations)
                 reader_complain(reader, "Learner", "NormalizeObservations", "yes",
-                                "Convolutions= take images as they are, each byte divided by 255: write no");
+                                "Convolutions= divides each byte of an image by 255 and needs no other "
+                                "normalisation: write no");
         if (settings->curvature != CURVATURE_NONE)
                 reader_complain(reader, "Learner", "Curvature",
                                 choice_curvature_to_string(settings->curvature),

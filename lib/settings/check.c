@@ -387,7 +387,7 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
         }
         if (settings->carry != CARRY_RESET)
                 reader_complain(reader, "Actor", "Carry", choice_carry_to_string(settings->carry),
-                                "an inner job cannot be carried from invocation to invocation: write "
+                                "an inner job cannot go on in the next invocation: write "
                                 "Carry=reset");
         if (settings->rollout_steps < n_rounds) {
                 text = g_strdup_printf("%u", settings->rollout_steps);
@@ -491,8 +491,8 @@ static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
                                 "the gradient's noise scale compares the actors of a round, and here a "
-                                "round has one: leave NoiseScale= unset, with a Scaling.Policy= that does "
-                                "without it, or take single-learner-coarse");
+                                "round has one: leave NoiseScale= unset and take a Scaling.Policy= that "
+                                "does not need it, or take single-learner-coarse");
 }
 
 static void check_fused(SettingsReader *reader, const JobSettings *settings) {
@@ -501,7 +501,7 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
         if (why && distribution_fuses(distribution_of(settings)))
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "%s; single-learner-coarse ends with the same policy", why);
+                                "%s; single-learner-coarse makes the same policy", why);
 }
 
 /* Why a job cannot have nodes; NULL: it can. A node has only our programs and the job's settings, and its
@@ -510,9 +510,9 @@ static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 
         if (settings->distribution == DISTRIBUTION_AUTO)
-                return "auto takes the distribution that is fastest on one host, and nodes may not have it";
+                return "auto may choose a distribution that cannot use nodes";
         if (distribution_serves(row))
-                return "its learner acts for the actors at each step, which is too far to ask from a node";
+                return "its actors ask the learner for each action, which would take too long from a node";
         if (distribution_fuses(row))
                 return "its actors act in the learner's process, which stays on one host";
         return NULL;

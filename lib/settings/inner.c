@@ -71,7 +71,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
                                 "needs no packages");
         if (settings_actors_max(inner) < 2)
                 return refuse(ret_message, text, file_name, SETTING_Scaling_MaxActors,
-                                "with one actor there is nothing to decide: set it to 2 or more");
+                                "with one actor there is nothing to choose: set it to 2 or more");
         if (settings_present(inner, SETTING_Job_Budget))
                 return refuse(ret_message, text, file_name, SETTING_Job_Budget,
                                 "an inner job has no bill; its StopSteps= is its budget");

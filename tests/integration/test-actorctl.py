@@ -235,7 +235,7 @@ def slow():
 def hostile_words():
     conf, t = hostile("talk", 2000)
     text = t.seen.decode()
-    assert r"\x1b]0;taken over\x07\x1b[2J" in text and "the last word" in text and "lines of the environment's are left out" in text, text[-3000:]
+    assert r"\x1b]0;taken over\x07\x1b[2J" in text and "the last word" in text and "lines of the environment's output are left out" in text, text[-3000:]
     assert "\033]" not in text and "\033[2J" not in text and len(text) < 200000, len(text)
     assert text.index("the last word") < text.rindex("100%") < text.index("full total"), text[-3000:]
 

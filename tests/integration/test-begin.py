@@ -87,7 +87,7 @@ def never_began():
         if bus.state(job) == "running":
             raise Skip(f"it begins with the {n} descriptors that it is taken with")
         fault = bus.get(job, "Fault")
-        assert "is not available: Too many open files" in fault and fault.endswith("; this is tried again"), fault
+        assert "is not available: Too many open files" in fault and fault.endswith("; actord tries again"), fault
         equal(bus.get(job, "Life"), 0, "lives")
         bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
         resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
@@ -104,9 +104,9 @@ def runtime():
             killed_invoker(bus, job, life)
         wait_for("the life is over", lambda: f"Job {job} goes on in life 5" in log(bus))
         before = limit_free(bus, 0)
-        wait_for("it cannot begin, or has begun", lambda: "tried again" in bus.get(job, "Fault") or bus.get(job, "Life") == 5 or
+        wait_for("it cannot begin, or has begun", lambda: "tries again" in bus.get(job, "Fault") or bus.get(job, "Life") == 5 or
                  bus.state(job) != "starting")
-        if "tried again" not in bus.get(job, "Fault"):
+        if "tries again" not in bus.get(job, "Fault"):
             resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
             raise Skip("the next life began before the limit was set, or the time was over")
         wait_for("it is to end", lambda: bus.state(job) != "starting")

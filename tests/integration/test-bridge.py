@@ -304,9 +304,9 @@ def snapshots():
     shown = ctl("env", "show", "gym:actord_awkward:Counter-v0", *sets)
     assert "snapshots:    yes" in shown.out, (shown.out, shown.err)
     checked = ctl("env", "check", "gym:CartPole-v1", *sets, "--set", "Wrappers=FlattenObservation TimeLimit(30)")
-    assert checked.status == 0 and "ok 8 - what is restored from a snapshot goes on" in checked.out, checked.out
+    assert checked.status == 0 and "ok 8 - an instance restored from a snapshot continues" in checked.out, checked.out
     assert "Nonsense" not in checked.err, checked.err
-    assert "not ok" not in checked.out and "ok 8 - what is restored from a snapshot goes on as the original does #" not in checked.out
+    assert "not ok" not in checked.out and "ok 8 - an instance restored from a snapshot continues as the original #" not in checked.out
     shown = ctl("env", "show", "gym:actord_awkward:Held-v0", *sets)
     assert "snapshots:    none" in shown.out and "episodes cannot be saved: it cannot be pickled" in shown.err, (shown.out, shown.err)
 
@@ -334,8 +334,8 @@ def forgets():
                         ("gym:actord_awkward:Practised-v0", "Actor.Carry=reset")):
         apart, shared = run(job(name), *sets), run(job(name), "Actor.Processes=1", *sets)
         equal(shared.policy_sha256, apart.policy_sha256, f"{name} {sets}: policies")
-        assert "is forgotten at each reset" in apart.err, apart.err
-    assert "is forgotten" not in run(job("gym:CartPole-v1")).err
+        assert "it forgets at each reset" in apart.err, apart.err
+    assert "it forgets" not in run(job("gym:CartPole-v1")).err
 
 
 @story("wrappers stand in the job file with their arguments; an unknown one is reported")

@@ -76,7 +76,7 @@ def keys():
     equal([row["key"] for row in json.loads(ctl("keys", "evaluation", "--json=short").out)],
           [row["key"] for row in rows if row["key"].startswith("Evaluation.")], "a section")
     equal(json.loads(ctl("keys", "Updates", "--json=short").out),
-          [{"key": "Learner.Updates", "values": "per-data|per-round|full-batch", "default": "per-data", "meaning": "what a round with more data means"}],
+          [{"key": "Learner.Updates", "values": "per-data|per-round|full-batch", "default": "per-data", "meaning": "whether a larger round means more gradient steps or larger minibatches"}],
           "a key")
     r = ctl("keys", "Learner.Gama")
     assert r.status == 2 and "did you mean Learner.Gamma?" in r.err, r

@@ -386,7 +386,7 @@ def large_checkpoint():
         bus.start()
         equal(bus.ended(job, 120), "finished", "the other one")
         equal(bus.get(job, "PolicySHA256"), bus.get(whole, "PolicySHA256"), "policies")
-        assert "is damaged: its bytes are not those that were written; the one before it is tried" in open(bus.dir + "/log").read()
+        assert "is damaged: its bytes are not those that were written; actord tries the one before it" in open(bus.dir + "/log").read()
         assert "its newest checkpoint is missing or damaged" in bus.get(job, "Fault"), bus.get(job, "Fault")
 
 

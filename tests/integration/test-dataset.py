@@ -83,7 +83,7 @@ def refused():
         os.symlink("/dev/null", os.path.join(path(f"link-{name}"), name))
         r = ctl("export", checkpoint, "--rollouts", f"--output={path(f'link-{name}')}")
         if r.status != 1 or "built without" not in r.err:
-            assert r.status == 2 and f"{name} is not an ordinary file and is not replaced" in r.err, r
+            assert r.status == 2 and f"{name} is not a regular file, so it is not replaced" in r.err, r
             equal(os.listdir(path(f"link-{name}")), [name], "what lies there")
 
 
@@ -163,9 +163,9 @@ def wrong():
     r = offline("bc", data, verb="verify")
     assert r.status == 0, r.err
     for kind, words in (("nan", "episode_1: an observation"), ("action", "episode_1: an action"), ("reward", "episode_1: a reward"),
-                        ("end", "episode_1: it goes on after its end"), ("short", "episode_1: it has no step, more than"),
-                        ("space", "episode_1: its observations or actions are of another shape"), ("text", "episode_1: it lacks"),
-                        ("endless", "episode_1: it has no step, more than"), ("lacks", "episode_1: it lacks"), ("elsewhere", "episode_1: it lacks"),
+                        ("end", "episode_1: it has steps after a step that ends it"), ("short", "episode_1: it has no step, more steps than"),
+                        ("space", "episode_1: the shape of its observations or actions is not the environment's"), ("text", "episode_1: it lacks"),
+                        ("endless", "episode_1: it has no step, more steps than"), ("lacks", "episode_1: it lacks"), ("elsewhere", "episode_1: it lacks"),
                         ("outside", "episode_1: it lacks"), ("virtual", "episode_1: it lacks"),
                         ("empty", "it has no group episode_0")):
         os.makedirs(path(kind), exist_ok=True)
@@ -244,7 +244,7 @@ def keys():
     for algorithm in ("consistency", "diffusion-ql"):
         for chance in ("EpsilonStart=0.5", "EpsilonEnd=0.1", "EpsilonSteps=100"):
             r = offline(algorithm, data, f"Learner.{chance}", verb="verify")
-            assert r.status == 2 and chance in r.err and "this would do nothing" in r.err, (chance, r)
+            assert r.status == 2 and chance in r.err and "this key would do nothing" in r.err, (chance, r)
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum-ddpg.conf"), "--set", f"Learner.Dataset={data}/main_data.hdf5")
     assert r.status == 2 and "Dataset" in r.err, r
 

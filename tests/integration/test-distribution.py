@@ -106,7 +106,7 @@ def fused_lives():
 @story("auto picks a distribution, says which and why, and ends with the same policy")
 def auto():
     path = os.path.join(EXAMPLES, "cartpole.conf")
-    for sets, word, why in ((("Learner.Threads=4",), "fused", "nothing has to cross"), ((), "single-learner-coarse", "more actors"),
+    for sets, word, why in ((("Learner.Threads=4",), "fused", "no data has to cross"), ((), "single-learner-coarse", "more actors"),
                             (("Distribution.Learners=2",), "multi-learner", "asks for several")):
         r = ctl("graph", path, *(w for s in (*JOBS["cartpole"], "Distribution.Policy=auto", *sets) for w in ("--set", s)))
         assert r.status == 0 and r.out.startswith(word + ":") and why in r.out, r.out[:300]
@@ -116,7 +116,7 @@ def auto():
 @story("graph says whether a job's first rounds are going to be measured, as the daemon decides it")
 def measured():
     for sets, want in (((), "first rounds are measured"), (("Distribution.Learners=2",), None), (("Billing.Clock=model",), "first rounds are measured"),
-                       (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, since its scheduler reads")):
+                       (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, because its scheduler reads")):
         r = ctl("graph", os.path.join(EXAMPLES, "cartpole.conf"), *(w for s in ("Distribution.Policy=auto", *sets) for w in ("--set", s)))
         said = " ".join(r.out.split())
         assert r.status == 0 and (want in said if want else "measured" not in said) and max(map(len, r.out.splitlines())) <= 80, (sets, r.out)

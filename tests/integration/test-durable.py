@@ -268,7 +268,7 @@ def foreign_rest():
         if os.geteuid() == 0:
             os.chown(directory, 65534, 65534)
             other = ctl("recover", directory)
-            assert other.status != 0 and other.out == "" and "another user's: run this as that user" in other.err, (other.out, other.err)
+            assert other.status != 0 and other.out == "" and "belong to another user: run this command as that user" in other.err, (other.out, other.err)
             os.chown(directory, 0, 0)
         os.unlink(origin)
         os.mkfifo(origin)
@@ -400,7 +400,7 @@ def without_learner(b):
     if b.get(job, "Result") == "finished":
         raise Skip("a learner does with that little memory")
     wait_for("it says what it waits for", lambda: b.get(job, "Waiting").startswith("its next life waits: the learner ") or b.state(job) == "ended")
-    assert b.state(job) != "ended" and b.get(job, "Fault").endswith("; this is tried again"), (b.state(job), b.get(job, "Fault"))
+    assert b.state(job) != "ended" and b.get(job, "Fault").endswith("; actord tries again"), (b.state(job), b.get(job, "Fault"))
     return job
 
 

@@ -38,11 +38,11 @@ def misbehaviour():
     for how, point, finding in [("beyond", "outside its memory", r"outside the observation of 8 bytes"),
                                 ("before", "outside its memory", r"outside the observation of 8 bytes"),
                                 ("longer", "outside its memory", r"outside the snapshot of 24 bytes"),
-                                ("part", "a whole observation", r"step\(\) left byte 4 of the observation"),
-                                ("result", "a whole result", r"step\(\) left byte 8 of its result"),
+                                ("part", "the whole observation", r"step\(\) left byte 4 of the observation"),
+                                ("result", "the whole observation and result", r"step\(\) left byte 8 of its result"),
                                 ("paid", "as its spec says", r"the reward of step 19 is .* outside the range"),
                                 ("flag", "as its spec says", r"neither 0 nor 1 after step 19"),
-                                ("cut", "as its spec says", r"step 19 is truncated, which the spec does not announce"),
+                                ("cut", "as its spec says", r"step 19 is truncated, but the spec lacks ACTORD_ENV_TRUNCATES"),
                                 ("remember", "begins afresh", r"a used instance differs from a new one at step \d+"),
                                 ("lose", "from a snapshot", r"differs from the original \d+ steps after restore"),
                                 ("static", "equal seeds", r"two runs with one seed differ at step \d+"),
@@ -88,7 +88,7 @@ def unusable():
         r = ctl("env", "check", *words)
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
         assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
-        equal(r.out.count(" # SKIP not tried, since point 1 failed"), 9, "points that are skipped")
+        equal(r.out.count(" # SKIP not tried, because point 1 failed"), 9, "points that are skipped")
     equal(ctl("env", "show", os.path.join(STATE, "absent.so")).status, 2, "a file that is not there")
     r = ctl("env", "check", os.path.join(ROOT, "examples", "env-template", "line.c"))
     assert r.status == 2 and "line.c: the plugin is not a shared library" in r.err and not r.out, (r.status, r.out, r.err)
@@ -181,7 +181,7 @@ def talks():
     lines = r.err.splitlines()
     equal((r.status, lines[0]), (0, r"\x1b]0;taken over\x07\x1b[2J"), "status and first line")
     equal(lines[1], "x" * 1024 + " [and 1047552 bytes]", "the line of a megabyte")
-    assert len(lines) < 430 and "79583 lines of the environment's are left out" in r.err, (len(lines), lines[-22:])
+    assert len(lines) < 430 and "79583 lines of the environment's output are left out" in r.err, (len(lines), lines[-22:])
     equal((lines[-1], "actord-learner: a sentence that counts" in lines), ("the last word", True), "the end")
     path = os.path.join(STATE, "words")
     r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=talk", before=("sh", "-c", f'exec "$@" 2>{path}', "sh"))

@@ -106,7 +106,7 @@ def overmuch():
                 wire.answer(wire.submit(JOB_TEXT, PLUGIN, [("environment", null.fileno())]))
                 raise AssertionError("the submission was taken")
             except Refused as e:
-                assert "too many descriptors that you sent lie on file systems that do not answer" in e.text, e.text
+                assert "too many of the descriptors that you sent are on file systems that do not answer" in e.text, e.text
             answers(bus)
             fs.answer()
 

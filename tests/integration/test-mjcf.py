@@ -120,7 +120,7 @@ def changed():
 
     r = run(os.path.join(MODELS, "balance.conf"), "Job.StopSteps=10000000", during=edit, ok=False)
     assert r.status in (1, 2), r.status  # 2: no round had closed yet, so the job file counts as the cause
-    assert "not the spec that it gave when the job began" in r.err, r.err[-600:]
+    assert "the spec has changed since the job began" in r.err, r.err[-600:]
 
 
 @story("a queued job on a model survives its daemon if the directory is kept open meanwhile, and says so if it is not")

@@ -158,7 +158,7 @@ def shown():
     r = ctl("env", "show", "pettingzoo:relay", *sets())
     assert "agents:       3, each observes and acts by itself" in r.out and "snapshots:    yes" in r.out and "one of 2 choices" in r.out, r.out + r.err
     r = ctl("env", "check", "pettingzoo:relay", *sets())
-    assert r.status == 0 and "ok 8 - what is restored from a snapshot goes on as the original does\n" in r.out and "not ok" not in r.out, r.out + r.err
+    assert r.status == 0 and "ok 8 - an instance restored from a snapshot continues as the original\n" in r.out and "not ok" not in r.out, r.out + r.err
     r = ctl("env", "check", "pettingzoo:relay", *sets(), "--set", "choices=True", "--set", "told=False")
     assert r.status == 0 and "not ok" not in r.out, r.out + r.err
     r = ctl("env", "show", "pettingzoo:mpe2.simple_spread_v3", *sets(), "--set", "N=4")

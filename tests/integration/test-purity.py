@@ -194,12 +194,12 @@ def images():
 def images_refused():
     for example, sets in (("catch", "Learner.Convolutions=8x11"), ("cartpole", "Learner.Convolutions=8x2")):
         r = ctl("verify", os.path.join(EXAMPLES, example + ".conf"), "--set", sets)
-        assert r.status != 0 and "kernels no larger than what they read" in r.err, r.err
+        assert r.status != 0 and "no kernel may be larger than its input" in r.err, r.err
 
 
 @story("networks that are too large or have no layer, and actions that a critic's algorithm cannot take, are refused by the key or the space")
 def networks_refused():
-    for example, sets, words in (("cartpole", "Learner.HiddenLayers=65536", "a network (Convolutions=, HiddenLayers=)"),
+    for example, sets, words in (("cartpole", "Learner.HiddenLayers=65536", "the network (Convolutions=, HiddenLayers=)"),
                                  ("cartpole", "Learner.HiddenLayers=0", "needs a hidden layer"),
                                  ("catch", "Learner.Convolutions=9000x3", "with at most 1024 channels"),
                                  *((f"pendulum-{a}", "Job.Environment=CartPole-v1", "action.kind: Algorithm= needs continuous actions")

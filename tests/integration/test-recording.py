@@ -103,8 +103,8 @@ def refusals():
     os.makedirs(at("there"), exist_ok=True)
     with open(at("broken.safetensors"), "wb") as f, open(checkpoint, "rb") as g:
         f.write(g.read()[:-100])
-    for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "give one"), (["--video", at("x.avi")], "must end in .mp4"),
-                        (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "is there already"),
+    for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "exclude each other"), (["--video", at("x.avi")], "must end in .mp4"),
+                        (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "exists already"),
                         (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
                         (["--gif", ""], "must not be empty"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
                         (["--gif", at("x.gif"), "--set", "Learner.HiddenLayers=8"], "does not hold")]:
@@ -128,7 +128,7 @@ def places():
             continue
         kind = os.lstat(at(name)).st_mode
         r = ctl("eval", checkpoint, option, at(name))
-        assert r.status == 2 and "is not an ordinary file" in r.err, (name, r.status, r.err)
+        assert r.status == 2 and "is not a regular file" in r.err, (name, r.status, r.err)
         equal(os.lstat(at(name)).st_mode, kind, name)
     # A limit that is reported as an error stands for a full disk.
     def small(blocks):

@@ -127,7 +127,7 @@ def starved():
         if life == 5:
             raise Skip("the next life began before the limit was set")
         equal((state, life), ("starting", 4), "state and life")
-        assert "its checkpoint is not available: Too many open files" in fault and fault.endswith("; this is tried again"), fault
+        assert "its checkpoint is not available: Too many open files" in fault and fault.endswith("; actord tries again"), fault
         equal((bus.ended(second), bus.get(second, "Life")), ("finished", 5), "result and life")
         equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
         check_ledger(bus, second)
@@ -162,7 +162,7 @@ def older():
         bus.start()
         assert bus.ended(second) == "finished", bus.get(second, "Fault")
         log = open(bus.dir + "/log").read()
-        for words in ("is damaged: its bytes are not those that were written; the one before it is tried", "is missing; the one before it is tried",
+        for words in ("is damaged: its bytes are not those that were written; actord tries the one before it", "is missing; actord tries the one before it",
                       f"is missing or damaged; the job goes on from that of round {kept}."):
             assert words in log, words
         equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")

@@ -51,7 +51,7 @@ def training():
     equal(ctl("scheduler", "export", "small", file).status, 0, "export")
     os.mkfifo(file + ".pipe")
     r = ctl("scheduler", "export", "small", file + ".pipe")
-    assert r.status == 2 and "not an ordinary file" in r.err and not os.path.isfile(file + ".pipe"), r.err
+    assert r.status == 2 and "not a regular file" in r.err and not os.path.isfile(file + ".pipe"), r.err
     equal(open(file, "rb").read(), open(os.path.join(OWN, "small.minions"), "rb").read(), "files")
     equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
 
@@ -120,7 +120,7 @@ def interrupted():
 
     endless = ["scheduler", "train", conf(), "--name=none", "--rounds=100000", "--target=1000", "--set", "Job.StopSteps=1000000000"]
     # Two different signals: if two equal ones are pending, one is lost.
-    for signals, want in ([signal.SIGINT], "nothing kept"), ([signal.SIGINT, signal.SIGTERM], "nothing of this training is kept"):
+    for signals, want in ([signal.SIGINT], "nothing was learned or kept"), ([signal.SIGINT, signal.SIGTERM], "nothing of this training is kept"):
         def interrupt(p):
             wait_for("the job's learner", lambda: descendants(p.pid, "actord-learner"))
             for s in signals:

@@ -114,7 +114,7 @@ def freezes():
     t.type("f")
     equal((calm.status(), t.status()), (0, 0), t.text())
     equal(policy(t), policy(calm), "policy")
-    assert "tried again" not in t.text(), t.text()
+    assert "tries again" not in t.text(), t.text()
 
 
 @story("watch draws a curve over an axis of steps, in its place, tells the scheduler's count; q leaves the job, s stops it")

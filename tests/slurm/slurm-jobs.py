@@ -277,8 +277,8 @@ def same_policy_when_daemon_is_killed():
 def verified():
     install()
     for sets, status, words in (((), 0, "fine"),
-                                (("Slurm.Partition=nope",), 2, r"Cluster=slurm: no node would come: partition nope .*\[Slurm\] Partition="),
-                                (("Distribution.Nodes=5",), 2, "no node would come: .*Nodes=5: partition .* has only 4 nodes"),
+                                (("Slurm.Partition=nope",), 2, r"Cluster=slurm: the cluster would give no node: partition nope .*\[Slurm\] Partition="),
+                                (("Distribution.Nodes=5",), 2, "the cluster would give no node: .*Nodes=5: partition .* has only 4 nodes"),
                                 (("Distribution.Policy=fused",), 2, "has no actors for nodes")):
         words_of = [word for s in (ON_NODES, "Distribution.Nodes=1", *sets) for word in ("--set", s)]
         p = subprocess.run([*as_user("tester"), os.path.join(PROGRAMS, "actorctl"), "verify", os.path.join(PROGRAMS, "cartpole.conf"), *words_of],

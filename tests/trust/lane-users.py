@@ -58,7 +58,7 @@ def call(name, path, interface, method, arguments, job):
     r = as_user(name, "busctl", "--system", "call", "org.actord1", path, f"org.actord1.{interface}", method, *words)
     if r.returncode == 0:
         return OK, r.stdout
-    if "Only a run can be left" in r.stderr:
+    if "Only the daemon of a run" in r.stderr:
         return ELSEWHERE, r.stderr.strip()
     # busctl says the error's message alone.
     refused = re.search(r"may not|authorization|Access denied|not permitted|belongs to|job of", r.stderr)

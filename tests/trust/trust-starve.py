@@ -188,7 +188,7 @@ ROWS = [
     Row("a daemon that stops for a while", lambda w: w.stop("actord"), "", Want.go_on),
     Row("a ledger that is moved away", Want.ledger_away, r"was removed or replaced while it was in use", Want.ledger_back),
     Row("a ledger with wrong bytes", Want.damage_ledger, r"is damaged, is not a ledger, or was written by a newer actord", Want.restore_ledger),
-    Row("a newest checkpoint with one wrong bit", Want.damage_checkpoint, r"is damaged: .*; the one before it is tried"),
+    Row("a newest checkpoint with one wrong bit", Want.damage_checkpoint, r"is damaged: .*; actord tries the one before it"),
 ]
 
 

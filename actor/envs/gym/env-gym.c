@@ -132,11 +132,9 @@ static int task_check(PyObject *env) {
                                 name, reason);
         if (remembers)
                 (void) fprintf(stderr,
-                                "%s: what it keeps from one episode to the next is "
-                                "forgotten at each reset, since slots share it; for a "
-                                "running mean of observations or rewards write "
-                                "NormalizeObservations= or NormalizeRewards= in "
-                                "[Learner]\n",
+                                "%s: it forgets at each reset what it kept from earlier episodes, because "
+                                "slots share it; for a running mean of observations or rewards write "
+                                "NormalizeObservations= or NormalizeRewards= in [Learner]\n",
                                 name);
         task.snapshot_bytes = bytes > 0 ? sizeof(GymSnapshot) + bytes : 0;
         task.draws = draws;

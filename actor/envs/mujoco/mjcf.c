@@ -112,8 +112,8 @@ static int read_options(const ActordOption *options, uint32_t n_options, MjcfOpt
                         return r;
         }
         if (ret->reward.n == 0 && !ret->plugin[0])
-                return tell("[Environment] Reward= or RewardPlugin= must say what a step pays: "
-                            "a model does not");
+                return tell("[Environment] Reward= or RewardPlugin= must give the reward of a step, because "
+                            "a model has none");
         return 0;
 }
 
@@ -390,7 +390,7 @@ static int judge_by_plugin(MjcfInstance *i, ActordStep *step) {
                 return r;
         if (!isfinite(reward) || terminated > 1)
                 return tell("[Environment] " MJCF_PLUGIN_KEY
-                            ": a reward that is not finite, or a flag that is not 0 or 1");
+                            ": a reward is not finite, or a flag is not 0 or 1");
         step->reward += reward;
         step->terminated |= terminated;
         return 0;

@@ -212,7 +212,8 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
                 r = replace(map, &imports[i]);
         if (r < 0) {
                 (void) fprintf(stderr,
-                                "%s cannot be kept from files: its table of imports is unlike any known.\n",
+                                "%s cannot be prevented from opening files: its table of imports is unlike "
+                                "any known.\n",
                                 map->l_name);
                 return r;
         }

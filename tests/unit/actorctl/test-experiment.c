@@ -175,7 +175,7 @@ static const Wrong wrongs[] = {
                         "*x.exp:7: *did you mean fixed*" },
         { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\n"
                "Scaling.Policy=permuted:@p\n",
-                        "*repeats, over others, its own decisions*" },
+                        "*repeats its own decisions through other arms*" },
         { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=0.9; Job.Seed=3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
         { HEAD "[Arm x]\n[Factor f]\na=Job.Seed = 3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
         { HEAD "[Arm x]\n[Arm y]\nScaling.Policy=minions:@x\n",

@@ -118,7 +118,7 @@ static void test_auto(void) {
                 .n_threads = 2 };
         const char *why = "";
 
-        g_assert_cmpuint(choice_of(&s, "nothing has to cross"), ==, DISTRIBUTION_FUSED);
+        g_assert_cmpuint(choice_of(&s, "no data has to cross"), ==, DISTRIBUTION_FUSED);
         s.n_threads = 1;
         g_assert_cmpuint(choice_of(&s, "more actors"), ==, DISTRIBUTION_COARSE);
         s.n_learners = 2;
@@ -208,7 +208,7 @@ static void test_cycles(void) {
         Graph graph = graph_of(DISTRIBUTION_COARSE);
 
         graph.edges[find_edge(&graph, FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation")].held = false;
-        refused(&graph, "nothing is held yet: step inference");
+        refused(&graph, "none of them has a first value: step inference");
         graph = graph_of(DISTRIBUTION_COARSE);
         graph.edges[find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters")].held = false;
         refused(&graph, "gradient update");

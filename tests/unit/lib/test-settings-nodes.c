@@ -38,11 +38,11 @@ static void accept(const char *text) {
 
 static void test_policies(void) {
         static const char *const reasons[_DISTRIBUTION_MAX] = {
-                [DISTRIBUTION_FINE] = "its learner acts for the actors at each step",
-                [DISTRIBUTION_ENVIRONMENTS] = "its learner acts for the actors at each step",
-                [DISTRIBUTION_CENTRAL] = "its learner acts for the actors at each step",
+                [DISTRIBUTION_FINE] = "its actors ask the learner for each action",
+                [DISTRIBUTION_ENVIRONMENTS] = "its actors ask the learner for each action",
+                [DISTRIBUTION_CENTRAL] = "its actors ask the learner for each action",
                 [DISTRIBUTION_FUSED] = "its actors act in the learner's process",
-                [DISTRIBUTION_AUTO] = "auto takes the distribution that is fastest on one host",
+                [DISTRIBUTION_AUTO] = "auto may choose a distribution that cannot use nodes",
         };
 
         for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++)

@@ -326,7 +326,7 @@ static void test_convolutions(void) {
         refuse(CARTPOLE "[Learner]\nHiddenLayers=0\n", NULL, "x.conf:4:", "Convolutions=", NULL);
         refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nHiddenLayers=5 0\n", NULL, "at least one unit", NULL);
         refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nNormalizeObservations=yes\n", NULL,
-                        "NormalizeObservations=yes", "divided by 255", NULL);
+                        "NormalizeObservations=yes", "divides each byte of an image by 255", NULL);
         refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nCurvature=loss\n", NULL, "Curvature=loss", NULL);
         refuse(CARTPOLE "[Learner]\nConvolutions=8x2\n[Scaling]\nPolicy=nitro\n", NULL, "Policy=nitro",
                         "curvature", NULL);
