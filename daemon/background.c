@@ -10,7 +10,7 @@ static void step(Background *background) {
         background->step(background->userdata);
         if (!background->timer)
                 return;
-        (void) sd_event_source_set_time_relative(background->timer, BACKGROUND_USEC);
+        (void) sd_event_source_set_time_relative(background->timer, background->wait_usec);
         (void) sd_event_source_set_enabled(background->timer, SD_EVENT_ONESHOT);
 }
 
@@ -24,7 +24,7 @@ static int on_waited(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-int background_start(Background *background, sd_event *event, const char *name,
+int background_start(Background *background, sd_event *event, const char *name, uint64_t wait_usec,
                 void (*step_of)(void *userdata), void *userdata) {
         int r;
 
@@ -35,15 +35,16 @@ int background_start(Background *background, sd_event *event, const char *name,
                 return 0;
         background->step = step_of;
         background->userdata = userdata;
+        background->wait_usec = wait_usec;
         r = repeat_start(event, &background->idle, name, SD_EVENT_PRIORITY_IDLE, on_idle, background);
         if (r < 0)
                 return r;
-        r = timer_start(event, &background->timer, name, BACKGROUND_USEC, on_waited, background);
+        r = timer_start(event, &background->timer, name, wait_usec, on_waited, background);
         if (r < 0) {
                 background_stop(background);
                 return r;
         }
-        (void) sd_event_source_set_time_accuracy(background->timer, BACKGROUND_USEC / 10);
+        (void) sd_event_source_set_time_accuracy(background->timer, wait_usec / 10);
         (void) sd_event_source_set_priority(background->timer, SD_EVENT_PRIORITY_NORMAL - 1);
         return 0;
 }

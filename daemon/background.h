@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Work that no caller waits for: removing files and old records. It is done in small steps when the daemon
- * has nothing else to do. A steady flood of calls would put it off for ever while the disk fills up, so one
- * step in BACKGROUND_USEC is done in any case. */
+/* Work in small steps that are done when the daemon has nothing else to do: removing files and old records,
+ * and long calls. A steady flood of other calls would put it off for ever, so a step is done in any case
+ * when so much time has passed since the last one: BACKGROUND_USEC where no caller waits for the work. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -11,6 +11,7 @@
 /* A Background whose members are all zero has no work and no timer. */
 typedef struct Background {
         sd_event_source *idle, *timer;
+        uint64_t wait_usec; /* the longest time between two steps */
         /* does a step of a few milliseconds; it may stop the work */
         void (*step)(void *userdata);
         void *userdata;
@@ -18,6 +19,6 @@ typedef struct Background {
 
 /* Starts the work: its steps begin in the next turn of the event loop, until the work is stopped. Nothing
  * changes if it has started already. Negative: there is no memory, and no step will run. */
-int background_start(Background *background, sd_event *event, const char *name, void (*step)(void *userdata),
-                void *userdata);
+int background_start(Background *background, sd_event *event, const char *name, uint64_t wait_usec,
+                void (*step)(void *userdata), void *userdata);
 void background_stop(Background *background);

@@ -73,35 +73,58 @@ static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
         return r < 0 ? sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message) : 0;
 }
 
-/* A call that goes through all records of a job, which may be a million. It is the first member of its
- * call's structure. */
-typedef struct RecordsCall {
+/* A call that goes through all records of a job, which may be a million. The job stays until the answer is
+ * sent. */
+typedef struct BillCall {
         JobReplay *replay;
-} RecordsCall;
+        const Job *job;
+        PriceSheet *sheet, *servers; /* that the caller named; NULL: the job's own, that of the functions */
+        char *name;                  /* GetFleets: of the one sheet; "": of all */
+        JobSettings settings;        /* under which the records are billed */
+        Usage usage;                 /* GetBillUnder */
+        Beside beside;               /* GetBeside, GetFleets */
+} BillCall;
 
-static int records_call_part(void *work) {
-        return job_replay_some(((const RecordsCall *) work)->replay, RECORDS_PART);
+static const PriceSheet *call_sheet(const BillCall *call) {
+        return call->sheet ? call->sheet : call->job->sheet;
 }
 
-typedef struct BillUnder {
-        RecordsCall records;
-        PriceSheet *sheet;
-        JobSettings settings;
-        Usage usage;
-} BillUnder;
-
-static void bill_under_free(void *p) {
-        BillUnder *under = p;
-
-        (void) job_replay_free(under->records.replay);
-        (void) price_sheet_free(under->sheet);
-        g_free(under);
+static int bill_call_part(void *work) {
+        return job_replay_some(((const BillCall *) work)->replay, RECORDS_PART);
 }
 
-static void bill_under_add(const Record *record, void *userdata) {
-        BillUnder *under = userdata;
+static void bill_call_free(void *p) {
+        BillCall *call = p;
 
-        usage_add(&under->usage, under->sheet, &under->settings, record);
+        (void) job_replay_free(call->replay);
+        (void) price_sheet_free(call->sheet);
+        (void) price_sheet_free(call->servers);
+        g_free(call->name);
+        g_free(call);
+}
+
+DEFINE_CLEANUP(BillCall *, bill_call_free)
+
+static BillCall *bill_call_new(const Job *job) {
+        BillCall *call = g_new0(BillCall, 1);
+
+        call->job = job;
+        rebill_settings(&job->settings, &call->settings);
+        return call;
+}
+
+/* Adds a record to the call's Usage. */
+static void call_add_usage(const Record *record, void *userdata) {
+        BillCall *call = userdata;
+
+        usage_add(&call->usage, call_sheet(call), &call->settings, record);
+}
+
+/* Adds a record to the call's Beside. */
+static void call_add_beside(const Record *record, void *userdata) {
+        BillCall *call = userdata;
+
+        beside_add(&call->beside, call_sheet(call), &call->settings, record);
 }
 
 /* The bill is made from the ledger, which also has the newest records of a running job. */
@@ -136,45 +159,42 @@ static int reply_unread(sd_bus_message *m, int error) {
 
 static int bill_under_answer(sd_bus_message *m, int result, void *work) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const BillUnder *under = work;
+        const BillCall *call = work;
         Bill bill;
         int r;
 
         if (result < 0)
                 return reply_unread(m, result);
-        bill_make(&under->usage, under->sheet, &under->settings, &bill);
+        bill_make(&call->usage, call->sheet, &call->settings, &bill);
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(reply, "ssddddt", price_sheet_currency(under->sheet),
-                        price_sheet_name(under->sheet), bill.paper, bill.full,
-                        price_learner_second(under->sheet, &under->settings),
-                        rebill_actor_second(under->sheet, &under->settings), under->usage.emulated_nsec);
+        r = sd_bus_message_append(reply, "ssddddt", price_sheet_currency(call->sheet),
+                        price_sheet_name(call->sheet), bill.paper, bill.full,
+                        price_learner_second(call->sheet, &call->settings),
+                        rebill_actor_second(call->sheet, &call->settings), call->usage.emulated_nsec);
         if (r < 0)
                 return r;
         r = append_lines(reply, &bill);
         return r < 0 ? r : reply_send(reply);
 }
 
-static int check_under(const Job *job, const PriceSheet *sheet, sd_bus_error *error) {
+static int check_under(const BillCall *call, sd_bus_error *error) {
         g_autofree char *message = NULL;
-        JobSettings settings;
         int r;
 
-        rebill_settings(&job->settings, &settings);
-        r = price_sheet_check(sheet, &settings, &message);
+        r = price_sheet_check(call->sheet, &call->settings, &message);
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
-        return check_records(job, error);
+        return check_records(call->job, error);
 }
 
 int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = records_call_part, .answer = bill_under_answer, .free = bill_under_free
+                .part = bill_call_part, .answer = bill_under_answer, .free = bill_call_free
         };
-        _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
         Job *job = userdata;
-        BillUnder *under;
+        _cleanup_(bill_call_freep) BillCall *call = bill_call_new(job);
         const char *name;
         uint32_t uid;
         int r;
@@ -185,47 +205,22 @@ int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error
         r = access_uid(job->context->access, m, &uid, error);
         if (r < 0)
                 return r;
-        r = read_sheet(name, &sheet, error);
+        r = read_sheet(name, &call->sheet, error);
         if (r < 0)
                 return r;
-        r = check_under(job, sheet, error);
+        r = check_under(call, error);
         if (r < 0)
                 return r;
 
-        under = g_new0(BillUnder, 1);
-        under->sheet = TAKE_PTR(sheet);
-        rebill_settings(&job->settings, &under->settings);
-        under->records.replay = job_replay_for(job, bill_under_add, under);
-        return long_call_start(job, m, uid, &ops, under, error);
+        call->replay = job_replay_for(job, call_add_usage, call);
+        return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
-typedef struct BesideCall {
-        RecordsCall records;
-        PriceSheet *sheet, *servers; /* servers NULL: those of `sheet` */
-        JobSettings settings;
-        Beside beside;
-} BesideCall;
-
-static void beside_call_free(void *p) {
-        BesideCall *call = p;
-
-        (void) job_replay_free(call->records.replay);
-        (void) price_sheet_free(call->sheet);
-        (void) price_sheet_free(call->servers);
-        g_free(call);
-}
-
-static void beside_call_add(const Record *record, void *userdata) {
-        BesideCall *call = userdata;
-
-        beside_add(&call->beside, call->sheet, &call->settings, record);
-}
-
-static int append_beside(sd_bus_message *reply, const BesideCall *call, BesideWay way) {
+static int append_beside(sd_bus_message *reply, const BillCall *call, BesideWay way) {
         BesideBill bill;
         int r;
 
-        beside_make(&call->beside, way, call->sheet, call->servers ? call->servers : call->sheet,
+        beside_make(&call->beside, way, call_sheet(call), call->servers ? call->servers : call_sheet(call),
                         &call->settings, &bill);
         r = sd_bus_message_append(reply, "(sssdddss)", beside_to_string(way), price_sheet_name(bill.sheet),
                         bill.clock, bill.seconds, bill.paper, bill.full, bill.assumes ? bill.assumes : "",
@@ -236,7 +231,7 @@ static int append_beside(sd_bus_message *reply, const BesideCall *call, BesideWa
 
 static int beside_call_answer(sd_bus_message *m, int result, void *work) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const BesideCall *call = work;
+        const BillCall *call = work;
         int r;
 
         if (result < 0)
@@ -244,7 +239,7 @@ static int beside_call_answer(sd_bus_message *m, int result, void *work) {
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(reply, "s", price_sheet_currency(call->sheet));
+        r = sd_bus_message_append(reply, "s", price_sheet_currency(call_sheet(call)));
         if (r < 0)
                 return r;
         r = sd_bus_message_open_container(reply, 'a', "(sssdddss)");
@@ -258,34 +253,13 @@ static int beside_call_answer(sd_bus_message *m, int result, void *work) {
         return reply_send(reply);
 }
 
-/* The job's own price sheet is the copy that was kept with the job. */
-static int read_beside_sheets(const Job *job, const char *prices, const char *servers, BesideCall *call,
-                sd_bus_error *error) {
-        g_autofree char *message = NULL;
-        int r;
-
-        if (*prices)
-                r = read_sheet(prices, &call->sheet, error);
-        else {
-                r = price_sheet_parse_stored(
-                                job->row.sheet, price_sheet_name(job->sheet), &call->sheet, &message);
-                if (r < 0)
-                        return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
-        }
-        if (r < 0 || !*servers)
-                return r;
-        return read_sheet(servers, &call->servers, error);
-}
-
-DEFINE_CLEANUP(BesideCall *, beside_call_free)
-
 int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = records_call_part, .answer = beside_call_answer, .free = beside_call_free
+                .part = bill_call_part, .answer = beside_call_answer, .free = bill_call_free
         };
-        _cleanup_(beside_call_freep) BesideCall *call = g_new0(BesideCall, 1);
-        const char *prices, *servers;
         Job *job = userdata;
+        _cleanup_(bill_call_freep) BillCall *call = bill_call_new(job);
+        const char *prices, *servers;
         uint32_t uid;
         int r;
 
@@ -295,16 +269,18 @@ int method_get_beside(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_uid(job->context->access, m, &uid, error);
         if (r < 0)
                 return r;
-        r = read_beside_sheets(job, prices, servers, call, error);
+        r = *prices ? read_sheet(prices, &call->sheet, error) : 0;
+        if (r < 0)
+                return r;
+        r = *servers ? read_sheet(servers, &call->servers, error) : 0;
         if (r < 0)
                 return r;
         r = check_records(job, error);
         if (r < 0)
                 return r;
 
-        rebill_settings(&job->settings, &call->settings);
         call->settings.convention = CONVENTION_SERVERLESS;
-        call->records.replay = job_replay_for(job, beside_call_add, call);
+        call->replay = job_replay_for(job, call_add_beside, call);
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
@@ -343,31 +319,6 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
                         return r;
         }
         return reply_send(reply);
-}
-
-/* GetFleets() goes through all records of a job that had nodes, since its sums have a node's time in place
- * of what actors did there. */
-typedef struct FleetsCall {
-        RecordsCall records;
-        const Job *job; /* stays until the answer is sent */
-        char *name;     /* of the one sheet; "": of all */
-        Beside beside;
-} FleetsCall;
-
-static void fleets_call_free(void *p) {
-        FleetsCall *call = p;
-
-        (void) job_replay_free(call->records.replay);
-        g_free(call->name);
-        g_free(call);
-}
-
-DEFINE_CLEANUP(FleetsCall *, fleets_call_free)
-
-static void fleets_call_add(const Record *record, void *userdata) {
-        FleetsCall *call = userdata;
-
-        beside_add(&call->beside, call->job->sheet, &call->job->settings, record);
 }
 
 static int append_fleet(sd_bus_message *reply, const Job *job, double serverless, const PriceSheet *sheet) {
@@ -439,7 +390,7 @@ static int reply_fleets(sd_bus_message *m, const Job *job, double serverless, co
 
 static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        const FleetsCall *call = work;
+        const BillCall *call = work;
         const Job *job = call->job;
         int r;
 
@@ -450,11 +401,13 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
         return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
 }
 
+/* Goes through all records of a job that had nodes, since the job's sums have a node's time in place of what
+ * actors did there. */
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
-                .part = records_call_part, .answer = fleets_call_answer, .free = fleets_call_free
+                .part = bill_call_part, .answer = fleets_call_answer, .free = bill_call_free
         };
-        _cleanup_(fleets_call_freep) FleetsCall *call = NULL;
+        _cleanup_(bill_call_freep) BillCall *call = NULL;
         Job *job = userdata;
         const char *name;
         uint32_t uid;
@@ -475,10 +428,9 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = commit_records(job, error);
         if (r < 0)
                 return r;
-        call = g_new0(FleetsCall, 1);
-        call->job = job;
+        call = bill_call_new(job);
         call->name = g_strdup(name);
-        call->records.replay = job_replay_for(job, fleets_call_add, call);
+        call->replay = job_replay_for(job, call_add_beside, call);
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 

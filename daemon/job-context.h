@@ -12,6 +12,7 @@
 #include "daemon/jobs.h"
 #include "daemon/ledger/ledger.h"
 #include "daemon/long-call.h"
+#include "lib/limits.h"
 
 #define DAEMON_MODES(X) X(SYSTEM, "system") X(USER, "user") X(RUN, "run")
 
@@ -64,4 +65,10 @@ static inline const char *daemon_mode_to_string(DaemonMode mode) {
  * one. */
 static inline bool context_reserves_ids(const JobContext *context) {
         return context->mode == DAEMON_SYSTEM || geteuid() == 0;
+}
+
+/* Whether what failed with this errno would fail again: a private daemon keeps the limits that its caller
+ * has set. Other daemons ask their host again later. */
+static inline bool context_lacks_for_ever(const JobContext *context, int error) {
+        return context->mode == DAEMON_RUN && limit_is_lasting(error);
 }

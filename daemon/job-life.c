@@ -10,12 +10,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
@@ -420,15 +418,13 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
         return directories_lost_sentence(job);
 }
 
-/* Whether to try again. A job that has run before waits until it can go on. One that has not is tried a few
- * times and then fails. In a private daemon a new job fails at once, and so does an older one if the limits
- * of the daemon itself are too low. */
+/* A job that has run before waits until it can go on. A new job is tried a few times and then fails; in a
+ * private daemon it fails at once. */
 static bool is_tried_again(const Job *job, int error) {
-        if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
+        if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT ||
+                        context_lacks_for_ever(job->context, error))
                 return false;
-        if (job->context->mode == DAEMON_RUN)
-                return job->row.life > 0 && !limit_is_lasting(error);
-        return job->row.life > 0 || job->n_delays < FIRST_DELAYS_MAX;
+        return job->row.life > 0 || (job->context->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);
 }
 
 static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -437,6 +433,10 @@ static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job_start(job);
         return 0;
+}
+
+int job_start_later(Job *job, const char *name, uint64_t wait_usec) {
+        return timer_start(job->context->event, &job->backoff, name, wait_usec, on_delay, job);
 }
 
 /* Tries again to begin the life, after a pause that grows with each try. */
@@ -449,7 +449,7 @@ static void begin_later(Job *job, const char *sentence) {
                                 job->row.life + 1, fault);
         job_set_fault(job, fault);
         job_life_clear(job);
-        if (timer_start(job->context->event, &job->backoff, "begin-later", wait_usec, on_delay, job) < 0) {
+        if (job_start_later(job, "begin-later", wait_usec) < 0) {
                 job_give_up(job, sentence);
                 return;
         }

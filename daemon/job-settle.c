@@ -25,7 +25,6 @@
 #include "daemon/sources.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
-#include "lib/limits.h"
 
 /* If the spawner is killed it is asked again, for some 51 s in all; each question may take
  * LAUNCH_ANSWER_MSEC(0) more. */
@@ -145,16 +144,11 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Whether asking again may help. It cannot if there is no cgroup, or in a private daemon whose own limits
- * keep it from starting a spawner. */
-static bool may_pass(const Job *job, int error) {
-        return error != -ENOENT && !(job->context->mode == DAEMON_RUN && limit_is_lasting(error));
-}
-
 /* Notes that a question to the spawner failed. Returns whether to give up; otherwise the question is asked
- * again later. */
+ * again later, which cannot help if there is no cgroup. */
 static bool failed(Job *job, int error, const char *sentence) {
-        if (may_pass(job, error) && job->settling.n_tries++ < TRIES_MAX &&
+        if (error != -ENOENT && !context_lacks_for_ever(job->context, error) &&
+                        job->settling.n_tries++ < TRIES_MAX &&
                         timer_start(job->context->event, &job->settling.retry, "settle-retry",
                                         RETRY_FIRST_USEC << job->settling.n_tries, on_retry, job) >= 0)
                 return false;

@@ -117,14 +117,6 @@ static void end_check(Job *job) {
                 announce(job);
 }
 
-static int on_backoff(sd_event_source *source, uint64_t usec, void *userdata) {
-        Job *job = userdata;
-
-        job->backoff = sd_event_source_disable_unref(job->backoff);
-        job_start(job);
-        return 0;
-}
-
 static void say_resumed(const Job *job, const char *sentence) {
         LogEntry entry;
 
@@ -137,7 +129,7 @@ static void say_resumed(const Job *job, const char *sentence) {
 static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_life_clear(job);
         job_set_state(job, JOB_STARTING);
-        if (timer_start(job->context->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0) {
+        if (job_start_later(job, "next-life", wait_usec) < 0) {
                 job_finish(job, PLAN_END_FAILED, "there was no memory for a timer");
                 return;
         }

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <time.h>
-#include "daemon/sources.h"
 #include "include/bus.h"
 
 #define TURN_NSEC UINT64_C(5000000)
@@ -42,9 +41,8 @@ static void answer(LongCall *call, int result) {
         long_call_free(call);
 }
 
-static void arm(JobContext *context);
-
-static void take_turn(JobContext *context) {
+static void take_turn(void *userdata) {
+        JobContext *context = userdata;
         LongCall *call = g_queue_pop_head(&context->long_calls.calls);
         uint64_t end = now_nsec() + TURN_NSEC;
         int r;
@@ -56,31 +54,8 @@ static void take_turn(JobContext *context) {
                 g_queue_push_tail(&context->long_calls.calls, call);
         else
                 answer(call, r);
-        arm(context);
-}
-
-static int on_idle(sd_event_source *source, void *userdata) {
-        take_turn(userdata);
-        return 0;
-}
-
-static int on_waited(sd_event_source *source, uint64_t usec, void *userdata) {
-        take_turn(userdata);
-        return 0;
-}
-
-/* Without memory for the timer, a turn comes only when the daemon has nothing else to do. */
-static void arm(JobContext *context) {
-        if (g_queue_is_empty(&context->long_calls.calls)) {
-                context->long_calls.source = sd_event_source_disable_unref(context->long_calls.source);
-                context->long_calls.timer = sd_event_source_disable_unref(context->long_calls.timer);
-                return;
-        }
-        if (timer_start(context->event, &context->long_calls.timer, "long-calls-waited", WAIT_MAX_USEC,
-                            on_waited, context) < 0)
-                return;
-        (void) sd_event_source_set_time_accuracy(context->long_calls.timer, 1000);
-        (void) sd_event_source_set_priority(context->long_calls.timer, SD_EVENT_PRIORITY_NORMAL - 1);
+        if (g_queue_is_empty(&context->long_calls.calls))
+                background_stop(&context->long_calls.turns);
 }
 
 static int check_room(const JobContext *context, uint32_t uid, sd_bus_error *error) {
@@ -113,9 +88,9 @@ int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps
 
         context = job->context;
         r = check_room(context, uid, error);
-        if (r >= 0 && !context->long_calls.source)
-                r = repeat_start(context->event, &context->long_calls.source, "long-calls",
-                                SD_EVENT_PRIORITY_IDLE, on_idle, context);
+        if (r >= 0)
+                r = background_start(&context->long_calls.turns, context->event, "long-calls", WAIT_MAX_USEC,
+                                take_turn, context);
         if (r < 0) {
                 ops->free(work);
                 return r;
@@ -126,8 +101,6 @@ int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps
         };
         job->n_long_calls++;
         g_queue_push_tail(&context->long_calls.calls, call);
-        if (!context->long_calls.timer)
-                arm(context);
         return 1;
 }
 
@@ -138,5 +111,5 @@ void long_calls_done(JobContext *context) {
 
         while ((call = g_queue_pop_head(&context->long_calls.calls)))
                 long_call_free(call);
-        arm(context);
+        background_stop(&context->long_calls.turns);
 }

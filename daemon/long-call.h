@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
+#include "daemon/background.h"
 
 #define LONG_CALLS_MAX      64u
 #define LONG_CALLS_USER_MAX 16u
@@ -16,7 +17,7 @@ typedef struct JobContext JobContext;
 
 typedef struct LongCalls {
         GQueue calls; /* LongCalls, the next one first */
-        sd_event_source *source, *timer;
+        Background turns;
 } LongCalls;
 
 typedef struct LongCallOps {

@@ -18,7 +18,6 @@
 #include "daemon/sources.h"
 #include "daemon/trim.h"
 #include "daemon/users.h"
-#include "lib/limits.h"
 
 /* An ended job is only a row: it leaves the list of objects, but its path stays. */
 static void let_ended_go(Manager *manager) {
@@ -142,11 +141,10 @@ static int save_unsaved(Manager *manager) {
         return 0;
 }
 
-/* A full disk may be emptied while a run waits. A memory limit of this process does not change, so a run
- * would wait for ever. */
+/* A full disk may be emptied while a run waits; a limit of memory stays. */
 static bool waits_in_vain(const Manager *manager) {
-        return manager->context.mode == DAEMON_RUN && manager->context.ledger_blocked == ENOMEM &&
-               limit_is_lasting(ENOMEM);
+        return manager->context.ledger_blocked == ENOMEM &&
+               context_lacks_for_ever(&manager->context, ENOMEM);
 }
 
 static void commit_or_probe(Manager *manager) {

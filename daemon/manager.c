@@ -327,11 +327,6 @@ Manager *manager_free(Manager *manager) {
         return NULL;
 }
 
-static int collect_id(const LedgerJob *row, void *userdata) {
-        g_array_append_val((GArray *) userdata, row->id);
-        return 0;
-}
-
 /* A job whose row cannot be read any more (an older version wrote it) is named in the journal and marked as
  * failed. */
 static void load_job(Manager *manager, uint64_t id) {
@@ -352,7 +347,7 @@ static int load_jobs(Manager *manager) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         int r;
 
-        r = ledger_jobs_foreach(manager->context.ledger, collect_id, ids);
+        r = ledger_jobs_live(manager->context.ledger, ids);
         if (r < 0) {
                 log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", g_strerror(-r),
                                 limit_advice(r));

@@ -114,7 +114,7 @@ void older_start(Manager *manager) {
                 n = describe_some(manager, left);
         if (n >= 0)
                 (void) background_start(&manager->reading_older, manager->context.event, "older-rows",
-                                read_some, manager);
+                                BACKGROUND_USEC, read_some, manager);
 }
 
 void older_done(Manager *manager) {

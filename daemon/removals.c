@@ -62,8 +62,8 @@ static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
 
         removal->name = name;
-        if (background_start(&manager->removing, manager->context.event, "removal", remove_portion,
-                            manager) < 0) {
+        if (background_start(&manager->removing, manager->context.event, "removal", BACKGROUND_USEC,
+                            remove_portion, manager) < 0) {
                 removal_free(removal);
                 return;
         }

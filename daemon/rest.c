@@ -168,11 +168,6 @@ static int take_all(Ledger *ledger, const char *state_directory, unsigned *n_sai
         return r;
 }
 
-static int collect(const LedgerJob *row, void *userdata) {
-        g_array_append_val((GArray *) userdata, row->id);
-        return 0;
-}
-
 /* Ends a job whose daemon was killed: it will bring no more records. */
 static int end_job(JobContext *context, uint64_t id) {
         _cleanup_(job_freep) Job *job = NULL;
@@ -205,7 +200,7 @@ static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_sai
         };
         int r;
 
-        r = ledger_jobs_foreach(ledger, collect, ids);
+        r = ledger_jobs_live(ledger, ids);
         for (guint i = 0; r >= 0 && i < ids->len; i++)
                 r = end_job(&context, g_array_index(ids, uint64_t, i));
         if (r >= 0)

@@ -127,7 +127,7 @@ void trim_soon(Manager *manager) {
         /* In run mode the ledger belongs to the caller, and keeps all its records. */
         if (manager->context.mode != DAEMON_RUN)
                 (void) background_start(&manager->trimming_records, manager->context.event, "old-records",
-                                trim_some, manager);
+                                BACKGROUND_USEC, trim_some, manager);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {

@@ -249,32 +249,22 @@ int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_by
                         VALUES(of_u64(uid), of_u64(but_job)), ret_bytes);
 }
 
-static int job_tell(
-                sqlite3_stmt *statement, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
-        __attribute__((cleanup(ledger_job_done))) LedgerJob job = {};
-        int r;
-
-        r = job_read(statement, &job);
-        return r < 0 ? r : each(&job, userdata);
-}
-
-int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
+int ledger_jobs_live(Ledger *ledger, GArray *ids) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
         assert(ledger);
-        assert(each);
+        assert(ids);
 
         r = ledger_query(ledger,
-                        "SELECT " JOB_COLUMNS
-                        " FROM jobs INDEXED BY jobs_live WHERE state <> 'ended' ORDER BY id",
+                        "SELECT id FROM jobs INDEXED BY jobs_live WHERE state <> 'ended' ORDER BY id",
                         NO_VALUES, &statement);
         if (r < 0)
                 return r;
         while ((r = ledger_next(ledger, statement)) > 0) {
-                r = job_tell(statement, each, userdata);
-                if (r != 0)
-                        return r;
+                uint64_t id = (uint64_t) sqlite3_column_int64(statement, 0);
+
+                g_array_append_val(ids, id);
         }
         return r;
 }

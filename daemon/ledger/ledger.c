@@ -104,17 +104,6 @@ static int make_room_returnable(Ledger *ledger) {
         return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");
 }
 
-static int run_pragmas(Ledger *ledger, const char *const *pragmas, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                int r;
-
-                r = ledger_exec(ledger, pragmas[i]);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 /* The settings that readers and writers share. */
 static int configure_reading(Ledger *ledger) {
         static const char *const pragmas[] = {
@@ -126,7 +115,7 @@ static int configure_reading(Ledger *ledger) {
         (void) sqlite3_extended_result_codes(ledger->db, 1);
         (void) sqlite3_busy_timeout(ledger->db, LEDGER_BUSY_MSEC);
         (void) sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-        return run_pragmas(ledger, pragmas, ELEMENTSOF(pragmas));
+        return ledger_exec_all(ledger, pragmas, ELEMENTSOF(pragmas));
 }
 
 static int configure(Ledger *ledger) {
@@ -143,7 +132,7 @@ static int configure(Ledger *ledger) {
         r = make_room_returnable(ledger);
         if (r < 0)
                 return r;
-        r = run_pragmas(ledger, pragmas, ELEMENTSOF(pragmas));
+        r = ledger_exec_all(ledger, pragmas, ELEMENTSOF(pragmas));
         if (r < 0)
                 return r;
         ledger_watch_wal(ledger);

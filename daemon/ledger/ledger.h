@@ -4,6 +4,7 @@
  * round. */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,8 +98,8 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
 int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes);
 /* The disk space of the files of all jobs of a user except one; 0: except none. */
 int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes);
-/* Calls `each` for every job that has not ended, the oldest first. */
-int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata);
+/* Adds the ids (uint64_t) of all jobs that have not ended, the oldest first. */
+int ledger_jobs_live(Ledger *ledger, GArray *ids);
 
 /* A job as lists show it. The strings are valid until `each` returns. */
 typedef struct LedgerListed {

@@ -117,6 +117,7 @@ int ledger_error(Ledger *ledger, int rc);
  * -EUCLEAN: the file was cut short. */
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
+int ledger_exec_all(Ledger *ledger, const char *const *sql, size_t n);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
 /* A value for a `?` of a statement. The data of a text or a blob must last as long as the statement. */
 typedef struct Value {

@@ -249,17 +249,6 @@ static const char *const schema_7[] = { RECORD_COLUMNS_7(X) };
 static const char *const schema_8[] = { RECORD_COLUMNS_8(X) };
 #undef X
 
-static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                int r;
-
-                r = ledger_exec(ledger, steps[i]);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 static const struct {
         const char *name, *unit;
 } statistics[] = {
@@ -393,7 +382,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         }
         /* the first row leads to schema 2 */
         for (size_t i = version < 2 ? 0 : (size_t) version - 1; i < ELEMENTSOF(schemas); i++) {
-                r = schema_steps(ledger, schemas[i].steps, schemas[i].n);
+                r = ledger_exec_all(ledger, schemas[i].steps, schemas[i].n);
                 if (r < 0)
                         return r;
         }

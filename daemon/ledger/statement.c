@@ -37,6 +37,17 @@ int ledger_exec(Ledger *ledger, const char *sql) {
         return ledger_error(ledger, sqlite3_exec(ledger->db, sql, NULL, NULL, NULL));
 }
 
+int ledger_exec_all(Ledger *ledger, const char *const *sql, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                int r;
+
+                r = ledger_exec(ledger, sql[i]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
         sqlite3_stmt *statement = NULL;
         int rc;

@@ -44,7 +44,7 @@ static void open_fixture(Fixture *f) {
         g_assert_cmpint(sd_event_new(&f->event), ==, 0);
         g_assert_cmpint(timer_start(f->event, &f->too_late, "too-late", PATIENCE_USEC, on_too_late, f), >=,
                         0);
-        g_assert_cmpint(background_start(&f->background, f->event, "work", step, f), >=, 0);
+        g_assert_cmpint(background_start(&f->background, f->event, "work", BACKGROUND_USEC, step, f), >=, 0);
 }
 
 static void close_fixture(Fixture *f) {
@@ -81,11 +81,12 @@ static void test_stopped(void) {
         Fixture f;
 
         open_fixture(&f);
-        g_assert_cmpint(background_start(&f.background, f.event, "work", step, NULL), ==, 0);
+        g_assert_cmpint(background_start(&f.background, f.event, "work", BACKGROUND_USEC, step, NULL), ==,
+                        0);
         background_stop(&f.background);
         g_assert_cmpint(sd_event_run(f.event, 0), ==, 0);
         g_assert_cmpuint(f.n_steps, ==, 0);
-        g_assert_cmpint(background_start(&f.background, f.event, "work", step, &f), >=, 0);
+        g_assert_cmpint(background_start(&f.background, f.event, "work", BACKGROUND_USEC, step, &f), >=, 0);
         g_assert_cmpint(sd_event_loop(f.event), ==, 0);
         g_assert_cmpuint(f.n_steps, ==, N_STEPS);
         close_fixture(&f);
