@@ -387,3 +387,10 @@ ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const cha
 ExitStatus status_of_error(int r) {
         return r == -EINVAL || r == -EBADMSG || r == -ENOENT || r == -ENXIO ? STATUS_USAGE : STATUS_FAILED;
 }
+
+int bus_column(char *const *names, const char *name) {
+        for (int i = 0; names[i]; i++)
+                if (strcmp(names[i], name) == 0)
+                        return i;
+        return -EBADMSG;
+}

@@ -44,6 +44,9 @@ int connection_call(Connection *connection, const char *path, const char *interf
 /* The same for a complete message, whose call may take minutes. It takes no reference. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
+/* The place of a name among those of an answer's columns; -EBADMSG: it is not there. */
+int bus_column(char *const *names, const char *name);
+
 /* Whether a call failed because the other end is gone. */
 bool connection_lost(int r);
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "actorctl/view/json.h"
 #include "include/bus.h"
@@ -39,13 +38,6 @@ static int add(GArray *counts, double round, double actors, double taken) {
         return 0;
 }
 
-static int column(char *const *names, const char *name) {
-        for (int i = 0; names[i]; i++)
-                if (strcmp(names[i], name) == 0)
-                        return i;
-        return -EBADMSG;
-}
-
 static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
         g_auto(GStrv) names = NULL;
         int r, round, actors, taken;
@@ -54,9 +46,9 @@ static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
         r = sd_bus_message_read_strv(reply, &names);
         if (r < 0)
                 return r;
-        round = names ? column(names, "round") : -EBADMSG;
-        actors = names ? column(names, "actors") : -EBADMSG;
-        taken = names ? column(names, "taken") : -EBADMSG; /* an older daemon does not send it */
+        round = names ? bus_column(names, "round") : -EBADMSG;
+        actors = names ? bus_column(names, "actors") : -EBADMSG;
+        taken = names ? bus_column(names, "taken") : -EBADMSG; /* an older daemon does not send it */
         if (round < 0 || actors < 0)
                 return -EBADMSG;
 

@@ -172,7 +172,7 @@ static ExitStatus check_alone(const Reader *reader) {
                                 "a sweep ranks its trials by [Sweep] Metric= alone; leave this key out");
         if (!g_key_file_has_group(reader->file, SWEEP))
                 return reader_wrong(reader, RANGE, NULL,
-                                "[Range] needs [Sweep], which says how many trials are drawn");
+                                "[Sweep] is missing: it says how many trials are drawn");
         return STATUS_OK;
 }
 

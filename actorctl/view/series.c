@@ -86,13 +86,6 @@ typedef struct Printer {
         uint32_t n_rows; /* of the last answer */
 } Printer;
 
-static int index_of(char *const *names, const char *name) {
-        for (int i = 0; names[i]; i++)
-                if (strcmp(names[i], name) == 0)
-                        return i;
-        return -EBADMSG;
-}
-
 /* The columns must be the same in all answers, since they form one table. */
 static int read_names(Printer *p, sd_bus_message *m) {
         g_auto(GStrv) names = NULL;
@@ -139,7 +132,7 @@ static void add_words(Printer *p, const double *row) {
 
 static int read_rows(Printer *p, sd_bus_message *m) {
         size_t n = g_strv_length(p->names), bytes;
-        int r, round = index_of(p->names, "round");
+        int r, round = bus_column(p->names, "round");
         const void *row;
 
         if (round < 0)

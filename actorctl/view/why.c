@@ -2,8 +2,8 @@
 #include "actorctl/view/why.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "actorctl/bus.h"
 #include "include/charges.h"
 #include "include/schedulers.h"
 #include "lib/cleanup.h"
@@ -16,10 +16,9 @@ static const char *const charge_words[] = {
 
 /* NaN: an older daemon does not have it. */
 static double figure(char *const *names, const double *row, const char *name) {
-        for (size_t i = 0; names[i]; i++)
-                if (strcmp(names[i], name) == 0)
-                        return row[i];
-        return NAN;
+        int column = bus_column(names, name);
+
+        return column < 0 ? NAN : row[column];
 }
 
 static void append_part(GString *text, const char *part) {
