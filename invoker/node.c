@@ -35,7 +35,7 @@ typedef struct Service {
         Placement place;
         int signal_fd;
         Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* signals and the stream; then each hand's bell and process */
+        struct pollfd *polls; /* the signals, the stream, then the bell and the process of each hand */
         void **segments;      /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;

@@ -24,7 +24,8 @@ typedef struct Reporter {
         uint64_t spare_nsec;   /* CPU time of ended processes that no record has yet */
         Meter control;         /* the invoker's own use */
         Ourselves ourselves;
-        uint64_t storm_nsec; /* of `control`: charged to actors, but still to be taken out of a record */
+        /* the part of `control` that was charged to actors and is not yet subtracted in a record */
+        uint64_t storm_nsec;
         /* our CPU time at the last false ring; 0: another event came since then */
         uint64_t storm_since_nsec;
         const Placement *place;

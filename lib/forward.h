@@ -11,7 +11,7 @@
 #define FORWARD_SCRATCH_MAX 65536u /* the most numbers for one row: its observation and all outputs */
 #define FORWARD_ROWS_MAX    16u    /* the most rows at once */
 
-/* One step of a byte of an image, for a network that reads bytes (Network.pixels). */
+/* What one step of an image's byte means to a network that reads bytes (Network.pixels). */
 #define FORWARD_PIXEL (1.0f / 255.0f)
 
 typedef struct Forward Forward; /* one caller's scratch memory; after it is made, nothing is allocated */

@@ -15,8 +15,8 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* The step after a row: its value, and the result in `later` for the next row of the same episode. `final`
- * counts the values of truncated episodes down. */
+/* The step after a row: its value, and its entry in `later`. `final` indexes the last values of truncated
+ * episodes, from the last one down. */
 typedef struct Next {
         double value, later;
 } Next;

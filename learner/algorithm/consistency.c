@@ -4,7 +4,7 @@
  *
  *   mean of 100 / (t' - t) |f(s, a + t' z, t') - f_ema(s, a + t z, t)|^2
  *
- * beside the critics' word, where t and t' are neighbouring boundaries, of which there are more and more as
+ * beside the critics' loss, where t and t' are neighbouring boundaries, of which there are more and more as
  * training goes on, z is the same noise in both, and f_ema is the policy's target. Without, it follows the
  * critics alone. Critics learn as in TD3, from actions that the target samples. */
 #include "learner/algorithm/generative.h"

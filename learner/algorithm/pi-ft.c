@@ -6,7 +6,7 @@
  *
  *   sum over passes i of beta_i / (2 alpha_i (1 - abar_i)) |F(s, x_i, i) - F'(s, x_i, i)|^2
  *
- * beside the critics' word, so that 1 / Eta= is the paper's beta.
+ * beside the critics' loss, so that 1 / Eta= is the paper's beta.
  *
  * An iteration of the paper moves each F to F' less a multiple of the mean gradient of what follows pass i
  * under the last iteration's F. Here it moves there by one gradient step. The gradient of half the squared

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "REBEL: Reinforcement Learning via Regressing Relative Rewards" (Gao et al. 2024), algorithm 1. Of two
- * answers y, y' to one prompt x, the policy's own logarithms of probability are to tell which reward is
+ * answers y, y' to one prompt x, the logarithms of the policy's probabilities should show which reward is
  * greater, and by how much:
  *
  *     mean of ( ( ln p(y|x) / q(y|x) - ln p(y'|x) / q(y'|x) ) / eta - ( r(x, y) - r(x, y') ) )^2

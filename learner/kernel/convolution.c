@@ -33,9 +33,9 @@ enum {
         UNITS_ALIGN = 8, /* the largest number of units in a block of places */
 };
 
-/* Sums, over three indices, of numbers times weights. Each number is a vector of rows. There are n_units
- * such sums, which differ in their weights, which are adjacent, and in the place of the result. Steps are in
- * numbers. */
+/* n_units sums of products, each over three indices of numbers times weights. A number is a vector with
+ * an entry for each row. The sums read the same numbers; their weights lie side by side, and each has its
+ * own place for the result. Steps count numbers. */
 typedef struct Sum {
         uint32_t n[3], n_units;
         ptrdiff_t from_step[3], weight_step[3];

@@ -49,7 +49,8 @@ void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_
 void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
                 float *ret);
 
-/* Outputs as distributions: columns go in, one number for each row comes out; and back */
+/* Distributions over actions. Each function takes a network's outputs as columns and returns one number
+ * for each row; the functions named _backward return the gradient with respect to the outputs. */
 
 /* logits [n][stride] become log-probabilities in place */
 void kernel_categorical(float *logits, const int32_t *choice, uint32_t n, uint32_t stride,

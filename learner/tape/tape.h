@@ -35,7 +35,7 @@ typedef enum Column {
         COLUMN_OLD_VALUE,
         COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor reported it */
         COLUMN_REWARD,
-        COLUMN_DISCOUNT, /* of the value after a replayed window; 0: the episode has ended */
+        COLUMN_DISCOUNT, /* the factor on the value after a replayed window; 0: the episode has ended */
         _COLUMN_MAX,
 } Column;
 

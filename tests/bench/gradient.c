@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Gradient steps of two networks of 64 x 64, by one thread: operations of the matrix products, counted from
- * shapes, over the time of forward, loss, backward and Adam, tanh included. Beside what the same kernel
- * reaches with large matrices, and OpenBLAS's sgemm where that is installed. By turns, and of each the best
- * turn: what disturbs can only add.
+/* Measures gradient steps of two networks of 64 x 64 by one thread: the operations of the matrix products,
+ * counted from shapes, divided by the time of forward pass, loss, backward pass and Adam. It also measures
+ * what the same kernel reaches with large matrices, and OpenBLAS's sgemm if that is installed. They run by
+ * turns, and the best turn of each counts, since disturbances can only add time.
  *
  *     gradient [CLASS]        of KernelClass=; OPENBLAS_CORETYPE= has to say the same to OpenBLAS */
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a trained scheduler: refused with a reason, or one whose words may be shown and that
- * decides. As a file is as long as its number of choices says, and few bytes of it matter, the input is
- * the head and the first parameters; the first byte says how much longer or shorter than right the file
- * is. */
+/* Reads any bytes as a trained scheduler. It is refused with a reason, or it decides and its texts can be
+ * printed. The length of a file follows from its number of choices, and most of its bytes do not matter,
+ * so the input is only the head and the first parameters. The first byte of the input says by how much
+ * the file is too long or too short. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

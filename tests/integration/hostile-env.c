@@ -65,7 +65,7 @@ static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordE
         if (strcmp(how, "loader") == 0)
                 abort();
         if (strcmp(how, "early") == 0)
-                _exit(200); /* before the first answer, as a sandbox that cannot be closed */
+                _exit(200); /* before the first answer, as if the sandbox could not be closed */
         if (strcmp(how, "spec") == 0)
                 ret->observation.shape[0] = 0xffffffff;
         return 0;

@@ -20,7 +20,7 @@ static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
         for (uint64_t row = 0; row < (uint64_t) (l->steps + 1) * l->envs; row++)
                 *(float *) segment_observation(segment, l, row) =
                                 (float) actord_random_uniform(&random, -1, 1);
-        /* Each step is a pair's. */
+        /* If the algorithm compares pairs, the two steps of a pair show the same observation. */
         for (uint64_t row = 1;
                         algorithm_pair_steps(&bed->settings) > 0 && row < (uint64_t) l->steps * l->envs;
                         row += 2)

@@ -19,7 +19,7 @@ char programs[SIBLING_DIRECTORY_MAX];
 bool programs_are_built(void) {
         g_autofree char *learner = NULL, *invoker = NULL;
 
-        /* Tests and benches lie one below the programs. */
+        /* Tests and benches are in folders beside the programs. */
         if (sibling_directory(programs) < 0)
                 return false;
         *strrchr(programs, '/') = 0;

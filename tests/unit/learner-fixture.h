@@ -30,7 +30,7 @@ ActordEnvSpec bed_spec_box(uint32_t n_observation, uint32_t n_action, uint32_t n
 void bed_open(Bed *bed, const ActordEnvSpec *spec, int state_fd, int checkpoint_fd);
 void bed_close(Bed *bed);
 
-/* Opens without files and restores: a learner that may learn. */
+/* Starts a learner without files and restores nothing, so that it can learn at once. */
 void bed_start(Bed *bed, const char *sections, const ActordEnvSpec *spec);
 Answer bed_order(Bed *bed, Order order);
 

@@ -34,7 +34,7 @@ typedef struct LinearPolicy {
         Linear f[LQ_PASSES_MAX];
 } LinearPolicy;
 
-/* The slope of what follows is worth: -bend x + start. */
+/* The slope of the value of all that follows a pass, at x: -bend x + start. */
 typedef struct Worth {
         double bend, start;
 } Worth;

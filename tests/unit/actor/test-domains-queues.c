@@ -151,7 +151,7 @@ static void test_faas_contention(void) {
         assert_near(crowded, 60, 1e-9); /* its 6 cores for 10 s, not its 20 */
 }
 
-/* Of one function that holds 20 cores: the node has 3, or more than enough. */
+/* One function has shares of 20 cores, on a node with 3 cores, and on one with more than enough. */
 static void test_faas_cores(void) {
         for (int n_cores = 3; n_cores <= 60; n_cores += 57) {
                 ActordOption options[] = { env_option("Neighbours", "0"),
@@ -337,7 +337,7 @@ static double storms_return(bool ruled) {
         return sum / 20;
 }
 
-/* The baselines are two: all open, and a rule that holds the threshold while there is room. */
+/* The two baselines: all openings open, and a rule that holds the threshold while there is room. */
 static void test_ponds_baselines(void) {
         double passive = storms_return(false), ruled = storms_return(true);
 

@@ -225,8 +225,8 @@ static void test_iot_bounds(void) {
         g_assert_cmpfloat(farthest, ==, 200);
 }
 
-/* The return of random moves, or of a rule: power by the shortfall of the closed form, in dB, and a third of
- * the bandwidth. */
+/* The return of random actions, or of a rule. The rule takes a third of the bandwidth, and as much power
+ * as the closed form lacks, in dB. */
 static double iot_return(bool ruled) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         const float *o = env_observation(env);

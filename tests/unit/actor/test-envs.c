@@ -235,7 +235,7 @@ static void test_snapshot(gconstpointer data) {
                         env_step(spare, SEED, action);
                         g_assert_cmpint(spare->abi->restore(spare->instance, spare->snapshot), ==, 0);
 
-                        /* The caller's own data of a slot move along. */
+                        /* The caller's data about a slot move with it. */
                         spare->episode = episode;
                         spare->n_steps = n_steps;
                         env_reset(moved, SEED + 2);

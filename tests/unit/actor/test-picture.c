@@ -166,8 +166,8 @@ static void test_environment(gconstpointer data) {
         (void) canvas_free(after);
 }
 
-/* Frames are shown as they are, small ones larger by a whole number; an odd side gets a black line, which
- * codecs want. */
+/* Frames are shown unchanged, small ones enlarged by a whole factor. An odd side gets a black line, since
+ * video codecs need even sides. */
 static void test_frames(void) {
         static const ActordFrame small = { 5, 3, 0.1 }, odd = { 601, 401, 0 }, broad = { 1600, 1, 0 };
         g_autofree uint8_t *pixels = g_malloc0(3 * 1600 * 401);
@@ -298,8 +298,8 @@ static uint32_t take_code(Bits *b, uint32_t width) {
         return code;
 }
 
-/* A picture's codes, as the format's description has it: each names a string, which is another one and a
- * byte more. Where they end. */
+/* Unpacks a picture as the format's description says: each code stands for a string, and each new string
+ * is an earlier one and one more byte. Returns where the codes end. */
 static const uint8_t *unpack(const uint8_t *p, uint8_t *ret, size_t n) {
         enum { CLEAR = 256, END, FIRST, MOST = 4096 };
         uint32_t width = 9, next = FIRST, before = MOST;

@@ -61,7 +61,8 @@ static void test_refused(void) {
         refuse("Alpha=nan\n", "not a number");
 }
 
-/* Of the published numbers, computed in Python; and by hand. */
+/* The published matrices, for which Python has computed the bounds, and small ones that were computed by
+ * hand. */
 static void test_matrices(void) {
         JobSettings s;
 
@@ -92,7 +93,7 @@ static void test_spec(void) {
         g_assert_cmpuint(spec.n_metrics, ==, 2);
         g_assert_cmpstr(spec.metrics[0], ==, "violations");
         g_assert_cmpstr(spec.metrics[1], ==, "outside");
-        /* No name twice, and room for both. */
+        /* A second time both names are there already. Then there is room for only one more metric. */
         g_assert_cmpint(regulation_spec(&s, &spec), ==, -EXDEV);
         spec = env->spec;
         spec.n_metrics = ACTORD_METRICS_MAX - 1;
@@ -131,8 +132,8 @@ static void test_reward(void) {
         g_assert_cmpuint(counts.n_outside, ==, 1);
 }
 
-/* A million steps of the plant by any force: from inside the envelope no step ends outside whose reward is
- * at least Alpha - 1. Both kinds of steps occur. */
+/* Steps the plant a million times by random forces. If a step begins inside the envelope and has a reward
+ * of at least Alpha - 1, it ends inside. Steps with lower rewards occur, too. */
 static void test_monitor(void) {
         enum { STEPS = 1000000 };
         ActordOption options[] = { env_option("BarePlant", "yes"), env_option("Disturbance", "2") };

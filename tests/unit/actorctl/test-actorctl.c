@@ -244,7 +244,8 @@ static void test_sanitise_amount(void) {
         some = sanitised(words->str, words->len, 1000, true, true);
         lines = g_strsplit(some, "\n", -1);
         n = g_strv_length(lines) - 1;
-        /* One sentence where it begins, ours, one with the number. */
+        /* Three more lines: a sentence where lines are first left out, actord's own message, and the
+         * number of lines that were left out. */
         g_assert_cmpuint(n, ==, SANITISED_FIRST_LINES + SANITISED_LAST_LINES + 3);
         g_assert_cmpstr(lines[SANITISED_FIRST_LINES - 1], ==, "line 399");
         g_assert_cmpstr(lines[SANITISED_FIRST_LINES + 1], ==, "actord-learner: refused");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a daemon may answer while its jobs come and go, or if it is not one's own: a thread plays it. */
+/* Answers of a daemon whose jobs come and go, or of another user's daemon; a thread plays the daemon. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const char *first_name; /* of the columns */
 
-/* The list has a job that is no more when the caller asks for it. */
+/* The list has a job that is removed before the caller asks for it. */
 static int on_list(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return sd_bus_reply_method_return(m, "a(tusssso)", 1, (uint64_t) 7, 0u, "ended", "finished",
                         "CartPole-v1", "", BUS_PATH_JOB_PREFIX "/8");

@@ -17,8 +17,8 @@ static void test_interquartile(void) {
         g_assert_cmpfloat(quantile(values, 8, 1), ==, 100);
 }
 
-/* The interval of a normal sample's trimmed mean is known in theory; equal values have none; pairs cancel
- * what they share. */
+/* The interval of a normal sample's trimmed mean is known in theory. Equal values have an interval of
+ * length zero. A difference of pairs is free of what both share. */
 static void test_bootstrap(void) {
         enum { N = 400 };
         double values[N], others[N], equal[4] = { 2, 2, 2, 2 };

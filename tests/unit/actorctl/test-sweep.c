@@ -374,7 +374,8 @@ static void test_picture(void) {
         text = parallel_to_svg(parallel, &n);
         g_assert_cmpuint(n, ==, strlen(text));
         g_assert_nonnull(strstr(text, "&lt;a&gt; &amp; b"));
-        /* Half of a log range, the second choice, and the right end where less is better. */
+        /* The line goes through the middle of a log range, the second choice, and the right end of a
+         * metric of which less is better. */
         g_assert_nonnull(strstr(text, "d=\"M220.0 80.0L418.0 146.0L418.0 212.0\""));
         g_assert_nonnull(strstr(text, "d=\"M22.0 80.0L22.0 146.0\""));
         g_assert_nonnull(strstr(text, ">0.01</text>"));

@@ -96,7 +96,7 @@ static void test_off_policy(void) {
         assert_lines(dqn, "RolloutSteps=256", "TrainRatio=0.5", "TargetInterval=5", "EpsilonSteps=8000",
                         "ReplaySize=50000");
         assert_lines(sac, "Temperature=", "HiddenLayers=256 256");
-        /* An episode is no number of steps, and nothing is computed from it. */
+        /* A training frequency in episodes says no number of steps, so no setting is computed from it. */
         assert_lines(sac, "#     train_freq: [1, episode]");
 }
 
@@ -169,7 +169,7 @@ static void test_divided(void) {
         g_assert_null(strstr(job, "=inf"));
 }
 
-/* What a stranger writes stays in its comment. */
+/* Text of a hostile file never leaves the comment into which it is printed. */
 static void test_hostile_text(void) {
         g_autofree char *job = imported("A-v1:\n  \"x\\n[Job]\\nBudget\": \"1\\n[Actor]\\nPython=/\"\n"
                                         "  gamma: \"0.9\\nLambda=0\"\n  \"\\e[31m\": 1\n",

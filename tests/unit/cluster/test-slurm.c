@@ -226,8 +226,8 @@ static void test_cancel(SlurmFixture *f, gconstpointer data) {
         STEP_UNTIL(f, has(f, "scancel-calls", "--quiet 1\n--quiet 1\n"));
 }
 
-/* The time that counts so far is no difference between two clocks. It grows until the program ends, although
- * an epilog takes longer. */
+/* The time that counts is measured by one clock. It grows until the program ends, although an epilog
+ * takes longer. */
 static void test_time(SlurmFixture *f, gconstpointer data) {
         (void) data;
         want(f, 0, 1);

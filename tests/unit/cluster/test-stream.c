@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A session whose ends know one key, and bytes carried through it; and what is said before. */
+/* A session between two ends that know the same key, bytes that it carries, and the messages before it
+ * begins. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

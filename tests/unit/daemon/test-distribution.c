@@ -253,7 +253,7 @@ static void test_meter(void) {
                 feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
         g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* of 20 ms */
         feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
-        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* what was chosen by stays as it was */
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* the rounds that decided are not counted again */
 
         meter = (DistributionMeter){};
         for (n = 1; !distribution_measured(&meter.facts, &model); n++)

@@ -73,7 +73,7 @@ static void test_never(void) {
         assert_never(&(Quota){ .memory_bytes = 1 << 20 }, &four, "EUR", "MaxMemoryPerUser=");
         assert_never(&(Quota){ .money = { 5500000000, "USD" } }, &four, "EUR",
                         "is in EUR, and its user may spend 5.5 USD a day (MaxMoneyPerDayPerUser=)");
-        /* Letters are compared as they are. */
+        /* The comparison of currencies distinguishes capital and small letters. */
         assert_never(&(Quota){ .money = { 1, "usd" } }, &four, "USD", "0.000000001 usd");
 }
 

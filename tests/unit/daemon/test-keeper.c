@@ -151,8 +151,8 @@ static void test_again(void) {
         close_fixture(&f);
 }
 
-/* A user who holds as many keepers as one may gets tokens that nothing serves; another user does not
- * notice, and all of it ends. */
+/* A user who holds the largest number of keepers gets tokens that no keeper serves. Another user is
+ * served as before, and all keepers end. */
 static void test_limit(void) {
         Received *held = g_new(Received, KEEPERS_USER_MAX), over[2], other;
         _cleanup_close_ int fetched = -EBADF;
@@ -297,7 +297,7 @@ static void test_hangs_at_start(void) {
         next_hangs = true;
         received = one(&f, 1000);
         g_assert_cmpuint(received.n_tokens, ==, 1);
-        /* More where one that does not hang is slow to come up. */
+        /* There may be more than two if a keeper that does not hang starts slowly. */
         g_assert_cmpuint(keepers_count(f.keepers), >=, 2);
         keeper = only_child();
         close_tokens(&received);

@@ -107,7 +107,7 @@ static void test_disk(void) {
         g_assert_cmpuint(bytes, ==, 20480);
         assert_ok(ledger_disk(ledger, 1000, first, &bytes));
         g_assert_cmpuint(bytes, ==, 12288);
-        assert_ok(ledger_disk(ledger, 1000 + 1, first, &bytes)); /* another's job is none of this user's */
+        assert_ok(ledger_disk(ledger, 1000 + 1, first, &bytes)); /* the job belongs to another user */
         g_assert_cmpuint(bytes, ==, 0);
 
         assert_ok(ledger_job_disk(ledger, first, 0));

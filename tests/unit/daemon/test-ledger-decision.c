@@ -116,7 +116,7 @@ static void test_taken(void) {
         assert_ok(ledger_decision_append(ledger, job, &d));
         for (uint64_t round = 1; round <= 3; round++)
                 append_taken(ledger, job, 1, round, round, taken[round - 1]);
-        append_round(ledger, job, 1, 4, 4); /* of all, and no decision of its own */
+        append_round(ledger, job, 1, 4, 4); /* learned from all actors, without a decision of its own */
         assert_ok(ledger_commit(ledger));
         assert_ok(ledger_decisions(ledger, job, 0, 100, &decisions, &n));
         g_assert_cmpuint(n, ==, 3);

@@ -230,7 +230,7 @@ static void test_server(void) {
         g_assert_nonnull(strstr(message, "places for 32 actors"));
         g_clear_pointer(&message, g_free);
 
-        /* One learner has a price there; two would work for the money of one. */
+        /* The sheet has a price for one learner; a second one would cost nothing. */
         settings.n_actors = 2;
         settings.n_learners = 2;
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, 0);

@@ -348,7 +348,7 @@ static void test_waste(void) {
         g_assert_false(waste_map_is_waste(&map, 1, records + 1)); /* a life that goes on wastes nothing */
         g_assert_true(waste_map_is_waste(&map, 4, &(Record){ .life = 3, .round = 9, .kind = RECORD_ROUND }));
 
-        /* Numbers out of a damaged file do not become memory. */
+        /* Impossible numbers in a damaged file do not lead to large allocations. */
         g_assert_cmpint(waste_map_add(&map, &(Record){ .life = 0 }), ==, -ERANGE);
         g_assert_cmpint(waste_map_add(&map, &(Record){ .life = UINT64_MAX }), ==, -ERANGE);
         waste_map_done(&map);

@@ -35,7 +35,7 @@ static char *daemon_program(void) {
         return g_build_filename(build, "actord", NULL);
 }
 
-/* A daemon that only shows records needs some. */
+/* A daemon that only shows records needs a ledger to show. */
 static void make_ledger(const char *state) {
         g_autofree char *path = g_build_filename(state, "ledger.sqlite", NULL);
         Ledger *ledger = NULL;

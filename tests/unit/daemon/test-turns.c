@@ -122,7 +122,7 @@ static void test_answered(void) {
         g_assert_cmpint(sd_bus_call_async(pair.theirs, NULL, m, on_answer, &pair, 10000000), >=, 0);
         while (!pair.call)
                 g_assert_cmpint(sd_event_run(pair.event, 1000000), >=, 0);
-        /* After so many one has its turn whatever else the bus has. */
+        /* After CALLS_READ_MAX calls a call has its turn, whatever else the bus holds. */
         for (unsigned i = 0; i < CALLS_READ_MAX; i++)
                 g_assert_cmpint(turns_take(pair.manager.turns, pair.call), ==, 1);
         g_assert_cmpint(sd_bus_message_new_signal(pair.ours, &filler, "/x", "x.y", "S"), >=, 0);

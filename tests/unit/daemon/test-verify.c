@@ -221,7 +221,7 @@ static void test_queue(void) {
                 g_assert_cmpint(verify_file(verifier, fd, digest, on_member_done, &crowd.members[i],
                                                 &crowd.members[i].verify),
                                 ==, 1);
-                /* Before it has said a word, or after it: no event is looked at yet. */
+                /* The process may have written its result or not: no event has been looked at yet. */
                 n = children(pids);
                 if (i < VERIFY_RUNNING_MAX && n > i)
                         g_assert_cmpint(kill(pids[i], SIGSTOP), ==, 0);

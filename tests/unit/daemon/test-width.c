@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char *const *features; /* of the CPU that is played */
+static const char *const *features; /* of the CPU that the test plays */
 
 static bool feature_present(const char *name) {
         return g_strv_contains(features, name);

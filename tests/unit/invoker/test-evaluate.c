@@ -232,7 +232,7 @@ static void test_train(void) {
 /* An update that takes longer than an evaluation beside it. */
 #define LONG_UPDATE "\n[Learner]\nHiddenLayers=256 256\nEpochs=200\n"
 
-/* Rollouts are over before the plugin shows what it is. */
+/* The plugin misbehaves only after the rollouts, in evaluations. */
 static bool hostile_init(Job *job, const char *how, bool beside) {
         g_autofree char *text = g_strconcat(HOSTILE, "How=", how,
                         beside ? LONG_UPDATE : "\n[Evaluation]\nStopReturn=1000\n", NULL);

@@ -144,7 +144,7 @@ static void test_divide(void) {
         divide_reading(1000, 0, 2, 10, claims);
         g_assert_cmpuint(claims[0] + claims[2] + claims[4] + claims[6] + claims[8], ==, 1000);
         g_assert_cmpuint(claims[6], >=, 999);
-        /* The odd ones, without the one that was not asked for. */
+        /* The odd ones, of which number 3 takes no part. */
         divide_reading(2100, 1, 2, 10, claims);
         g_assert_cmpuint(claims[1], ==, 700);
         g_assert_cmpuint(claims[3], ==, CLAIM_NONE);

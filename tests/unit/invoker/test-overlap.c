@@ -224,8 +224,8 @@ static void test_overlap_damage(void) {
         bed_close(&again->bed);
 }
 
-/* The job goes on from a file that was accepted: rollouts may be refused, and numbers grow beyond all
- * bounds, but each update has a bank to go into. */
+/* The job goes on from a damaged file that was accepted. Its rollouts may be refused and its numbers may
+ * overflow, but each update has a bank to write to. */
 static void damaged_play(Async *async) {
         const PolicyLayout *layout = &async->bed.page.policy;
         uint64_t version = async->bed.learner->policy_version;

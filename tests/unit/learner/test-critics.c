@@ -8,7 +8,7 @@
 
 enum { STEPS = 8, ENVS = 3, ROWS = 32, OBSERVATIONS = 3, ACTIONS = 2, ROUNDS = 3 };
 
-/* Of the distance beside the critics' word. */
+/* The weight of the distance, beside the critics' loss. */
 #define CONSISTENCY_WEIGHT 100.0
 
 /* One gradient step a round, of the last of which all is checked. */
@@ -193,8 +193,8 @@ static void noise_of(const Network *network, const double *parameters, const flo
         outputs_of(network, parameters, observation, beside, ACTIONS + TIME_EMBEDDING, OUTPUT_ACTION, ret);
 }
 
-/* The action that the passes of a diffusion make of noise; and how far those of `other` parameters, if not
- * NULL, would have gone from there. */
+/* The action that the passes of a diffusion make of noise. If `other` is not NULL, returns the divergence
+ * of these passes from those of the parameters `other`. */
 static double diffused_of(const Given *g, const double *parameters, const double *other,
                 const float *observation, const Drawn *drawn, double x[ACTIONS]) {
         const Network *network = &g->bed->page.network;

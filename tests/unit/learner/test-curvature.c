@@ -153,7 +153,7 @@ static void test_flat(void) {
         g_assert_cmpfloat(learned.statistics.curvature_max, ==, 0);
         g_assert_true(isnan(learned.statistics.curvature_ratio));
         g_assert_cmpfloat(learned.statistics.curvature_loss, ==, 1);
-        /* One product with each shows it. */
+        /* One product with each Hessian shows that. */
         g_assert_cmpfloat(learned.statistics.curvature_products, ==, 2 * 512);
         bed_close(&bed);
 }

@@ -21,7 +21,7 @@ static void take(Bed *bed, uint32_t round) {
         bed_take_all(bed, 2, round & 1, round);
 }
 
-/* The steps that went in, of each slot in order. */
+/* A step as it was put into the store. */
 typedef struct Step {
         float observation[3], successor[3], reward;
         int32_t choice;

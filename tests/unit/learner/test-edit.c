@@ -115,7 +115,7 @@ static void policy_make(Policy *p) {
                 p->parameters[i] = (float) g_rand_double_range(rand, -1, 1);
 }
 
-/* What acts, row by row. */
+/* The actions that the forward pass computes, row by row. */
 static void policy_act(const Policy *p, const Bench *bench, float ret[ROWS][2]) {
         float observation[3], parameters[8];
         Forward *forward;

@@ -31,7 +31,7 @@ static double objective(const LinearQuadratic *lq, const LinearPolicy *policy) {
         return -0.5 * lq->curvature * (variance + pow(mean - lq->goal, 2)) - lq->beta * cost;
 }
 
-/* No neighbour of it is better; and what the passes made before is worse. */
+/* No neighbour of the optimum is better, and the passes before training are worse. */
 static void test_optimum(void) {
         LinearQuadratic lq = five_passes(0.5);
         double ignored[LQ_PASSES_MAX], best;
@@ -52,7 +52,8 @@ static void test_optimum(void) {
                 }
 }
 
-/* F' of numbers that are known makes them: the passes end with their mean, and nearly their deviation. */
+/* The diffusion F' of a known distribution makes this distribution: the passes end with its mean, and
+ * nearly its deviation. */
 static void test_before(void) {
         LinearQuadratic lq = { .n = 0 };
         double mean = 0, variance = 0;

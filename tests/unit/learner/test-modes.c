@@ -110,7 +110,7 @@ static void test_every_mode(const void *algorithm) {
         }
 }
 
-/* What its samples are spread over has little of each mode. */
+/* The samples of one normal distribution are spread so widely that each mode gets few of them. */
 static void test_normal(void) {
         double shares[MODES] = {};
 

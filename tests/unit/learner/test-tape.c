@@ -208,7 +208,8 @@ static void test_operation(const void *arg) {
         g_assert_cmpfloat(bench.sums[0], ==, 0);
 }
 
-/* The weight at the end is the same but for rounding, and exactly what it says. */
+/* A loss that is weighted at the end has the same gradient up to rounding: exactly the weight times the
+ * unweighted one. */
 static void test_late(const void *arg) {
         Bench early, late, unweighted;
         Tape tape;
@@ -551,7 +552,8 @@ static double refined_row(const NetworksBed *bed, double parameters[2][64], unsi
         return squares - critic[1][0];
 }
 
-/* What the trained network is due to each of its passes adds up, and goes from one through the other. */
+/* The gradients of the trained network's two passes add up, and that of the later pass goes through the
+ * earlier one. */
 static void test_passes(const void *arg) {
         g_autofree NetworksBed *bed = networks_bed_new();
 

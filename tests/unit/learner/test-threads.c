@@ -58,7 +58,7 @@ static void expect_each_done_once(uint32_t n, Run run, bool dealt) {
         for (unsigned phase = 0; phase < 3000; phase++) {
                 unsigned n_tasks = phase % (TASKS + 1);
 
-                /* Longer than threads look before they sleep, now and then. */
+                /* Now and then wait longer than threads spin before they sleep. */
                 if (phase % 500 == 0)
                         g_usleep(2000);
                 run(threads, count, &c, n_tasks);

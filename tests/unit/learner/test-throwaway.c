@@ -187,8 +187,8 @@ static void test_threads(void) {
         bed_close(&three);
 }
 
-/* Through both of its passes the refiner comes near to what can be said of random actions: their
- * variance. */
+/* Trained through both of its passes, the refiner comes near the least possible error, which is the
+ * variance of the random actions. */
 static void test_learns(void) {
         Bed bed = {};
         double first, last;

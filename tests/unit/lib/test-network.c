@@ -133,7 +133,8 @@ static void test_observations(void) {
         g_assert_cmpuint(network.n_observation, ==, 3 * 16);
 }
 
-/* One output for each choice of each number; and what cannot learn that says so. */
+/* A network has an output for each choice of each number, and algorithms that cannot learn several
+ * choices say so. */
 static void test_several_choices(void) {
         static const uint32_t refuse[] = { ALGORITHM_DQN, ALGORITHM_DDPG, ALGORITHM_SAC, ALGORITHM_TD3_BC };
         static const uint32_t learn[] = { ALGORITHM_PPO, ALGORITHM_A2C, ALGORITHM_IMPALA, ALGORITHM_IMPACT,
@@ -219,7 +220,7 @@ static void test_convolutions(void) {
                         "actor.7 256>5 2 critic.0 3x84x84>16x21x21 critic.2 16x21x21>32x11x11 critic.4 "
                         "32x11x11>256x1x1 critic.7 256>1 6 ");
 
-        /* A picture has its channels last, and one without channels has one. */
+        /* An image has its channels last; an image without channels counts as one channel. */
         image_shape(&spec, 84, 90, 3);
         settings.convolutions = (setting_convolutions){ 1, 0, { { 1, 84, 1, 0 } } };
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
@@ -389,7 +390,7 @@ static void test_edited_policy(void) {
         spec.observation.shape[0] = 8;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EBADR);
 
-        /* What none of an observation's numbers is. */
+        /* A product of inputs that the observation does not have is refused. */
         spec.observation.shape[0] = 3;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
         g_assert_true(network_edit_possible(&network));

@@ -90,7 +90,8 @@ static void test_diffusion(void) {
         }
 }
 
-/* Whatever noise is drawn, a diffusion that knows the one action there is, ends there. */
+/* If there is only one action and the diffusion knows it, its passes end at this action, whatever noise
+ * is drawn. */
 static void test_diffusion_knows(void) {
         ActordRandom random;
 
