@@ -152,7 +152,7 @@ static const OptionRow rows[] = {
                         "as --set Job.Seed=N", SETTING("Job.Seed=") },
         { "profile", 0, NULL, VERB_RUN, "show where the time of the rounds went", FLAG(profile) },
         { "metrics", 0, "FORMAT:PATH", VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_METRICS,
-                        "write csv, jsonl, scalars, tensorboard, monitor; repeatable",
+                        "as csv, jsonl, scalars, tensorboard or monitor",
                         OWN(take_metrics) },
         { "http", 0, NULL, VERB_METRICS, "answer one HTTP request on standard input", FLAG(http) },
         { "policy", 0, "POLICY", VERB_GRAPH,
