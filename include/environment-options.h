@@ -50,7 +50,8 @@
         X(Storm, WHOLE, storm, 0, N_HELD_OUT, "0") \
         X(Controller, WORD, controller, controller_words, , "agent") \
         X(Actions, WORD, actions, actions_words, , "openings") \
-        X(Forecast, BOOL, forecast, , , "yes")
+        X(Forecast, BOOL, forecast, , , "yes") \
+        X(RewardScale, NUMBER, reward_scale, 1e-9, SCALE_MAX, "1")
 #define STORMWATER_THETA_OPTIONS(X) \
         STORMWATER_OPTIONS(X) \
         X(FloodWeight, NUMBER, flood_weight, 0, SCALE_MAX, "1e6")

@@ -196,6 +196,7 @@
         X("Controller", "agent, passive (all open) or rules")                  \
         X("Actions", "openings, in [0, 1], or fine, in [-1, 1]")               \
         X("Forecast", "observe the forecast, too")                             \
+        X("RewardScale", "factor of the reward")                               \
         X("Wrappers", "wrappers of Gymnasium, the innermost first")            \
         X("Beta", "cost of a second on the emulated clock")                    \
         X("Target", "return to reach; unset: the inner job's own")             \

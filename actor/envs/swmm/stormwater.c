@@ -30,7 +30,7 @@ typedef struct Episode {
 
 typedef struct Stormwater {
         const Task *task;
-        double storm, flood_weight;
+        double storm, flood_weight, reward_scale;
         int storms, controller, actions;
         bool forecast;
         Episode episode;
@@ -171,7 +171,7 @@ static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
                 last = s->task->reward(&view);
                 sum += last;
         }
-        *ret = s->task->reward_at_end ? last : sum;
+        *ret = s->reward_scale * (s->task->reward_at_end ? last : sum);
         return 0;
 }
 

@@ -146,9 +146,10 @@ static int spec_with(const ActordEnv *env, const char *key, const char *value, A
 static void test_options(void) {
         static const char *const good[][2] = { { "Storms", "held-out" }, { "Storms", "published" },
                 { "Storm", "20" }, { "Controller", "rules" }, { "Controller", "passive" },
-                { "FloodWeight", "1000" } };
+                { "FloodWeight", "1000" }, { "RewardScale", "0.01" } };
         static const char *const bad[][2] = { { "Storms", "1" }, { "Storm", "21" }, { "Storm", "1.5" },
-                { "Controller", "mpc" }, { "FloodWeight", "-1" }, { "Forecast", "maybe" } };
+                { "Controller", "mpc" }, { "FloodWeight", "-1" }, { "Forecast", "maybe" },
+                { "RewardScale", "0" } };
         ActordEnvSpec spec;
 
         for (size_t i = 0; i < G_N_ELEMENTS(good); i++)
@@ -210,7 +211,8 @@ static void test_broken(void) {
 }
 
 /* The return of an episode under the task's own controller. */
-static double play(Env *env) {
+static double play(const ActordOption *options, uint32_t n) {
+        g_autoptr(Env) env = env_new_of(&theta_env, options, n);
         float closed[N_VALVES] = {};
         double sum = 0;
 
@@ -219,22 +221,22 @@ static double play(Env *env) {
                 env_step(env, SEED, closed);
                 sum += env->step.reward;
         } while (!env->step.terminated);
+        g_assert_cmpuint(env->n_steps, ==, 312);
         return sum;
 }
 
-/* With both orifices open the rewards add up to 1630.34, as in pystorms 1.0.0. */
+/* With both orifices open the rewards add up to 1630.34, as in pystorms 1.0.0; RewardScale= scales them. */
 static void test_published(void) {
-        ActordOption options[] = { env_option("Storms", "published"), env_option("Controller", "passive") };
-        g_autoptr(Env) env = NULL;
+        ActordOption options[] = { env_option("Storms", "published"), env_option("Controller", "passive"),
+                env_option("RewardScale", "0.01") };
 
         if (packages_open() < 0) {
                 g_test_skip("EPA SWMM is not there: tests/parity/stormwater.sh fetches it");
                 return;
         }
         engine_packages("the package", packages_open());
-        env = env_new_of(&theta_env, options, 2);
-        assert_near(play(env), -1630.34, 0.01);
-        g_assert_cmpuint(env->n_steps, ==, 312);
+        assert_near(play(options, 2), -1630.34, 0.01);
+        assert_near(play(options, 3), -16.3034, 0.0001);
 }
 
 /* A snapshot that no episode leads to is refused. */
