@@ -13,8 +13,8 @@ The analysis, written before the first of these trainings.
 Cost: the published performance, FloodWeight=1e6, which is an episode's return without its sign. The weight that PPO learns with is one of
 three: 100, 1000 and 10000. It is chosen by two seeds each, 101 and 102, that take part in nothing else, after 60,000 steps, and by the mean
 cost over 60 storms of the training family alone; the same weight is DDPG's. Then PPO trains for 100,000 steps, and DDPG for 30,000, with the
-seeds from 1 on. (200,000 and 100,000 were planned; there was no CPU for them, which was known after the choice and before the first training
-of either.) Both are played on
+seeds from 1 on. (200,000 and 100,000 were planned; there was no CPU for them, which was known before the first training of either.) Both are
+played on
 
     held-out     20 storms of 0.5 to 2 times the rain, with the hours of the numbers 21 to 40 of actor/envs/swmm/storm.h's rule. Those of the
                  numbers 1 to 20 are spent: earlier settings were compared on them.
@@ -261,7 +261,7 @@ def flooded(matrix):
     """The episodes in which a pond floods, of how many, and how many of the policies are to blame."""
     episodes = sum(floods(cost) > 0 for row in matrix for cost in row)
     policies = sum(any(map(floods, row)) for row in matrix)
-    return f"{episodes} of {sum(map(len, matrix))}" + (f", in {policies} seeds" if episodes and len(matrix) > 1 else "")
+    return f"{episodes} of {sum(map(len, matrix))}" + (f", of {policies} of {len(matrix)} seeds" if episodes and len(matrix) > 1 else "")
 
 
 def compared():
@@ -270,10 +270,11 @@ def compared():
     for policies in shown():
         stream = [[cost % PUBLISHED for cost in row] for row in policies.held_out]
         learned = policies.name not in ("all open", "rules")
+        differences = [spread(*over_both(less(costs, other))) for costs in (policies.held_out, stream) for other in (passive, rules)]
         lines.append([policies.name, len(policies.rows) if learned else "", spread(*over_both(policies.held_out)), number(mean(map(mean, stream))),
-                      flooded(policies.held_out), *(spread(*over_both(less(policies.held_out, other))) if learned else ""
-                                                    for other in (passive, rules))])
-    return table(["", "seeds", "mean cost", "of it the stream's", "episodes with a flood", "less all open", "less the rule"], lines)
+                      flooded(policies.held_out), *(differences if learned else [""] * len(differences))])
+    return table(["", "seeds", "mean cost", "of it the stream's", "episodes with a flood", "less all open", "less the rule",
+                  "the stream's, less all open", "the stream's, less the rule"], lines)
 
 
 def own_returns(row):
@@ -302,6 +303,7 @@ def seeds():
 
 
 def storm_table(storms, column, first):
+    """What the stream costs, and how many policies flood a pond."""
     everything = shown()
     lines = []
     for i, (rain, _) in enumerate(storms):
@@ -309,7 +311,8 @@ def storm_table(storms, column, first):
         for policies in everything:
             costs = [row[i] for row in getattr(policies, column)]
             n_floods = sum(floods(cost) > 0 for cost in costs)
-            fields.append(number(mean(costs)) + (f", floods in {n_floods}" if n_floods and len(costs) > 1 else ""))
+            text_of_floods = f", {n_floods} of {len(costs)} flood" if len(costs) > 1 else ", floods"
+            fields.append(number(mean([cost % PUBLISHED for cost in costs])) + (text_of_floods if n_floods else ""))
         lines.append(fields)
     return table(["storm", "rain, mm", *(policies.name for policies in everything)], lines)
 
