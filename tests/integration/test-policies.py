@@ -8,6 +8,7 @@ from tools import *
 
 PAGE = open(os.path.join(ROOT, "docs", "policies.md")).read()
 NUMPY = re.search(r"```python\n(import re\nimport numpy\nfrom safetensors.*?)```", PAGE, re.S)[1]
+PLAY = re.search(r"```python\n(import gymnasium, numpy, onnxruntime\n.*?)```", PAGE, re.S)[1]
 TORCH = re.search(r"```python\n(import torch\nfrom safetensors.*?)```", PAGE, re.S)[1]
 # Debian's PyTorch, with the other packages of the virtual environment, which go before those of the system.
 COMPARE_TORCH = """
@@ -110,7 +111,7 @@ for episode in range(int(sys.argv[3])):
         observation, reward, terminated, truncated, _ = env.step(action)
         total, done = total + float(reward), terminated or truncated
     returns.append(total)
-print(json.dumps({"mean": float(numpy.mean(returns)), "error": float(numpy.std(returns) / len(returns) ** 0.5)}))
+print(json.dumps({"returns": returns, "mean": float(numpy.mean(returns)), "error": float(numpy.std(returns) / len(returns) ** 0.5)}))
 """
 MAIN = """
 #include <stdio.h>
@@ -191,6 +192,9 @@ def discrete():
     played = foreign(GYMNASIUM, path("cartpole.onnx"), "CartPole-v1", 100)
     error = (played["error"] ** 2 + (want["return_sd"] ** 2) / 100) ** 0.5
     assert abs(played["mean"] - want["return_mean"]) < 4 * error + 0.5, (played, want["return_mean"])
+    # What docs/policies.md shows plays the same episode, with the file in the working directory.
+    export("policy.onnx", checkpoint, "--format=onnx")
+    equal(foreign("import os, sys\nos.chdir(sys.argv[1])\n" + PLAY, STATE), played["returns"][1], "the return of the page's rollout")
 
 
 @story("a continuous policy with normalised observations: mean and log_std, the normalisation inside")

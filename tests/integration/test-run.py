@@ -499,6 +499,19 @@ def bad_input():
         assert not re.search(r"errno|error \d+$", r.err), r.err
 
 
+@story("a failed job says why before it says what it cost, where both go to one place, and so does its status")
+def reason_first():
+    conf = os.path.join(STATE, "fails.conf")
+    open(conf, "w").write(f"[Job]\nEnvironment={shared_library(HOSTILE)}\nStopSteps=2000\n[Actor]\nRolloutSteps=64\nRetries=1\n[Environment]\nHow=crash\n"
+                          "[Learner]\nMinibatchSize=32\n")
+    p = subprocess.run([CTL, "run", conf], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
+                       timeout=60 * PATIENCE)
+    status = ctl("status", re.search(r"`actorctl status (r\d+)`", p.stdout)[1]).out
+    for text, why, cost in (p.stdout, "the job failed: ", "full total"), (status, "reason: ", "cost: "):
+        assert "was killed by signal 11" in text and text.index(why) < text.index("was killed by signal 11") < text.index(cost), text
+    assert status.index("reason: ") < status.index("steps: "), status
+
+
 @story("an environment that crashes, hangs, lies or does not load fails its job with a reason, and nothing else")
 def hostile_environments():
     so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")

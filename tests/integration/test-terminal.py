@@ -169,6 +169,40 @@ def top_screen():
         equal(t.status(), 0, t.text())
 
 
+def top(bus, *words):
+    return bus.ctl("top", "--json=short", *words).json
+
+
+@story("top sorts by what --sort= or a key says: the largest first, unknown values last, and numbers of jobs from the first")
+def top_sorts():
+    with Bus("MaxJobs=3\n") as bus:
+        still, small, large = jobs = [bus.submit(overrides=[*ENDLESS, ("Actor.RolloutSteps", "64"), ("Scaling.Actors", n)]) for n in "112"]
+        wait_for("rounds", lambda: all(bus.get(job, "Round") > 0 for job in jobs))
+        bus.ctl("freeze", still)
+        wait_for("the freeze", lambda: bus.state(still) == "frozen")
+        for word, column in ("cpu", "cpu_cores"), ("memory", "memory_bytes"), ("steps", "env_steps_per_s"), ("dollars", "cost_per_hour"):
+            rows = top(bus, f"--sort={word}")
+            known = [row[column] for row in rows if row[column] is not None]
+            equal(known, sorted(known, reverse=True), word)
+            assert all(row[column] is None for row in rows[len(known):]), rows
+            if column in ("env_steps_per_s", "cost_per_hour"):
+                assert known and rows[-1]["job"] == still, (word, rows)
+        equal([row["job"] for row in top(bus, "--sort=job")], jobs, "job")
+        r = bus.ctl("top", "--sort=name", ok=False)
+        assert r.status == 2 and "--sort=name: it must be one of cpu, memory, steps, dollars, job" in r.err, r.err
+
+        t = Terminal("top", "--user", columns=120, env=bus.env)
+        first = lambda t: int(re.search(r"(?m)^ *JOB .*\n *(\d+) ", t.text())[1])
+        for key, word in ("s", "steps"), ("j", "job"), ("m", "memory"), ("d", "dollars"), ("c", "cpu"):
+            assert t.until(lambda t: "keys: c CPU" in t.text()), t.text()
+            t.type(key)
+            assert t.until(lambda t: f"by {word}; keys" in t.text()), (key, t.text())
+            if word in ("steps", "job", "dollars"):
+                equal(first(t) == still, word == "job", word + "\n" + t.text())
+        t.type("q")
+        equal(t.status(), 0, t.text())
+
+
 @story("after Ctrl-Z and bg the keys and the terminal are the shell's, and the watching goes on")
 def background():
     with Bus() as bus:
