@@ -319,12 +319,16 @@ static int add_matches(Follower *f) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
 }
 
-/* Without a terminal there are no keys, and Ctrl-C is enough. */
+/* Without a live display there are no keys, and Ctrl-C is enough. */
 static int add_keys(Follower *f) {
         int fd;
 
-        if (!f->display || !display_is_live(f->display))
+        if (!f->display)
                 return 0;
+        if (!display_is_live(f->display)) {
+                keys_hush();
+                return 0;
+        }
         fd = keys_open();
         if (fd < 0)
                 return 0;

@@ -27,19 +27,21 @@ void keys_close(void) {
 }
 
 /* In the background this program would be stopped for changing the terminal. */
-int keys_open(void) {
+static int change_terminal(tcflag_t without) {
         static bool registered;
-        struct termios raw;
+        struct termios changed;
 
         if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp())
                 return -ENOTTY;
         if (tcgetattr(STDIN_FILENO, &before) < 0)
                 return -errno;
-        raw = before;
-        raw.c_lflag &= ~(tcflag_t) (ICANON | ECHO);
-        raw.c_cc[VMIN] = 1;
-        raw.c_cc[VTIME] = 0;
-        if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
+        changed = before;
+        changed.c_lflag &= ~without;
+        if (without & ICANON) {
+                changed.c_cc[VMIN] = 1;
+                changed.c_cc[VTIME] = 0;
+        }
+        if (tcsetattr(STDIN_FILENO, TCSADRAIN, &changed) < 0)
                 return -errno;
         /* Then reading in the background fails with EIO, and does not stop this program. */
         (void) signal(SIGTTIN, SIG_IGN);
@@ -48,4 +50,12 @@ int keys_open(void) {
                 (void) atexit(keys_close);
         registered = true;
         return STDIN_FILENO;
+}
+
+int keys_open(void) {
+        return change_terminal(ICANON | ECHO);
+}
+
+void keys_hush(void) {
+        (void) change_terminal(ECHO);
 }

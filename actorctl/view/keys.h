@@ -7,6 +7,8 @@
 /* From now on each key can be read at once and is not echoed; nor is Ctrl-C, which stays a signal. Returns a
  * descriptor; or a negative errno: standard input is not a terminal, or another program has it. */
 int keys_open(void);
+/* From now on the terminal echoes nothing, not even Ctrl-C. */
+void keys_hush(void);
 /* Restores the terminal, unless another program has it now. It is also called at exit. */
 void keys_close(void);
 /* Whether another program has the terminal now, as the shell does after Ctrl-Z and bg. */

@@ -102,6 +102,20 @@ def stops():
         equal(t.status(), status, t.text())
 
 
+@story("on a terminal that takes lines alone Ctrl-C echoes nothing either, and the terminal is as it was")
+def plain_stop():
+    script = '"$@"; echo "the end: $?"; stty -a'
+    t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"), before=["env", "TERM=dumb", "bash", "-m", "-c", script, "bash"])
+    assert t.until(lambda t: not termios.tcgetattr(t.fd)[3] & termios.ECHO), t.text()
+    assert termios.tcgetattr(t.fd)[3] & termios.ICANON, "keys"
+    t.type("\x03")
+    assert t.until(lambda t: b"the end: 130" in t.seen), t.text()
+    equal(t.status(), 0, t.text())
+    shown, _, after = t.seen.partition(b"the end")
+    assert b"^C" not in shown and b"\x03" not in shown and b"\033[" not in shown and b"interrupted after" in shown, shown
+    assert re.search(rb" icanon .* echo ", after, re.S), after
+
+
 @story("f freezes a run, which stays without processes of its job, and lets it go on to the same policy")
 def freezes():
     words = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set", "Job.StopSteps=240000"]
