@@ -83,6 +83,7 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
         memset(&spec, 0, sizeof(spec));
         r = env->spec(context->settings->options, context->settings->n_options, &spec);
         if (r < 0) {
+                memcpy(context->worker->spec.name, spec.name, sizeof(spec.name));
                 answer_fault(ret, FAULT_LOAD, -r);
                 return;
         }

@@ -146,7 +146,7 @@ static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
         *ret_end = p->end;
         if (p->end != PLAN_END_FAILED)
                 return true;
-        (void) fault_sentence_of(p->end_actor, p->end_fault, p->end_detail, ret_sentence);
+        (void) progress_end_sentence(p, ret_sentence);
         return !worth_another_life(p);
 }
 

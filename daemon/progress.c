@@ -295,6 +295,14 @@ static void add_metric(Progress *p, const Record *record) {
         p->n_metrics++;
 }
 
+static void add_worker(Progress *p, const Record *record) {
+        const char *name = (const char *) record->sha256;
+
+        static_assert(sizeof(record->sha256) == sizeof(p->missing_package), "a name fits");
+        if (record->fault == FAULT_LOAD && record->detail == ENOPKG && package_name_possible(name))
+                memcpy(p->missing_package, name, sizeof(p->missing_package));
+}
+
 void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         assert(p);
         assert(sheet);
@@ -348,7 +356,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_METRIC: add_metric(p, record); break;
         case RECORD_NODE: node_list_add(&p->nodes, record); break;
         case RECORD_LOST: add_lost(p, sheet, settings, record); break;
-        case RECORD_WORKER:
+        case RECORD_WORKER: add_worker(p, record); break;
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
                 /* A checkpoint that was found damaged does not count as progress: a job whose lives leave no
@@ -438,6 +446,21 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
                 (void) snprintf(ret, 320, "%s %s", who, what);
         else
                 (void) snprintf(ret, 320, "actor %u %s", actor, what);
+        return ret;
+}
+
+char *progress_end_sentence(const Progress *progress, char ret[320]) {
+        size_t n;
+
+        assert(progress);
+        assert(ret);
+
+        (void) fault_sentence_of(progress->end_actor, progress->end_fault, progress->end_detail, ret);
+        n = strlen(ret);
+        if (progress->end_fault == FAULT_LOAD && progress->end_detail == ENOPKG &&
+                        progress->missing_package[0])
+                (void) snprintf(ret + n, 320 - n, ": %.*s", (int) PACKAGE_NAME_BYTES,
+                                progress->missing_package);
         return ret;
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/bill/estimate.h"
 #include "daemon/bill/price.h"
 #include "daemon/scheduler/scheduler.h"
+#include "lib/slot.h"
 
 #define PROGRESS_FAULTS_KEPT 64u
 #define PROGRESS_CURVE_MAX   1024u
@@ -83,6 +84,7 @@ typedef struct Progress {
         int32_t lost_error;         /* the errno with which its invoker failed to start; 0: not known */
         uint32_t n_lives_unmetered; /* lives whose use of some resource no counter has measured */
         bool ended;                 /* this life has ended */
+        char missing_package[PACKAGE_NAME_BYTES]; /* what the environment lacks; "": not known */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;
         uint8_t policy_sha256[32];
@@ -124,6 +126,8 @@ double progress_evaluation_deviation(const Progress *progress);
 
 /* "the learner was killed by signal 9". */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
+/* The same for the fault with which this life has ended, with the package that was missing. */
+char *progress_end_sentence(const Progress *progress, char ret[320]);
 
 /* Finds out which records are waste: of a life that was followed by another one, those behind the newest
  * checkpoint of that time. It is given all records once, and asked afterwards. A checkpoint whose record is

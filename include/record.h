@@ -187,7 +187,8 @@ typedef struct Record {
         Decision decision;                      /* ROUND: it becomes durable together with its effect */
         Statistics statistics;                  /* ROUND: the learner's, for the rollouts that it took */
         /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, padded with zeros; NODE: its
-         * host's name, or the reason of its state, cut and NUL-terminated */
+         * host's name, or the reason of its state, cut and NUL-terminated; WORKER whose environment lacks a
+         * package: that package's name */
         uint8_t sha256[32];
 } Record;
 static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");

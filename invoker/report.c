@@ -2,6 +2,7 @@
 /* Writes records. All their numbers are read here, from meters and clocks; only the learner's statistics
  * come from a worker. Emulated time is computed only here; daemon and client just add it up. */
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "lib/boottime.h"
 #include "lib/clock.h"
 #include "lib/saturate.h"
+#include "lib/slot.h"
 #include "lib/statistics.h"
 
 static void report_append(Reporter *reporter, Record *record) {
@@ -59,6 +61,17 @@ void report_metrics(Reporter *reporter) {
         }
 }
 
+/* The actor wrote it, so it is checked. A node's page stays on the node. */
+static void add_missing_package(Record *record, const Worker *worker) {
+        char name[PACKAGE_NAME_BYTES] = "";
+
+        if (record->fault != FAULT_LOAD || record->detail != ENOPKG || worker->node > 0)
+                return;
+        memcpy(name, worker->page->spec.name, sizeof(name));
+        if (package_name_possible(name))
+                memcpy(record->sha256, name, strlen(name));
+}
+
 void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail) {
         const JobSettings *settings = reporter->place->settings;
@@ -82,6 +95,7 @@ void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t 
                 },
         };
 
+        add_missing_package(&record, worker);
         report_append(reporter, &record);
 }
 

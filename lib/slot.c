@@ -202,6 +202,21 @@ static bool stack_possible(const ActordEnvSpec *spec) {
 }
 
 /* The name becomes part of a column's name, and a key of JSON. */
+static bool ascii_letter(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool package_name_possible(const char name[PACKAGE_NAME_BYTES]) {
+        size_t n = strnlen(name, PACKAGE_NAME_BYTES);
+
+        if (n == PACKAGE_NAME_BYTES || (!ascii_letter(name[0]) && name[0] != '_'))
+                return false;
+        for (size_t i = 1; i < n; i++)
+                if (!ascii_letter(name[i]) && !(name[i] >= '0' && name[i] <= '9') && !strchr("_.-", name[i]))
+                        return false;
+        return true;
+}
+
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]) {
         size_t n = strnlen(name, ACTORD_METRIC_BYTES);
 

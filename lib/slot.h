@@ -112,6 +112,11 @@ static inline bool metric_possible(double x) {
         return !(fabs(x) > (double) FLT_MAX);
 }
 
+/* The name of a package that an environment lacks, in a record: a letter or _, then letters, digits, _ . and
+ * -, and padded with zeros. */
+#define PACKAGE_NAME_BYTES 32u
+bool package_name_possible(const char name[PACKAGE_NAME_BYTES]);
+
 /* A lower-case letter, then lower-case letters, digits and _. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
 

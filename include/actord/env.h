@@ -139,7 +139,8 @@ typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
         /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, which ends with close() */
         uint32_t struct_bytes;
-        /* The spec under these options. -EINVAL: an option is unknown or its value is out of range. */
+        /* The spec under these options. -EINVAL: an option is unknown or its value is out of range.
+         * -ENOPKG: a package is missing, whose name is in ret->name. */
         int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
         /* A new episode and its first observation. */

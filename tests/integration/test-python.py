@@ -178,6 +178,18 @@ def newest_checkpoint():
     return max(glob.glob(os.path.join(STATE, "actord", "runs", "*", "jobs", "1", "state", "*.safetensors")), key=os.path.getmtime)
 
 
+@story("a job whose environment lacks a module fails with a record that names it, for those who do not see what actors write")
+def lacks_module():
+    got = python("""
+try:
+    actord.run({"Job": {"Environment": "gym:nowhere:X-v0", "StopSteps": 100}, "Actor": {"Python": sys.prefix}}, directory=sys.argv[2]).wait(100)
+except actord.ActordError as e:
+    print(json.dumps([e.status, str(e)]))
+""", STATE)
+    equal(got[0], 2, got)
+    assert got[1].endswith("could not load its environment: a module or package that it needs is not there: nowhere"), got
+
+
 @story("a job of the daemon is submitted, followed, waited for and listed")
 def daemon_job():
     with OpenBus() as bus:

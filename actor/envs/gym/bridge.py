@@ -22,10 +22,13 @@ DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-
                  "mpe2": "mpe2", "mujoco": "mujoco", "numpy": "numpy", "pettingzoo": "pettingzoo", "pygame": "pygame", "scipy": "scipy",
                  "moviepy": "moviepy", "imageio": "imageio"}
 venv = modules = ""  # Python= and PythonPath= of the job
+absent = ""  # the module that was missing last
 
 
 def missing(name):
     """A package that is not there, told by its name and by where it was looked for."""
+    global absent
+    absent = name
     wanted = DISTRIBUTIONS.get(name)
     if not wanted:
         places = [f"PythonPath={modules}"] if modules else []
@@ -38,6 +41,11 @@ def missing(name):
                        f"that has it (pip install {wanted})")
     return Refusal(f"Python={venv}: this virtual environment has no package {name}: install it by {venv}/bin/pip install {wanted}, and not "
                    f"with -e, since what lies elsewhere is not seen")
+
+
+def missed():
+    """For the job's record, which has no room for a sentence."""
+    return absent
 
 
 def explain(error):

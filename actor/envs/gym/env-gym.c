@@ -175,7 +175,7 @@ static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshol
         return task.seed_name ? task_check(env) : python_tell();
 }
 
-static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+static int spec_read(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         _cleanup_(python_unrefp) PyObject *env = NULL;
         uint32_t horizon, stack;
         double threshold;
@@ -210,6 +210,12 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         memcpy(ret->action_choices, task.choices, sizeof(ret->action_choices));
         (void) snprintf(ret->name, sizeof(ret->name), "%.52s", name);
         return 0;
+}
+
+static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        int r = spec_read(options, n_options, ret);
+
+        return r < 0 && python_missed(ret->name, sizeof(ret->name)) ? -ENOPKG : r;
 }
 
 /* Looks up the methods of an environment that was made or restored. Takes the reference, even on failure. */

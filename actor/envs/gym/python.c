@@ -165,6 +165,17 @@ PyObject *python_call(const char *name, const char *format, ...) {
         return result;
 }
 
+bool python_missed(char *ret, size_t n) {
+        _cleanup_(python_unrefp) PyObject *name = bridge ? python_call("missed", "()") : NULL;
+        const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+
+        PyErr_Clear();
+        if (!text || !text[0])
+                return false;
+        (void) snprintf(ret, n, "%s", text);
+        return true;
+}
+
 int python_tell(void) {
         PyObject *type, *value, *traceback;
 

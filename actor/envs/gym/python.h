@@ -3,6 +3,8 @@
  * It reports errors on stderr, and functions return an errno. */
 #pragma once
 
+#include <stdbool.h>
+
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -33,6 +35,9 @@ PyObject *python_helper(const char *name);
 /* Calls a function with arguments as for Py_BuildValue(); the format is in brackets. NULL: it failed, after
  * a message. */
 PyObject *python_call(const char *name, const char *format, ...);
+
+/* The name of a module because of which a call has failed. Returns whether there is one. */
+bool python_missed(char *ret, size_t n);
 
 /* Prints the present exception. Returns -EIO, which an environment's function can return. */
 int python_tell(void);

@@ -108,6 +108,34 @@ static void test_curve(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.curve[f->progress.n_curve - 1].round, <=, 100);
 }
 
+/* What a life says at its end whose environment lacks a package; the name is one that an actor wrote. */
+static char *end_sentence(Fixture *f, uint64_t life, int32_t detail, const char *name, char ret[320]) {
+        Record worker = { .life = life, .kind = RECORD_WORKER, .fault = FAULT_LOAD, .detail = detail };
+
+        memcpy(worker.sha256, name, MIN(strlen(name), sizeof(worker.sha256)));
+        add(f, worker);
+        add(f, (Record){ .life = life,
+                               .kind = RECORD_ENDED,
+                               .end = PLAN_END_FAILED,
+                               .actor = UINT32_MAX,
+                               .fault = FAULT_LOAD,
+                               .detail = detail });
+        return progress_end_sentence(&f->progress, ret);
+}
+
+static void test_missing_package(Fixture *f, const void *userdata) {
+        static const char *const refused[] = { "../x", "a b", "x\033[2J", "9lives",
+                "a_name_of_thirty_two_characters_" };
+        char sentence[320];
+
+        for (uint64_t i = 0; i < G_N_ELEMENTS(refused); i++)
+                g_assert_true(g_str_has_suffix(
+                                end_sentence(f, i + 1, ENOPKG, refused[i], sentence), " is not there"));
+        g_assert_true(g_str_has_suffix(
+                        end_sentence(f, 8, ENOPKG, "highway_env", sentence), " is not there: highway_env"));
+        g_assert_null(strstr(end_sentence(f, 9, EINVAL, "highway_env", sentence), "highway_env"));
+}
+
 static void test_faults(Fixture *f, const void *userdata) {
         char sentence[320];
 
@@ -359,6 +387,7 @@ int main(int argc, char **argv) {
         g_test_add("/progress/rounds", Fixture, NULL, set_up, test_rounds, tear_down);
         g_test_add("/progress/curve", Fixture, NULL, set_up, test_curve, tear_down);
         g_test_add("/progress/faults", Fixture, NULL, set_up, test_faults, tear_down);
+        g_test_add("/progress/missing-package", Fixture, NULL, set_up, test_missing_package, tear_down);
         g_test_add("/progress/repeated", Fixture, NULL, set_up, test_repeated, tear_down);
         g_test_add("/progress/evaluation", Fixture, NULL, set_up, test_evaluation, tear_down);
         g_test_add("/progress/metrics", Fixture, NULL, set_up, test_metrics, tear_down);
