@@ -118,7 +118,9 @@ static void count_failure(Head *head, const EngineNode *node, const char *words)
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        engine_avoid(&head->engine, node);
+        /* A connection that the head refuses may be the head's own fault, unless it has said what is wrong there. */
+        if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
+                engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)
                 engine_refuse(&head->engine, "%u nodes in a row did not come up, the last because %s%.190s",
                                 head->n_failures, node->name[0] ? "of " : "", words);

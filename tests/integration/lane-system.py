@@ -310,6 +310,43 @@ def levels():
         assert len(peaks) > 4 and min(peaks) > 1 << 19, (level, peaks[:5])
 
 
+@story("systemctl --user restart actord: a job goes on with the same node of its cluster, and to the same policy")
+def restart_of_user():
+    folder = "/usr/lib/actord"
+    if not os.path.exists(f"{folder}/actord-cluster"):
+        raise Skip("actord-cluster was not built: libmunge or GnuTLS is missing")
+    # A stand-in for the cluster, whose one node is this host.
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "stand_in_cluster.py"), "/run/stand-in")
+    os.chmod("/run/stand-in", 0o755)
+    with open(f"{folder}/cluster.json", "w") as f:
+        json.dump({"nodes": 1, "cpus": 4}, f)
+    with open(f"{folder}/cluster.log", "w") as f:
+        os.chmod(f.fileno(), 0o666)
+    sh("mount", "--bind", "/run/stand-in", f"{folder}/actord-cluster")
+    user = {"bus": "--user", "runner": as_tester}
+    long = ("--set", "Job.StopSteps=96000")
+    on_node = ("--set", "Distribution.Cluster=slurm", "--set", "Distribution.Nodes=1")
+    try:
+        calm = submit(example("cartpole"), *SMALL, *long, runner=as_tester, mode="--user")
+        equal(ended(calm, **user), "finished", f"results ({prop(calm, 'Fault', **user)})")
+        job = submit(example("cartpole"), *SMALL, *long, *on_node, runner=as_tester, mode="--user")
+        wait_for("the node has actors", lambda: "node 1 " in open(f"{folder}/cluster.log").read() and prop(job, "Round", **user) > 0, 30)
+        # The job does not end meanwhile, on a host of any speed.
+        learner, programs = pids("actord-learner"), pids("actord-cluster")
+        equal((len(learner), len(programs)), (1, 1), "processes")
+        os.kill(learner[0], signal.SIGSTOP)
+        try:
+            as_tester("systemctl", "--user", "restart", "actord")
+            equal(pids("actord-cluster"), programs, "what brings the nodes")
+        finally:
+            os.kill(learner[0], signal.SIGCONT)
+        equal(ended(job, **user), "finished", f"results ({prop(job, 'Fault', **user)})")
+    finally:
+        sh("umount", f"{folder}/actord-cluster")
+    equal([prop(job, name, **user) for name in ("NodesMax", "NodesLost", "Life")], [1, 0, 1], "nodes that were up and were lost, and lives")
+    equal(prop(job, "PolicySHA256", **user), prop(calm, "PolicySHA256", **user), "policies")
+
+
 @story("the daemon exits when idle and the bus starts it again")
 def idle():
     sh("systemctl", "stop", "actord.service")
