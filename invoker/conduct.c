@@ -227,7 +227,7 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer) {
         c->worker.busy = false;
         slept_end(&c->worker.slept, &invoker->reporter.ourselves);
-        pool_came_home(c, answer);
+        pool_came_home(&invoker->pool, c, answer);
 
         switch (c->doing) {
         case ORDER_PROBE:

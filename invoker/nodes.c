@@ -71,6 +71,10 @@ void nodes_done(Nodes *nodes) {
         nodes->meters_fd = close_fd(nodes->meters_fd);
 }
 
+uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n_cpus) {
+        return told_nsec / n_cpus < wall_nsec ? told_nsec : wall_nsec * n_cpus;
+}
+
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range) {
         uint32_t n = 0;
 

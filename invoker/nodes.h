@@ -82,6 +82,10 @@ static inline bool nodes_exist(const Nodes *nodes) {
 /* How many nodes are worth asking for with so many containers. node_cpus 0: not known yet, so one node is
  * asked for to find out. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
+
+/* CPU time of which a node tells for so much time by our own clock: no more than its CPUs can have worked.
+ * A node may lie, and under Clock=metered this time decides how long a round took. Pure. */
+uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n_cpus);
 /* Where to put one more container; NODE_NONE: on this host. It chooses the most free CPUs; among equals this
  * host, then the lowest number. used: the containers of each node that is ready. Pure. */
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,

@@ -165,10 +165,15 @@ static bool must_leave(const Pool *pool, const Container *c) {
                pool->nodes->nodes[c->node_index].closing;
 }
 
-void pool_came_home(Container *c, const Answer *answer) {
+void pool_came_home(const Pool *pool, Container *c, const Answer *answer) {
+        uint64_t now_nsec;
+
         if (c->worker.node == 0)
                 return;
-        c->spare_nsec += answer->node_cpu_nsec;
+        now_nsec = clock_boottime();
+        c->spare_nsec += nodes_plausible_nsec(answer->node_cpu_nsec, now_nsec - c->away_nsec,
+                        pool->nodes->nodes[c->node_index].n_cpus);
+        c->away_nsec = now_nsec;
         if (answer->node_memory_peak_bytes > c->node_peak_bytes)
                 c->node_peak_bytes = answer->node_memory_peak_bytes;
 }
@@ -196,6 +201,7 @@ int pool_fork(Pool *pool, Container *c) {
 
         slept_watch(&c->worker.slept, pid, pool->place->proc_fd);
         c->state = CONTAINER_STARTING;
+        c->away_nsec = clock_boottime();
         c->fresh = true;
         c->fault = FAULT_NONE;
         r = loop_watch_process(pool->loop, &c->worker, c->index);

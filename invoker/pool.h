@@ -23,6 +23,7 @@ typedef struct Container {
         uint32_t node_index;      /* its node's place in Nodes; NODE_NONE: it works here */
         int relay_fd;             /* a relay's socket, during the fork; -EBADF */
         uint64_t node_peak_bytes; /* the peak on the actor's node, since the last reading */
+        uint64_t away_nsec;       /* since when its use of that node is not known */
         int ask_fd;               /* the bell that actors ring when the learner acts for them; -EBADF */
         Cgroup scope;             /* ActorScope=each: its own scope; fd -EBADF: it is a leaf of the job's */
         uint32_t index, state;
@@ -69,7 +70,7 @@ uint64_t pool_take(Container *c);           /* the same for one; the caller writ
 void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 /* The number of containers on each node. */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
-void pool_came_home(Container *c, const Answer *answer); /* adds an actor's use on its node */
+void pool_came_home(const Pool *pool, Container *c, const Answer *answer); /* adds an actor's use on its node */
 /* The fault that an answer claims. An actor may claim only few faults. A relay may report any, as seen by
  * the invoker of its node. */
 uint32_t pool_claim(const Container *c, const Answer *answer);

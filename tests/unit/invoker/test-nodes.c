@@ -95,6 +95,13 @@ static void test_patience(void) {
         g_assert_cmpuint(carrier_patience_nsec(0, SEC), ==, SEC);
 }
 
+static void test_plausible(void) {
+        g_assert_cmpuint(nodes_plausible_nsec(3 * SEC, SEC, 4), ==, 3 * SEC);
+        g_assert_cmpuint(nodes_plausible_nsec(5 * SEC, SEC, 4), ==, 4 * SEC);
+        g_assert_cmpuint(nodes_plausible_nsec(UINT64_MAX, SEC, 4), ==, 4 * SEC);
+        g_assert_cmpuint(nodes_plausible_nsec(1, 0, 1), ==, 0);
+}
+
 /* A node is given up after its patience, but not for the time in which this host was stopped. */
 static void test_silence(void) {
         const uint64_t patience = 8 * SEC;
@@ -192,6 +199,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/closing", test_closing);
         g_test_add_func("/nodes/successor", test_successor);
         g_test_add_func("/nodes/patience", test_patience);
+        g_test_add_func("/nodes/plausible", test_plausible);
         g_test_add_func("/nodes/silence", test_silence);
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
