@@ -26,15 +26,13 @@
 #include "lib/message.h"
 
 enum {
-        /* a node that is ending has a place beside its successor */
-        NODES_SLOTS = CLUSTER_NODES_MAX + 256,
+        NODES_SLOTS = CLUSTER_NODES_MAX + 256, /* an ending node has a place beside its successor */
         /* When so many nodes in a row have not come up, and none is up, the head asks for no more. */
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
-        /* longer than from look to look of an engine */
-        OUTAGE_SECONDS = 30,
+        OUTAGE_SECONDS = 30, /* longer than from look to look of an engine */
         /* How long the program on a node may be silent after the node's allocation has begun and it has the
          * programs; and for how long it may await these. */
         SILENT_SECONDS = 120,
@@ -118,7 +116,7 @@ static void count_failure(Head *head, const EngineNode *node, const char *words)
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        /* A connection that the head refuses may be the head's own fault, unless it has said what is wrong there. */
+        /* A refused connection may be the head's own fault, unless it has said what is wrong there. */
         if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
                 engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)

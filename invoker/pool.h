@@ -70,7 +70,8 @@ uint64_t pool_take(Container *c);           /* the same for one; the caller writ
 void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 /* The number of containers on each node. */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
-void pool_came_home(const Pool *pool, Container *c, const Answer *answer); /* adds an actor's use on its node */
+/* adds an actor's use on its node */
+void pool_came_home(const Pool *pool, Container *c, const Answer *answer);
 /* The fault that an answer claims. An actor may claim only few faults. A relay may report any, as seen by
  * the invoker of its node. */
 uint32_t pool_claim(const Container *c, const Answer *answer);
