@@ -185,7 +185,8 @@ def every_line():
         def typed(line, seconds=WHOLE_SEC):
             status, out, trains = type_in(line, PLACE, HOME, env, seconds)
             assert status in (INTERRUPTED if trains else (0,)), (line, status, out[-800:])
-            assert "Traceback" not in out and "unknown" not in out.replace("unknown for", ""), (line, out[-800:])
+            said = out.replace("unknown for", "").replace("it refuses unknown options", "")
+            assert "Traceback" not in said and "unknown" not in said, (line, out[-800:])
             return out
 
         for what, make in THERE:

@@ -93,6 +93,13 @@ policies() {
             policy hopper --set=Job.StopSteps=4096 --set=Actor.RolloutSteps=1024'
 }
 
+# What Python's interpreter of the release makes of our package. The package index's safetensors is one file for all of them.
+interprets() {
+    local modules=$roots/modules
+    [ -d "$modules" ] || python3 -m pip --quiet --disable-pip-version-check install --only-binary=:all: --python-version=3.12 --no-deps --target="$modules" safetensors
+    inside "PYTHONPATH=/src/${modules#"$src/"} python3 /src/tests/lane/distributions.py /src/tests/data/golden.tsv"
+}
+
 check() { # check RELEASE    what was not made or installed cannot be tried
     local names="actord actord-environments libactord-dev python3-actord"
     point "$1: the packages are made" packed || return 0
@@ -100,6 +107,7 @@ check() { # check RELEASE    what was not made or installed cannot be tried
     point "$1: they install" inside "cd /tmp/deb; for name in $names; do echo ./\${name}_*.deb; done | xargs dpkg --install" || return 0
     point "$1: their own tests pass" inside 'for name in run plugin; do mkdir /tmp/$name; AUTOPKGTEST_TMP=/tmp/$name /src/packaging/debian/tests/$name; done' || true
     point "$1: the same policies as on every machine" policies || true
+    point "$1: its Python runs jobs and reads policies" interprets || true
     point "$1: purged, nothing is left" inside "dpkg --purge $names; ! ls -d /usr/lib/actord /usr/share/actord /etc/actord /var/lib/actord /usr/bin/actor*" || true
 }
 
