@@ -27,8 +27,7 @@ def waiting():
         bus.call("/org/actord1", MANAGER, "StopJob", "t", first)
         wait_for("it runs", lambda: bus.state(second) == "running")
         equal(bus.get(second, "Waiting"), "", "it waits no more")
-
-        equal(bus.state(third), "running", "what waited for it")
+        wait_for("what waited for it runs, too", lambda: bus.state(third) == "running")
         fourth, fifth = bus.submit(overrides=ENDLESS), bus.submit(overrides=FOUR)
         wait_for("the fourth one runs", lambda: bus.state(fourth) == "running")
         wait_for("words", lambda: bus.get(fifth, "Waiting"))
