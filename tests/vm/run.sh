@@ -10,7 +10,7 @@
 #
 # VM_ACCEL=kvm                  for a host on which KVM really works; where it is nested it often does not
 # VM_DEADLINE=SECONDS (900)     the machine is switched off after this
-# B=DIRECTORY (build)           the build to copy in and to install
+# B=DIRECTORY (build)           the build to copy in and to make packages of
 set -euo pipefail
 
 src=$(cd "$(dirname "$0")/../.." && pwd)
@@ -40,21 +40,45 @@ find_image() {
     find build/vm -mindepth 1 -maxdepth 1 -type d ! -name "$version" -exec rm -rf {} +
 }
 
-# The installed files, and the part of this tree that tests use: no objects, no history.
+can_package() {
+    command -v dpkg-buildpackage && command -v dh && command -v dh_python3
+} >/dev/null
+
+# The packages of this build, and once more with a higher version: only their numbers differ. They are not compressed, as an emulated
+# processor would take long to undo that.
+make_packages() { # make_packages DIRECTORY
+    local version new deb tree=$work/tree
+    export DPKG_DEB_COMPRESSOR_TYPE=none
+    packaging/deb.sh "$1/made" "$build" >"$work/packages" 2>&1 || {
+        sed 's/^/# /' "$work/packages"
+        bail "the packages could not be made."
+    }
+    version=$(sed -n 's/^VERSION := //p' Makefile)
+    new=$version+newer
+    mkdir "$1/$version" "$1/$new"
+    for deb in "$1"/made/*.deb; do
+        rm -rf "$tree"
+        dpkg-deb --raw-extract "$deb" "$tree"
+        sed -i "s/^Version: .*/Version: $new/; s/(= $version)/(= $new)/" "$tree/DEBIAN/control"
+        dpkg-deb --root-owner-group --build "$tree" "$1/$new" >/dev/null
+        mv "$deb" "$1/$version/"
+    done
+    rm -rf "$1/made" "$tree"
+}
+
+# The part of this tree that tests use: no objects, no history. Nothing is installed.
 pack() {
     local stage=$work/stage
-    mkdir -p "$stage/src"
-    if make -n install >/dev/null 2>&1; then
-        make -s --no-print-directory B="$build" install DESTDIR="$stage" >"$work/install" 2>&1 || {
-            sed 's/^/# /' "$work/install"
-            bail "make install failed."
-        }
-    fi
+    mkdir -p "$stage/src/$build/deb"
     tar --create --exclude='*.o' --exclude='*.a' --exclude='*.d' --exclude=./.git --exclude="./$build/vm" \
-        --exclude="./$build/lane" --exclude="./$build/tidy" --exclude="./$build/fuzz" --exclude='./build-*' . |
+        --exclude="./$build/lane" --exclude="./$build/tidy" --exclude="./$build/fuzz" --exclude="./$build/roots" \
+        --exclude="./$build/deb" --exclude="./$build/venv-*" --exclude='./build-*' . |
         tar --extract --directory="$stage/src"
+    if can_package; then
+        make_packages "$stage/src/$build/deb"
+    fi
     {
-        echo "export B=$(printf %q "$build") TEST_DEADLINE=${TEST_DEADLINE:-300}"
+        echo "export LANE_FRESH=1 B=$(printf %q "$build") TEST_DEADLINE=${TEST_DEADLINE:-900}"
         echo "cd /src && exec tests/lane/inside.sh$(printf ' %q' "$@")"
     } >"$stage/src/.vm-main"
     tar --create --owner=0 --group=0 --directory="$stage" --file="$work/disk" .

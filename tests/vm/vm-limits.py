@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Limits that only a kernel with every cgroup controller enforces. Runs as root in the virtual machine, where `make install` has been done."""
+"""Limits that only a kernel with every cgroup controller enforces. Runs as root in the virtual machine."""
 import glob, os, subprocess, sys, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
