@@ -76,9 +76,11 @@ static void measure(const char *network, const ActordEnvSpec *spec, const char *
         }
         bed_close(&bed);
 
-        printf("%-52s %6.1f GFLOP/s: %3.0f %% of our kernel's %5.1f, %3.0f %% of sgemm's %5.1f\n", name,
-                        best.steps / 1e9, 100 * best.steps / best.own, best.own / 1e9,
-                        100 * best.steps / best.sgemm, best.sgemm / 1e9);
+        printf("%-52s %6.1f GFLOP/s: %3.0f %% of our kernel's %5.1f", name, best.steps / 1e9,
+                        100 * best.steps / best.own, best.own / 1e9);
+        if (sgemm)
+                printf(", %3.0f %% of sgemm's %5.1f", 100 * best.steps / best.sgemm, best.sgemm / 1e9);
+        putchar('\n');
         figure_note(&(Figure){ .name = name,
                         .unit = "GFLOP/s",
                         .value = best.steps / 1e9,
