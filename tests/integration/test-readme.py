@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """README's lines of "From the tree", as they stand there, in a folder with build/ and examples/ and with a home of its own. A line that trains is
 interrupted after some seconds, as by Ctrl-C, once it has something to keep. "As a service" is fresh-install.py's, and the tutorial test-tutorial.py's."""
-import html, shutil
+import csv, html, io, shutil, statistics
 
 from pages import *
 
@@ -51,15 +51,17 @@ def figures():
     equal(missing, [], "lines that the picture lacks")
 
 
-@story("the times that README compares are those that docs/experiments/figures.md has measured")
+@story("the times that README compares are the medians of docs/experiments/peers.csv, and figures.md has the same")
 def compared():
-    theirs, ours = re.search(r"^\| RL Zoo's settings, Stable-Baselines3[^|]*\|([^|]*)\|([^|]*)\|", read("docs/experiments/figures.md"), re.M).groups()
-    whole, training = zip(*[(float(a), float(b)) for a, b in re.findall(r"([\d.]+) \(([\d.]+)\)", theirs)])
+    rows = [row for row in csv.DictReader(io.StringIO(read("docs/experiments/peers.csv"))) if row["task"] == "cartpole"]
+    equal(len(rows), 10, "seeds")
+    ours, whole, training = (statistics.median(float(row[key]) for row in rows) for key in ("actord_wall_s", "peer_wall_s", "peer_train_s"))
     said = " ".join(read("README.md").split())
-    mine = " and ".join(f"{x:.1f}" for x in sorted(map(float, ours.split(","))))
-    for words in (f"took {mine} seconds in two runs", "Stable-Baselines3 took " + " and ".join(f"{x:.0f}" for x in sorted(whole)),
-                  " and ".join(f"{x:.0f}" for x in sorted(training)) + " of these were training"):
+    for words in (f"took {ours:.2f} s in the median of ten seeds", f"Stable-Baselines3 took {whole:.1f} s", f"{training:.1f} of these were training"):
         assert words in said, words
+    row = re.search(r"^\| 65,536 steps \|.*$", read("docs/experiments/figures.md"), re.M)[0]
+    for words in (f"| {whole:.1f} ({training:.1f});", f"| {ours:.2f};", f"| {whole / ours:.0f} ({training / ours:.0f}) |"):
+        assert words in row, (words, row)
 
 
 # The files of other projects that docs/coming-from.md takes as there.
