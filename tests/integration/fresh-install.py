@@ -10,13 +10,6 @@ FOLLOWS = ("watch", "logs")
 AT_ONCE_SEC = 18 # less than the 25 s after which a bus gives up, on a slow machine too
 
 
-def sh(line, timeout=120, check=True, env=None):
-    r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=env)
-    if check and r.returncode != 0:
-        raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-800:]} {r.stderr[-800:]}")
-    return r
-
-
 def literal(line):
     """A line of README as its reader types it. As root, `sudo` may be missing; it is not part of this test."""
     place = os.path.join(STATE, "bin")
@@ -27,14 +20,14 @@ def literal(line):
         os.chmod(os.path.join(place, "sudo"), 0o755)
     env = dict(os.environ, PATH=os.environ["PATH"] + ":" + place)
     if line.split()[1:2] and line.split()[1] in FOLLOWS:
-        return sh(f"timeout --signal=INT --kill-after=10 10 {line}; true", env=env)
-    return sh(line, timeout=600, env=env)
+        return bash(f"timeout --signal=INT --kill-after=10 10 {line}; true", env=env)
+    return bash(line, timeout=600, env=env)
 
 
 def refused(what):
     """The message of `actorctl` about a daemon that does not start, and the time until it comes."""
     start = time.monotonic()
-    r = sh("actorctl --system list", check=False)
+    r = bash("actorctl --system list", check=False)
     seconds = time.monotonic() - start
     assert r.returncode != 0 and "actord does not start: see systemctl status actord" in r.stderr, (what, r.returncode, r.stderr)
     assert seconds < AT_ONCE_SEC, (what, seconds)
@@ -42,11 +35,11 @@ def refused(what):
 
 
 def status():
-    return sh("systemctl status --no-pager --full actord", check=False).stdout
+    return bash("systemctl status --no-pager --full actord", check=False).stdout
 
 
 def stop_daemon():
-    sh("systemctl stop actord.service; systemctl reset-failed actord.service", check=False)
+    bash("systemctl stop actord.service; systemctl reset-failed actord.service", check=False)
 
 
 @story("actord was never installed on this system")
@@ -58,7 +51,7 @@ def is_fresh():
         raise AssertionError("_actord is there already")
     except KeyError:
         pass
-    assert sh("busctl status org.freedesktop.DBus", check=False).returncode == 0, "no bus"
+    assert bash("busctl status org.freedesktop.DBus", check=False).returncode == 0, "no bus"
 
 
 @story("README's lines of \"As a service\" do what they say")
@@ -83,14 +76,14 @@ def price_sheet():
     assert len(lines) == 2, lines
     for line in lines:
         literal(line)
-    assert "institute" in sh("actorctl --system price list").stdout
+    assert "institute" in bash("actorctl --system price list").stdout
 
 
 @story("a second installation says that all is there, and the service goes on")
 def again():
-    said = sh(f"make -C {ROOT} --no-print-directory install", timeout=600).stdout
+    said = bash(f"make -C {ROOT} --no-print-directory install", timeout=600).stdout
     assert "user _actord is there already" in said, said
-    sh("systemctl is-active actord.service || actorctl --system list")
+    bash("systemctl is-active actord.service || actorctl --system list")
 
 
 @story("a mistake in actord.conf: the unit fails once, systemctl status says which line, and so does actorctl, at once")
@@ -103,16 +96,16 @@ def configuration():
         said = refused("actord.conf")
         assert "MaxJob" in said, said
         assert "MaxJob" in status() and "78/CONFIG" in status(), status()
-        assert sh("systemctl show -P NRestarts actord").stdout.strip() == "0"
+        assert bash("systemctl show -P NRestarts actord").stdout.strip() == "0"
         # The next caller gets the same answer, as nothing has changed.
         assert "MaxJob" in refused("actord.conf, again")
     finally:
         os.unlink("/etc/actord/actord.conf")
     # The bus goes on waiting for 25 seconds, and asks for no further start meanwhile.
-    sh("systemctl reset-failed actord.service")
+    bash("systemctl reset-failed actord.service")
     assert "systemctl start actord" in refused("the bus still waits")
-    sh("systemctl start actord.service")
-    sh("actorctl --system list")
+    bash("systemctl start actord.service")
+    bash("actorctl --system list")
 
 
 @story("another process has the bus name: it is named")
@@ -125,10 +118,10 @@ def name_taken():
     other = subprocess.Popen(["setpriv", "--reuid=_actord", "--regid=_actord", "--clear-groups", "env", f"RUNTIME_DIRECTORY={state}/run",
                               "/usr/lib/actord/actord", "--system", "--state=" + state], stderr=subprocess.PIPE, text=True)
     try:
-        wait_for("the name", lambda: sh("busctl --system status org.actord1", check=False).returncode == 0, 20)
-        r = sh("systemctl start actord.service", check=False)
+        wait_for("the name", lambda: bash("busctl --system status org.actord1", check=False).returncode == 0, 20)
+        r = bash("systemctl start actord.service", check=False)
         assert r.returncode != 0 and f"process {other.pid} of user" in status() and "69/UNAVAILABLE" in status(), status()
-        sh("actorctl --system list") # the other one answers
+        bash("actorctl --system list") # the other one answers
     finally:
         other.terminate()
         other.wait(20)
@@ -141,17 +134,17 @@ def rules():
     rules, reload = "/usr/share/dbus-1/system.d/org.actord1.conf", "busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig"
     os.rename(rules, rules + ".away")
     try:
-        sh(reload)
-        r = sh("systemctl start actord.service", check=False)
+        bash(reload)
+        r = bash("systemctl start actord.service", check=False)
         assert r.returncode != 0, r
         assert "systemctl reload dbus" in status() and "78/CONFIG" in status(), status()
-        r = sh("runuser -u tester -- actorctl --system list", check=False)
+        r = bash("runuser -u tester -- actorctl --system list", check=False)
         assert r.returncode != 0 and "systemctl reload dbus" in r.stderr, r.stderr
     finally:
         os.rename(rules + ".away", rules)
-        sh(reload)
+        bash(reload)
         stop_daemon()
-    sh("actorctl --system list")
+    bash("actorctl --system list")
 
 
 @story("a daemon that dies in every start is given up, and actorctl does not wait for the bus to do so")
@@ -161,35 +154,35 @@ def dies():
     with open("/run/systemd/system/actord.service.d/dies.conf", "w") as f:
         f.write("[Service]\nExecStart=\nExecStart=/bin/false\n")
     try:
-        sh("systemctl daemon-reload")
+        bash("systemctl daemon-reload")
         refused("/bin/false")
     finally:
         shutil.rmtree("/run/systemd/system/actord.service.d")
-        sh("systemctl daemon-reload")
-    sh("systemctl reset-failed actord.service; systemctl start actord.service")
+        bash("systemctl daemon-reload")
+    bash("systemctl reset-failed actord.service; systemctl start actord.service")
 
 
 @story("a masked unit is reported at once")
 def masked():
     stop_daemon()
-    sh("systemctl mask --runtime actord.service")
+    bash("systemctl mask --runtime actord.service")
     try:
         assert "masked" in refused("masked")
     finally:
-        sh("systemctl unmask --runtime actord.service")
+        bash("systemctl unmask --runtime actord.service")
 
 
 @story("make uninstall stops and disables the units and removes every file; state and user stay")
 def uninstalls():
-    installed = sh(f"make -C {ROOT} -s --no-print-directory list-installed").stdout.split()
-    sh("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
-    wait_for("a job", lambda: any(c == "actord-invoker" for _, c in processes().values()), 20)
-    said = sh(f"make -C {ROOT} --no-print-directory uninstall", timeout=600).stdout
+    installed = bash(f"make -C {ROOT} -s --no-print-directory list-installed").stdout.split()
+    bash("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
+    wait_for("a job", lambda: pids("actord-invoker"), 20)
+    said = bash(f"make -C {ROOT} --no-print-directory uninstall", timeout=600).stdout
     assert "actord.service is stopped" in said and "actord.service is disabled" in said and "/var/lib/actord" in said, said
     left = [path for path in installed if os.path.exists(path)]
     assert not left, left
     assert not any(c.startswith("actord") for _, c in processes().values()), processes()
-    assert sh("systemctl show -P LoadState actord.service").stdout.strip() == "not-found"
+    assert bash("systemctl show -P LoadState actord.service").stdout.strip() == "not-found"
     assert os.path.exists("/var/lib/actord/ledger.sqlite") and pwd.getpwnam("_actord")
     assert not os.path.lexists("/etc/systemd/system/multi-user.target.wants/actord.service")
 

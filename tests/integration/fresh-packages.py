@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Debian packages: made from this build, checked by lintian, installed on a system that has never seen actord, tested by their own tests
 (packaging/debian/tests), upgraded under a running job, removed and purged. Runs as root inside `tests/lane/fast.sh --fresh`."""
-import glob, os, pwd, shutil, subprocess, sys
+import functools, glob, os, pwd, shutil, sys
 from story import *
 
 OUT = os.path.join(STATE, "deb")
@@ -13,11 +13,7 @@ ALL = ("actord", "actord-environments", "libactord-dev", "python3-actord", "cock
 NAMES = tuple(name for name in ALL if name != "cockpit-actord" or shutil.which("cockpit-bridge"))
 
 
-def sh(line, timeout=300, check=True, env=None):
-    r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=env)
-    if check and r.returncode != 0:
-        raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-1500:]} {r.stderr[-1500:]}")
-    return r
+sh = functools.partial(bash, timeout=300)
 
 
 def packages():
@@ -54,20 +50,15 @@ def installed():
     sh("python3 -c 'import actord; print(actord.__version__)'")
 
 
-def invokers():
-    """Also their children, which have that name until they have one of their own."""
-    return sorted(pid for pid, (_, name) in processes().items() if name == "actord-invoker")
-
-
 @story("an upgrade replaces the daemon, and a job goes on in its place")
 def upgraded():
     sh("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
-    invoker = wait_for("the job's invoker", invokers, 30)[0]
+    invoker = wait_for("the job's invoker", lambda: pids("actord-invoker"), 30)[0]
     daemon = sh("systemctl show -P MainPID actord").stdout
     sh("dpkg --install " + packages())
     assert sh("systemctl show -P MainPID actord").stdout.strip() not in ("0", daemon.strip()), "the old daemon still runs, or none"
     sh("actorctl --system list")
-    assert invoker in invokers(), "the job's invoker has ended"
+    assert invoker in pids("actord-invoker"), "the job's invoker has ended"
 
 
 @story("removed: no process and no file but what the daemon and its administrator wrote; purged: nothing but the user")

@@ -47,10 +47,6 @@ def ended(job, seconds=60, **kw):
     return prop(job, "Result", **kw)
 
 
-def pids(comm):
-    return [p for p, (_, c) in processes().items() if c == comm]
-
-
 shas = {}
 
 

@@ -131,6 +131,14 @@ def ctl(*args, during=None, timeout=120, before=(), env=None):
     return Result(p.returncode, out, err, time.monotonic() - start)
 
 
+def bash(line, timeout=120, check=True, env=None):
+    """Runs a line of bash without input; one that fails is an error that shows what it printed, if check."""
+    r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=env)
+    if check and r.returncode != 0:
+        raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-1500:]} {r.stderr[-1500:]}")
+    return r
+
+
 def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True):
     """One job in the foreground; sets are "Section.Key=VALUE"."""
     path = example if "/" in example else os.path.join(EXAMPLES, example + ".conf")
@@ -183,6 +191,11 @@ def processes():
         if fields[0] != "Z":
             found[int(d)] = (int(fields[1]), text[text.index("(") + 1:text.rindex(")")])
     return found
+
+
+def pids(comm):
+    """Of all processes with that name, in order."""
+    return sorted(pid for pid, (_, name) in processes().items() if name == comm)
 
 
 def descendants(pid, comm=None):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Debian packages as an administrator has them: apt installs them where actord has never been, systemd starts what they bring, a job goes on while a
 newer version takes their place, and nothing is left after a purge but what Debian's policy says. Runs as root in the virtual machine."""
-import glob, os, pwd, shutil, subprocess, sys
+import glob, os, pwd, shutil, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
 
@@ -15,10 +15,7 @@ NOT_OURS = ("/home/", "/tmp/") # of the user, of this test
 
 
 def sh(line, timeout=120, check=True):
-    r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout * PATIENCE, stdin=subprocess.DEVNULL)
-    if check and r.returncode != 0:
-        raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-1500:]} {r.stderr[-1500:]}")
-    return r.stdout.strip()
+    return bash(line, timeout * PATIENCE, check).stdout.strip()
 
 
 def apt(*words):
@@ -54,10 +51,6 @@ def rounds(job):
     return len(json.loads(by_tester(*ACTORCTL, "rounds", job, "--json")))
 
 
-def invokers():
-    return sorted(pid for pid, (_, name) in processes().items() if name == "actord-invoker")
-
-
 @story("apt installs them on a system that has never seen actord; the daemon runs and no unit has failed")
 def installed():
     assert not shutil.which("actorctl") and not os.path.exists("/var/lib/actord"), "actord is there already"
@@ -79,12 +72,12 @@ def upgraded():
     sh("chown -R tester " + PLACE)
     job = by_tester(*ACTORCTL, "submit", PLACE + "/job.conf").split()[-1]
     wait_for("its first round", lambda: rounds(job) > 0, 60)
-    before, daemon = invokers(), sh("systemctl show -P MainPID actord.service")
+    before, daemon = pids("actord-invoker"), sh("systemctl show -P MainPID actord.service")
     apt("install", *of(VERSIONS[1]))
     equal(version(), {VERSIONS[1]}, "versions")
     wait_for("the new daemon", lambda: sh("systemctl show -P MainPID actord.service") not in ("0", daemon), 30)
     equal(status(job)["state"], "running", "the job")
-    assert before[0] in invokers(), (before, invokers())
+    assert before[0] in pids("actord-invoker"), (before, pids("actord-invoker"))
     so_far = rounds(job)
     wait_for("another round", lambda: rounds(job) > so_far, 60)
     by_tester(*ACTORCTL, "stop", job)
@@ -98,7 +91,7 @@ def upgraded():
 @story("removed: no process and no file but what the daemon wrote; purged: the users, and nothing else")
 def removed():
     by_tester(*ACTORCTL, "submit", PLACE + "/job.conf")
-    wait_for("a job that runs", invokers, 60)
+    wait_for("a job that runs", lambda: pids("actord-invoker"), 60)
     files = [path for path in sh("dpkg -L " + " ".join(NAMES)).splitlines() if os.path.isfile(path)]
     assert "/usr/bin/actorctl" in files and len(files) > 40, files
     apt("remove", *NAMES)
