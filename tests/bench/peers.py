@@ -12,8 +12,8 @@ brackets, that of the training alone, without loading Python's modules.
   PEERS_SEEDS=10                      trainings of each kind
   PEERS_SECONDS=900                   the most that one may take
 
-The figures are kept in build/peers.json. Exit status 1: no peer could be compared."""
-import contextlib, datetime, glob, importlib.metadata, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+The figures are kept in build/peers.json, and each training in build/peers.csv, as docs/experiments/peers.csv has them. Exit status 1: no peer could be compared."""
+import contextlib, csv, datetime, glob, importlib.metadata, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -176,6 +176,16 @@ def compare(task, venvs, reasons):
     return rows
 
 
+def cells_write(rows, file):
+    """A line for each training of a peer, with the time of ours that ran before it."""
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(["task", "peer", "seed", "peer_steps", "peer_return", "peer_wall_s", "peer_train_s", "actord_wall_s"])
+    for row in rows:
+        runs = zip(row["steps"], row["returns"], row["wall_s"], row["train_s"], row["ours_wall_s"])
+        for seed, (steps, value, *seconds) in enumerate(runs, 1):
+            lines.writerow([row["task"], row["peer"], seed, steps, value, *(f"{x:.3f}" for x in seconds)])
+
+
 def chosen(variable, names):
     wanted = os.environ.get(variable, " ".join(names)).split()
     if unknown := [name for name in wanted if name not in names]:
@@ -194,6 +204,8 @@ def main():
         json.dump({"measured": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cpus": os.cpu_count(),
                    "load_before": begun, "load_after": os.getloadavg()[0], "figures": rows, "not_compared": reasons}, f, indent=1)
         f.write("\n")
+    with open(os.path.join(BUILD, "peers.csv"), "w") as f:
+        cells_write(rows, f)
     print(f"kept in {os.path.join(BUILD, 'peers.json')}; runnable processes before and after: {begun:.0f}, {os.getloadavg()[0]:.0f}")
     sys.exit(0 if rows else 1)
 
