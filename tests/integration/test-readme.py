@@ -64,6 +64,13 @@ def compared():
         assert words in row, (words, row)
 
 
+@story("the paragraph below README's bill explains the words that the bill has first")
+def explained():
+    before, bill, below = re.fullmatch(r"(.*?\n)(    CartPole-v1: .*?\n)\n(?! )(.*?)\n\n.*", read("README.md"), re.S).groups()
+    for word in "emulated fleet", "paper total", "full total":
+        assert word not in before and word in bill and f"*{word}*" in below, word
+
+
 # The files of other projects that docs/coming-from.md takes as there.
 THEIRS = {"hyperparams/ppo.yml": "CartPole-v1:\n  n_envs: 8\n  n_timesteps: !!float 1e5\n  policy: 'MlpPolicy'\n  n_steps: 32\n  batch_size: 256\n",
           "cleanrl/ppo.py": """from dataclasses import dataclass
