@@ -396,7 +396,7 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
 
         if (result < 0)
                 return reply_unread(m, result);
-        r = reply_fleets(m, job, fleet_serverless(&call->beside.functions, job->sheet, &job->settings),
+        r = reply_fleets(m, job, fleet_serverless(&call->beside.elsewhere, job->sheet, &job->settings),
                         call->name, &error);
         return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
 }

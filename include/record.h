@@ -154,7 +154,7 @@ typedef struct Decision {                       /* what is needed to repeat a ru
 /* The use of a cluster's node since its last record. */
 typedef struct NodeUse {
         uint64_t idle_nsec;                     /* the part of its allocation in which nothing was ordered */
-        uint64_t waited_nsec;                   /* from the request to the start, which costs nothing */
+        uint64_t waited_nsec;                   /* from the request to the start, which is not charged */
         uint64_t sent_bytes, received_bytes;    /* counted by the job's own host, before encryption */
         uint64_t billing_milli;                 /* thousandths of a billing unit of the cluster; 0: none */
 } NodeUse;
@@ -181,7 +181,8 @@ typedef struct Record {
          * in the job's cgroup. 0: it ran on this host */
         uint32_t node;
         uint32_t n_cpus;                        /* NODE */
-        NodeUse use;                            /* NODE */
+        /* NODE; ROUND: only waited_nsec, the part of emulated_round_nsec in which rollouts waited for nodes */
+        NodeUse use;
         /* ENDED: the count of the job's whole cgroup, with which the records are compared; 0: not known */
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: it becomes durable together with its effect */

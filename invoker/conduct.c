@@ -297,18 +297,22 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
 /* On the emulated clock an evaluation does not lengthen a round, since a fleet would play it beside the
  * next. */
 static void account_update(Invoker *invoker) {
-        uint64_t update_nsec;
+        uint64_t update_nsec, waited_nsec, slowest_nsec;
+        Progress *progress = &invoker->progress;
 
         if (place_fuses(&invoker->place))
-                fused_meter(&invoker->learners, invoker->progress.round);
+                fused_meter(&invoker->learners, progress->round);
         update_nsec = report_learned(&invoker->reporter, &invoker->learners);
+        waited_nsec = cluster_waited(invoker);
         if (invoker->place.traits.overlaps)
-                overlap_learned(&invoker->progress, update_nsec);
-        else
-                invoker->progress.emulated_round_nsec =
-                                clock_round_nsec(round_slowest_nsec(invoker->progress.round), update_nsec);
-        invoker->progress.emulated_nsec = saturating_add(
-                        invoker->progress.emulated_nsec, invoker->progress.emulated_round_nsec);
+                overlap_learned(progress, waited_nsec, update_nsec);
+        else {
+                slowest_nsec = round_slowest_nsec(progress->round);
+                progress->waited_nsec = waited_nsec;
+                progress->emulated_round_nsec =
+                                clock_round_nsec(saturating_add(slowest_nsec, waited_nsec), update_nsec);
+        }
+        progress->emulated_nsec = saturating_add(progress->emulated_nsec, progress->emulated_round_nsec);
 }
 
 static void learned(Invoker *invoker, const Answer *answer) {

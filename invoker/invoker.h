@@ -108,6 +108,8 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 /* cluster.c */
 /* Tells how many containers a round needs. Also closes nodes that are gone and whose cost has not come. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
+/* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
+uint64_t cluster_waited(const Invoker *invoker);
 void cluster_news(Invoker *invoker, const NodeNews *news); /* records them, ends lost containers */
 /* Gives all nodes back. True: their cost is known, or never will be. */
 bool cluster_close(Invoker *invoker);

@@ -85,6 +85,21 @@ uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cp
         return n < range.high ? n : range.high;
 }
 
+NodeCPUs nodes_cpus(
+                const Node nodes[], uint32_t n, uint32_t n_wanted, uint32_t node_cpus, uint32_t here_cpus) {
+        uint32_t n_ready = 0, n_missing;
+        NodeCPUs cpus = { .n_now = here_cpus };
+
+        for (uint32_t i = 0; i < n; i++)
+                if (nodes[i].state == NODE_READY && !nodes[i].closing) {
+                        cpus.n_now += nodes[i].n_cpus;
+                        n_ready++;
+                }
+        n_missing = n_wanted > n_ready ? n_wanted - n_ready : 0;
+        cpus.n_asked = cpus.n_now + n_missing * (node_cpus > 0 ? node_cpus : here_cpus);
+        return cpus;
+}
+
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
                 uint32_t here_used) {
         int64_t most = (int64_t) here_cpus - here_used;
@@ -287,6 +302,9 @@ void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint
         }
         close_surplus(nodes, used, now);
         release_idle(nodes, used, now);
+        /* If no node will come, there is none to wait for. */
+        nodes->cpus = nodes_cpus(nodes->nodes, NODES_MAX, nodes->refused ? 0 : nodes->n_wanted,
+                        nodes->node_cpus, nodes->place->n_cpus);
 }
 
 static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {

@@ -55,6 +55,12 @@ typedef struct NodeNews {
         char words[32];
 } NodeNews;
 
+/* The CPUs for the actors of a round: those that there are, and those that there would be if each wanted node
+ * were up. */
+typedef struct NodeCPUs {
+        uint32_t n_now, n_asked;
+} NodeCPUs;
+
 typedef struct Nodes {
         const Placement *place;
         Loop *loop;
@@ -64,6 +70,7 @@ typedef struct Nodes {
         int meters_fd;
         uint32_t n_wanted, n_lost, newest; /* newest: the highest number so far */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
+        NodeCPUs cpus;                     /* when the rounds' need was told last */
         uint64_t surplus_nsec;             /* since when there are more than wanted; 0: there are not */
         /* after a loss no further node is asked for before this time */
         uint64_t retry_nsec;
@@ -82,6 +89,10 @@ static inline bool nodes_exist(const Nodes *nodes) {
 /* How many nodes are worth asking for with so many containers. node_cpus 0: not known yet, so one node is
  * asked for to find out. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
+
+/* node_cpus 0: not known yet, so a missing node counts as many as this host. Pure. */
+NodeCPUs nodes_cpus(
+                const Node nodes[], uint32_t n, uint32_t n_wanted, uint32_t node_cpus, uint32_t here_cpus);
 
 /* CPU time of which a node tells for so much time by our own clock: no more than its CPUs can have worked.
  * A node may lie, and under Clock=metered this time decides how long a round took. Pure. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "invoker/progress.h"
+#include "lib/saturate.h"
 
 static uint64_t invocation_steps(const Placement *place) {
         return (uint64_t) place->page->segment.envs * place->page->segment.steps;
@@ -35,14 +36,19 @@ uint32_t overlap_next(const Progress *progress, const Placement *place) {
         return actor;
 }
 
-void overlap_learned(Progress *progress, uint64_t update_nsec) {
-        uint64_t rollout_nsec = round_slowest_nsec(progress->round);
+void overlap_learned(Progress *progress, uint64_t waited_nsec, uint64_t update_nsec) {
+        uint64_t rollout_nsec = round_slowest_nsec(progress->round), came_nsec, busy_nsec;
+        Arrival *arrival = &progress->arrival;
 
         for (uint32_t a = 0; a < progress->round->n_seats; a++)
                 if (progress->round->seats[a].state == SEAT_TAKEN)
                         progress->taken = a;
-        progress->emulated_round_nsec =
-                        arrival_take(&progress->arrival, progress->taken, rollout_nsec, update_nsec);
+        /* While the learner was busy anyway, a wait made the round no longer. */
+        came_nsec = saturating_add(arrival->flights[progress->taken].started_nsec, rollout_nsec);
+        busy_nsec = arrival->free_nsec > came_nsec ? arrival->free_nsec - came_nsec : 0;
+        progress->waited_nsec = waited_nsec > busy_nsec ? waited_nsec - busy_nsec : 0;
+        progress->emulated_round_nsec = arrival_take(
+                        arrival, progress->taken, saturating_add(rollout_nsec, waited_nsec), update_nsec);
 }
 
 void overlap_resume(Progress *progress) {

@@ -271,6 +271,7 @@ void report_round(Reporter *reporter, uint32_t end) {
                         .taken = reporter->progress->taken + 1,
                 },
                 .emulated_round_nsec = reporter->progress->emulated_round_nsec,
+                .use.waited_nsec = reporter->progress->waited_nsec,
                 .statistics = reporter->progress->statistics,
         };
 

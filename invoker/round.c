@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/saturate.h"
+
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
         assert(round);
         assert(n_seats > 0 && n_seats <= ACTORS_MAX);
@@ -156,6 +158,19 @@ void round_abandon(Round *round) {
         for (uint32_t a = 0; a < round->n_seats; a++)
                 round->seats[a].state = SEAT_IDLE;
         round->n_actors = round->n_rollouts = round->n_taken = round->n_queued = 0;
+}
+
+void round_cpu_nsec(const Round *round, uint64_t *ret_sum, uint64_t *ret_most) {
+        *ret_sum = *ret_most = 0;
+        for (uint32_t a = 0; a < round->n_seats; a++) {
+                uint64_t nsec = round->seats[a].metered.cpu_nsec;
+
+                if (round->seats[a].state != SEAT_TAKEN)
+                        continue;
+                *ret_sum = saturating_add(*ret_sum, nsec);
+                if (nsec > *ret_most)
+                        *ret_most = nsec;
+        }
 }
 
 uint64_t round_slowest_nsec(const Round *round) {

@@ -103,5 +103,7 @@ void round_close(Round *round);
 /* The round is given up: every actor keeps its snapshots from before. */
 void round_abandon(Round *round);
 
+/* The CPU time of all taken rollouts, and of the one that used most. */
+void round_cpu_nsec(const Round *round, uint64_t *ret_sum, uint64_t *ret_most);
 /* The emulated time of the slowest taken rollout. Where time is measured, it includes failed attempts. */
 uint64_t round_slowest_nsec(const Round *round);

@@ -61,6 +61,22 @@ uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_
         return model_nsec((double) n_rows * algorithm_passes(settings), settings->update_usec);
 }
 
+uint64_t clock_wait_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t most_nsec, uint32_t n_now,
+                uint32_t n_asked) {
+        uint64_t alone_nsec, now_nsec, asked_nsec;
+
+        assert(settings);
+
+        if (settings->clock == CLOCK_MODEL || n_asked <= n_now || n_now == 0)
+                return 0;
+        alone_nsec = clock_lost_nsec(settings, most_nsec);
+        now_nsec = cpu_nsec / n_now;
+        asked_nsec = cpu_nsec / n_asked;
+        if (asked_nsec < alone_nsec)
+                asked_nsec = alone_nsec;
+        return now_nsec > asked_nsec ? now_nsec - asked_nsec : 0;
+}
+
 uint64_t clock_round_nsec(uint64_t slowest_actor_nsec, uint64_t update_nsec) {
         return saturating_add(slowest_actor_nsec, update_nsec);
 }

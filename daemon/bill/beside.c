@@ -37,7 +37,9 @@ void beside_add(Beside *beside, const PriceSheet *sheet, const JobSettings *sett
         }
         elsewhere = *record;
         elsewhere.node = 0;
-        usage_add(&beside->functions, sheet, settings, &elsewhere);
+        if (record->kind == RECORD_ROUND && record->emulated_round_nsec >= record->use.waited_nsec)
+                elsewhere.emulated_round_nsec -= record->use.waited_nsec;
+        usage_add(&beside->elsewhere, sheet, settings, &elsewhere);
 }
 
 static void fill(BesideBill *ret, const Usage *usage, const JobSettings *settings, uint32_t convention) {
@@ -49,7 +51,7 @@ static void fill(BesideBill *ret, const Usage *usage, const JobSettings *setting
 }
 
 static void make_functions(const Beside *beside, const JobSettings *settings, BesideBill *ret) {
-        ret->seconds = (double) beside->functions.emulated_nsec / 1e9;
+        ret->seconds = (double) beside->elsewhere.emulated_nsec / 1e9;
         if (ret->sheet->kwh > 0)
                 ret->assumes = g_strdup("the electricity of the CPU time that all processes used");
         else if (price_sheet_has_servers(ret->sheet))
@@ -57,7 +59,7 @@ static void make_functions(const Beside *beside, const JobSettings *settings, Be
         else
                 ret->assumes = g_strdup(
                                 "each invocation pays for what it allocates while it runs, wherever it ran");
-        fill(ret, &beside->functions, settings, CONVENTION_SERVERLESS);
+        fill(ret, &beside->elsewhere, settings, CONVENTION_SERVERLESS);
 }
 
 /* Why the job cannot be billed on the sheet's servers; NULL: it can. */
@@ -90,7 +92,7 @@ static void make_servers(const Beside *beside, const PriceSheet *sheet, const Jo
         ret->unknown = servers_lack(sheet, ret->sheet, settings);
         if (ret->unknown)
                 return;
-        ret->seconds = (double) beside->ran.emulated_nsec / 1e9;
+        ret->seconds = (double) beside->elsewhere.emulated_nsec / 1e9;
         if (price_sheet_has_servers(ret->sheet)) {
                 g_autofree char *servers = fleet_servers(ret->sheet, settings);
 
@@ -101,7 +103,7 @@ static void make_servers(const Beside *beside, const PriceSheet *sheet, const Jo
                                 "one host with places for the learner and %u actor%s, kept for "
                                 "all rounds, busy or not",
                                 n_actors, n_actors == 1 ? "" : "s");
-        fill(ret, &beside->ran, settings, CONVENTION_SERVER);
+        fill(ret, &beside->elsewhere, settings, CONVENTION_SERVER);
 }
 
 static void make_nodes(const Beside *beside, const JobSettings *settings, BesideBill *ret) {

@@ -17,7 +17,8 @@ typedef enum BesideWay {
 } BesideWay;
 
 typedef struct Beside {
-        Usage ran, functions; /* ran: actors where they were; functions: all actors on this host */
+        /* ran: actors where they were; elsewhere: without nodes, so no rollout waits for one */
+        Usage ran, elsewhere;
         uint64_t node_nsec;   /* allocated to the job on all nodes together */
 } Beside;
 

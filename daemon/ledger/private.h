@@ -60,7 +60,9 @@
 
 #define RECORD_COLUMNS_8(X)                                                                   \
         X(idle_nsec, use.idle_nsec, "kind node: of emulated_nsec, nothing was ordered there") \
-        X(waited_nsec, use.waited_nsec, "kind node: from asking for it to its start")         \
+        X(waited_nsec, use.waited_nsec,                                                       \
+                        "kind node: from asking for it to its start; kind round: of "         \
+                        "emulated_round_nsec, rollouts waited for nodes")                     \
         X(sent_bytes, use.sent_bytes, "kind node: by the job's own host")                     \
         X(received_bytes, use.received_bytes, "kind node: by the job's own host")             \
         X(billing_milli, use.billing_milli, "kind node: thousandths of the cluster's billing unit")

@@ -104,6 +104,33 @@ def pending():
     equal((r.nodes["max"], len(e.started())), (0, 0), "nodes")
 
 
+def rounds_of(r):
+    """(the round's time, the wait for nodes in it) of each round, from its records."""
+    db = sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
+    return db.execute("SELECT emulated_round_nsec, waited_nsec FROM records JOIN kinds USING (kind) WHERE word = 'round' ORDER BY round").fetchall()
+
+
+@story("while a node is pending, the wait for it is on the measured clock, and not on the model's")
+def waits():
+    for clock, delay in ("metered", 3600), ("metered", 0), ("model", 3600):
+        # Actors need no time to start, so that a round is all computing.
+        r = Elsewhere(1, cpus=8, delay=delay).run("Distribution.Nodes=1", f"Billing.Clock={clock}", "Billing.ColdStartSec=0", "Billing.WarmStartSec=0")
+        same(r)
+        rounds = rounds_of(r)
+        waited = [wait for _, wait in rounds]
+        assert all(0 <= wait < whole for whole, wait in rounds), rounds
+        if clock == "model":
+            equal((sum(waited), r.emulated_s), (0, telling.run("cartpole", *SMALL, "Billing.ColdStartSec=0", "Billing.WarmStartSec=0", seed=7).emulated_s),
+                  "the wait and the time by the model")
+        elif delay > 0:
+            assert all(waited), rounds
+            functions = ctl("bill", r.state_directory, "--beside", "--json").json["ways"][0]
+            assert abs(r.emulated_s - sum(waited) / 1e9 - functions["time_s"]) < 1e-6, (r.emulated_s, sum(waited), functions)
+        else:
+            # The node was asked for when the job began, and came later than that.
+            assert waited[-1] == 0 and sum(map(bool, waited)) < len(waited) / 2, rounds
+
+
 def share_awake(pid, seconds):
     """For how much of the next seconds a process had or wanted a CPU: of one that sleeps it is little on any host, of one that never sleeps all."""
     def nsec():

@@ -25,6 +25,22 @@ static void test_worth(void) {
         g_assert_cmpuint(nodes_worth(1000, 4, 16, two), ==, 2);
 }
 
+static void test_cpus(void) {
+        Node nodes[4] = { { .state = NODE_READY, .n_cpus = 8 }, { .state = NODE_GREETING, .n_cpus = 8 },
+                { .state = NODE_PENDING }, { .state = NODE_READY, .n_cpus = 8, .closing = true } };
+        NodeCPUs cpus = nodes_cpus(nodes, 4, 3, 8, 2);
+
+        g_assert_cmpuint(cpus.n_now, ==, 10);
+        g_assert_cmpuint(cpus.n_asked, ==, 26);
+        /* The first one's size is not known yet. */
+        cpus = nodes_cpus(nodes + 2, 1, 1, 0, 2);
+        g_assert_cmpuint(cpus.n_now, ==, 2);
+        g_assert_cmpuint(cpus.n_asked, ==, 4);
+        /* No node is missing, though more are up than are wanted, or a successor is on its way. */
+        cpus = nodes_cpus(nodes, 4, 1, 8, 2);
+        g_assert_cmpuint(cpus.n_asked, ==, cpus.n_now);
+}
+
 static void test_choose(void) {
         Node nodes[3] = { { .state = NODE_READY, .n_cpus = 2 }, { .state = NODE_READY, .n_cpus = 4 },
                 { .state = NODE_GREETING, .n_cpus = 64 } };
@@ -195,6 +211,7 @@ static void test_stopped(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/nodes/worth", test_worth);
+        g_test_add_func("/nodes/cpus", test_cpus);
         g_test_add_func("/nodes/choose", test_choose);
         g_test_add_func("/nodes/closing", test_closing);
         g_test_add_func("/nodes/successor", test_successor);

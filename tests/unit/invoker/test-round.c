@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <signal.h>
 
+#include "invoker/progress.h"
 #include "invoker/round.h"
 
 static Round *round_new(uint32_t n_seats, uint32_t n_containers) {
@@ -185,6 +186,7 @@ static void test_abandon(void) {
 
 static void test_slowest(void) {
         g_autofree Round *round = round_new(3, 3);
+        uint64_t sum, most;
 
         round_begin(round, 1, 3, 3);
         round->seats[0].metered.emulated_nsec = 100;
@@ -195,6 +197,36 @@ static void test_slowest(void) {
                 take(round, a);
         }
         g_assert_cmpuint(round_slowest_nsec(round), ==, 120);
+
+        for (uint32_t a = 0; a < 3; a++)
+                round->seats[a].metered.cpu_nsec = 10 * (a + 1);
+        round->seats[2].state = SEAT_ROLLED; /* it belongs to a later round */
+        round_cpu_nsec(round, &sum, &most);
+        g_assert_cmpuint(sum, ==, 30);
+        g_assert_cmpuint(most, ==, 20);
+}
+
+/* A rollout that is taken at 150 on the emulated clock, with a wait of 30: the learner is free at 0, at 160 and
+ * at 200, and needs 10. */
+static void test_waited(void) {
+        const uint64_t free_nsec[] = { 0, 160, 200 }, waited_nsec[] = { 30, 20, 0 };
+
+        for (int i = 0; i < 3; i++) {
+                g_autofree Round *round = round_new(1, 1);
+                g_autofree Progress *progress = g_new0(Progress, 1);
+
+                round_begin(round, 1, 1, 1);
+                roll(round, 0);
+                take(round, 0);
+                round->seats[0].metered.emulated_nsec = 100;
+                progress->round = round;
+                progress->arrival.free_nsec = free_nsec[i];
+                progress->arrival.flights[0] = (Flight){ .state = FLIGHT_WARM, .started_nsec = 50 };
+                overlap_learned(progress, 30, 10);
+                g_assert_cmpuint(progress->waited_nsec, ==, waited_nsec[i]);
+                g_assert_cmpuint(progress->emulated_round_nsec, ==,
+                                MAX(180, free_nsec[i]) + 10 - free_nsec[i]);
+        }
 }
 
 /* Any order of events that can happen keeps the count right: a round is complete when each actor was
@@ -254,6 +286,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/round/overlap", test_overlap);
         g_test_add_func("/round/abandon", test_abandon);
         g_test_add_func("/round/slowest", test_slowest);
+        g_test_add_func("/round/waited", test_waited);
         g_test_add_func("/round/any-order", test_any_order);
         return g_test_run();
 }

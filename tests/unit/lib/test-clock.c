@@ -92,6 +92,26 @@ static void test_saturates(void) {
         g_assert_cmpuint(clock_invocation_nsec(&settings, 0, 5, true), ==, 0);
 }
 
+/* Eight rollouts of 2 s and one of 5 s. */
+static void test_wait(void) {
+        JobSettings settings = { .clock = CLOCK_METERED, .cpu_quota_permille = 1000 };
+        const uint64_t sec = 1000000000u;
+
+        settings.present[SETTING_Actor_CPUQuota / 64] |= UINT64_C(1) << SETTING_Actor_CPUQuota % 64;
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 3), ==, 3500000000);
+        /* The longest one takes 5 s on any number of CPUs. */
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 100), ==, 5500000000);
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 5, 100), ==, 0);
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 2), ==, 0);
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 0, 0), ==, 0);
+        /* Actors with half a CPU each: two share one without a wait. */
+        settings.cpu_quota_permille = 500;
+        g_assert_cmpuint(clock_wait_nsec(&settings, 8 * sec, 2 * sec, 2, 4), ==, 0);
+        g_assert_cmpuint(clock_wait_nsec(&settings, 8 * sec, 2 * sec, 1, 4), ==, 4 * sec);
+        settings.clock = CLOCK_MODEL;
+        g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 100), ==, 0);
+}
+
 /* A quick process gets the floor, a slow one a multiple, and none more than an hour. */
 static void test_patience(void) {
         const uint64_t sec = 1000000000u;
@@ -111,6 +131,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/clock/invocation", test_invocation);
         g_test_add_func("/clock/model", test_model);
         g_test_add_func("/clock/round", test_round);
+        g_test_add_func("/clock/wait", test_wait);
         g_test_add_func("/clock/saturates", test_saturates);
 
         return g_test_run();
