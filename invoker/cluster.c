@@ -29,8 +29,7 @@ uint64_t cluster_waited(const Invoker *invoker) {
         /* Where rounds overlap, the other actors acted as long meanwhile. */
         cpu_nsec = saturate_u64((unsigned __int128) cpu_nsec * invoker->progress.decision.n_actors /
                                 round->n_rollouts);
-        return clock_wait_nsec(
-                        invoker->place.settings, cpu_nsec, most_nsec, cpus->n_now, cpus->n_asked);
+        return clock_wait_nsec(invoker->place.settings, cpu_nsec, most_nsec, cpus->n_now, cpus->n_asked);
 }
 
 void cluster_news(Invoker *invoker, const NodeNews *news) {

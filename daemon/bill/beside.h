@@ -19,7 +19,7 @@ typedef enum BesideWay {
 typedef struct Beside {
         /* ran: actors where they were; elsewhere: without nodes, so no rollout waits for one */
         Usage ran, elsewhere;
-        uint64_t node_nsec;   /* allocated to the job on all nodes together */
+        uint64_t node_nsec; /* allocated to the job on all nodes together */
 } Beside;
 
 typedef struct BesideBill {
