@@ -84,8 +84,8 @@ int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_er
         return 0;
 }
 
-/* The user's name from /etc/passwd alone. Other sources may be asked over a network, and the daemon does not
- * wait for a network. */
+/* The user's name, only from /etc/passwd: other sources may need a network, for which the daemon must not
+ * wait. */
 static char *name_of(uint32_t uid) {
         _cleanup_fclose_ FILE *f = fopen("/etc/passwd", "re");
         const struct passwd *row;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rights of callers. In run mode the one caller may do everything, in user mode the session's owner.
- * In system mode root and a job's owner may, and others whom polkit allows; without polkit only root and
- * owners. */
+/* The rights of callers. In run mode the only caller may do everything, and in user mode the session's owner
+ * may. In system mode root and a job's owner may do everything to the job, and so may users whom polkit
+ * allows; without polkit only root and owners may. */
 #pragma once
 
 #include <glib.h>
@@ -35,6 +35,6 @@ int access_check(Access *access, sd_bus_message *message, const char *action, ui
 /* The same for a method of a job. The table in daemon/audience.h says who may call it. */
 int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* Whether the sender may see all of the job without a question to polkit: the job's owner, root, and every
- * caller of a daemon that serves one user. */
+/* Whether the sender may see all of the job without a question to polkit. The job's owner, root, and every
+ * caller of a daemon that serves one user may. */
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);

@@ -19,8 +19,8 @@
         X(GetSchedulerBill, PART)                                                                \
         X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
-/* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they
- * see none. Options of [Environment] are the owner's alone. */
+/* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they do
+ * not see it. Only the owner sees options of [Environment]. */
 #define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING) \
         X(Actor_PythonPath, NOTHING)
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Work in small steps that are done when the daemon has nothing else to do: removing files and old records,
- * and long calls. A steady flood of other calls would put it off for ever, so a step is done in any case
- * when so much time has passed since the last one: BACKGROUND_USEC where no caller waits for the work. */
+ * and long calls. A steady flood of other calls would put it off for ever, so a step is done in any case if
+ * the last one was wait_usec ago. That is BACKGROUND_USEC where no caller waits for the work. */
 #pragma once
 
 #include <systemd/sd-event.h>

@@ -78,7 +78,7 @@ static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
 typedef struct BillCall {
         JobReplay *replay;
         const Job *job;
-        PriceSheet *sheet, *servers; /* that the caller named; NULL: the job's own, that of the functions */
+        PriceSheet *sheet, *servers; /* that the caller named; NULL: the job's own, `sheet` */
         char *name;                  /* GetFleets: of the one sheet; "": of all */
         JobSettings settings;        /* under which the records are billed */
         Usage usage;                 /* GetBillUnder */
@@ -143,7 +143,7 @@ static int commit_records(const Job *job, sd_bus_error *error) {
                      : 0;
 }
 
-/* A bill is made anew only from all records of the job: none may have been removed, and the newest must be
+/* To make a bill anew takes all records of the job: none may have been removed, and the newest must be
  * committed. */
 static int check_records(const Job *job, sd_bus_error *error) {
         int r;
@@ -401,7 +401,7 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
         return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
 }
 
-/* Goes through all records of a job that had nodes, since the job's sums have a node's time in place of what
+/* Goes through all records of a job that had nodes, since the job's sums have only a node's time, not what
  * actors did there. */
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
@@ -434,7 +434,7 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
-/* The bill of the scheduler's own training: savings by a scheduler should be compared with it. If that
+/* The bill of the scheduler's own training: what a scheduler saves should be compared with this. If that
  * training started from another scheduler, the bill includes the training of the other one. */
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         char file[SETTING_TEXT_MAX], environment[SETTING_TEXT_MAX];

@@ -59,8 +59,8 @@ int commit_now(JobContext *context) {
 
         assert(context);
 
-        /* Each try writes all pending records. While the disk is full there is one try a second, since
-         * thousands of records may come in a second. */
+        /* Each try writes all pending records. While the disk is full, only one try is made in a second,
+         * although thousands of records may arrive. */
         if (context->ledger_blocked && clock_boottime() / 1000 < context->commit_again_usec) {
                 commit_soon(context);
                 return -context->ledger_blocked;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Commits: what jobs have recorded becomes durable in groups, for all jobs at once. A commit that fails
- * is tried again by itself. */
+/* Commits make records durable in groups, for all jobs at once. A commit that fails is repeated later
+ * without another call. */
 #pragma once
 
 #include "daemon/job-context.h"

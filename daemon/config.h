@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own few settings: actord.conf and the files of actord.conf.d. One table, as for jobs:
- * parser, defaults and messages walk it. */
+/* The daemon's own few settings: actord.conf and the files of actord.conf.d. As for jobs, one table drives
+ * parser, defaults and messages. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child has only the descriptors that it copies from and to, and reports the result as one record on
- * a socket. Only the child has the caller's descriptors (daemon/gate.h). It checks directories before the
+/* The child has only the descriptors that it copies from and to, and reports the result by a record on a
+ * socket. Only the child has the caller's descriptors (daemon/gate.h). It checks directories before the
  * daemon gets their descriptors. */
 #include "daemon/copies.h"
 
@@ -139,7 +139,7 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
 }
 
 /* The child sends the directories in the order of their kinds, all of them or none. Returns whether it sent
- * those that it was given; others are dropped. */
+ * the ones that it was given; otherwise they are closed. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 
@@ -163,7 +163,7 @@ static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *us
                         outcome.file >= _COPY_FILE_MAX)
                 outcome = (Outcome){ .error = -EIO };
         if (outcome.error == -EXDEV && outcome.file < COPY_DIRECTORY)
-                outcome.error = -EIO; /* an errno of file systems; it means a hidden directory here */
+                outcome.error = -EIO; /* file systems return -EXDEV, too; here it means a hidden directory */
         outcome.reason[sizeof(outcome.reason) - 1] = '\0';
         if (outcome.error >= 0 && !outcome.done) {
                 copy->bytes = outcome.bytes;

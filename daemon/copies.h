@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of callers are copied by a process of their own: a caller's file may be large, on a slow disk, or
- * on a file system whose server never answers. The daemon goes on meanwhile, and the method's handler runs
- * once more when the copy is there, as after a question to polkit. */
+/* A separate process copies the files of a caller: such a file may be large, on a slow disk, or on a file
+ * system whose server never answers. The daemon goes on meanwhile, and the method's handler runs once more
+ * when the copy is there, as after a question to polkit. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -17,7 +17,7 @@
 
 #define DECISIONS_MOST 100000u
 
-/* X(name, value): figures of the round before; they follow those of the decision itself. */
+/* X(name, value): figures of the round before; in a reply they come after those of the decision itself. */
 #define SEEN(X)                                                        \
         X(before_actors, (double) d->facts.n_actors)                   \
         X(learner_s, (double) d->facts.learner_nsec / 1e9)             \
@@ -116,7 +116,7 @@ typedef struct DecisionsCheck {
         LedgerDecision *decisions;
         size_t n, at;
         uint64_t after, n_checked;
-        const LedgerDecision *differs; /* the first decision that comes out otherwise */
+        const LedgerDecision *differs; /* the first decision that differs from the recorded one */
 } DecisionsCheck;
 
 static void check_free(void *p) {

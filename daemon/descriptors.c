@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that the service manager returns are checked like those of a stranger. Other programs
- * (systemctl) can interfere, and the ledger can have been exchanged. */
+/* Descriptors that the service manager returns are checked like those of an untrusted caller. Other programs
+ * (systemctl) can interfere, and the ledger may have been replaced by another. */
 #include "daemon/descriptors.h"
 
 #include <assert.h>
@@ -16,8 +16,8 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-%s" /* after it the key of the directory (lib/directory.h) */
 
-/* A private daemon keeps nothing. No daemon comes after it, and the service manager in its environment
- * belongs to another program. */
+/* A private daemon keeps no descriptors: no daemon comes after it, and the service manager in its
+ * environment belongs to another program. */
 static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }

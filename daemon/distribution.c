@@ -18,10 +18,11 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
         (200ull * 1000 * 1000) /* short rounds are measured for this long, up to ROUNDS_MOST of them */
 
-/* The part of an update that each of several learners repeats for itself (taking rollouts, values, Adam). */
+/* The part of an update that several learners do not share, since each one does all of it (taking rollouts,
+ * values, Adam). */
 #define OWN_SHARE   0.1
-#define REDUCE_NSEC 100e3 /* the time for sharing a gradient, each time the learners double */
-/* The time of an invocation's order and answer where CPUs are free. If it is longer, the host is busy. */
+#define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
+/* The time of an invocation's order and answer where CPUs are free. If it takes longer, the host is busy. */
 #define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* the part of an update beyond which the host has no CPU for another learner */
 #define RESTART_NSEC 150e6 /* between two lives, besides their own end and start */
@@ -169,8 +170,8 @@ double distribution_alone_nsec(
         assert(settings);
         assert(n_learners > 0);
 
-        /* The time of the exchange is an estimate, and may exceed the whole time. So at least an n-th of the
-         * whole counts as computing. */
+        /* The time of the exchange is an estimate, and may exceed the whole time. So at least 1/n of the
+         * whole is taken as computing. */
         own = own_share(settings, n_learners);
         return fmax(nsec - reduce_nsec(settings, n_learners, n_rows), nsec / n_learners) /
                (own + (1 - own) / n_learners);
@@ -212,8 +213,8 @@ static Mean mean_make(const DistributionInput *input) {
         return mean;
 }
 
-/* Estimates a round's time on a host that does nothing else. The distribution in force and those to choose
- * from are estimated by the same terms, so that they can be compared. */
+/* Estimates a round's time on a host that does nothing else. The current distribution and the candidates are
+ * estimated by the same terms, so that they can be compared. */
 static double round_nsec(const DistributionInput *input, const Mean *mean, uint32_t distribution,
                 uint32_t n_learners) {
         const JobSettings *s = input->settings;

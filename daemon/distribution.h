@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=auto of [Distribution]: the first rounds are measured, and their times decide where the rest of the
  * job runs. Pure: records go in, a choice and a sentence come out. All distributions that it chooses from
- * end with the same policy, so a job may change over in the middle.
+ * end with the same policy, so a job may switch to another one in the middle.
  *
  * Times are on the clock that the job is billed by. Under Clock=model these are the emulated times of
- * records, so the choice depends on the job and the number of CPUs alone. Under Clock=metered they are
+ * records, so the choice depends only on the job and the number of CPUs. Under Clock=metered they are
  * readings of this host's wall clock and meters. */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 typedef struct DistributionFacts { /* sums over the rounds that were measured */
         uint64_t n_rounds, n_steps, n_invocations;
-        uint64_t round_nsec;   /* from the first order to the end of the update; evaluations run beside it */
+        uint64_t round_nsec;   /* from the first order to the end of the update; evaluations do not count */
         uint64_t learner_nsec; /* the update's own time, as its slowest thread took it */
         /* how much longer the learner's update lasted on this host; 0 under a model */
         uint64_t waiting_nsec;
@@ -30,7 +30,7 @@ typedef struct DistributionMeter {
         /* the life and the round in progress */
         uint64_t life, born_nsec, acted_nsec, updated_nsec;
         DistributionFacts round;
-        bool warm; /* this life has closed a round, so all starts are over */
+        bool warm; /* this life has completed a round, so all starts are over */
 } DistributionMeter;
 
 typedef struct DistributionInput {
@@ -38,7 +38,7 @@ typedef struct DistributionInput {
         const DistributionFacts *facts;
         uint32_t distribution;   /* the distribution that was measured: coarse or fused */
         uint64_t n_env_steps;    /* rounds done so far */
-        uint32_t n_cpus;         /* CPUs of this host that we may use */
+        uint32_t n_cpus;         /* CPUs of this host that the job may use */
         uint32_t n_learners_max; /* learners that the price sheet has a price for; UINT32_MAX: any number */
 } DistributionInput;
 

@@ -7,7 +7,7 @@
 #include "daemon/job.h"
 
 /* Frees the jobs that were used longest ago. It keeps those whose records or decisions a call is reading,
- * and the first, which the caller is about to use. */
+ * and the first one in the list, which the caller is about to use. */
 static void trim(Manager *manager) {
         GList *link = manager->ended.tail;
 
@@ -44,7 +44,7 @@ static Job *kept(Manager *manager, uint64_t id) {
         return NULL;
 }
 
-/* Makes a job of a row that has ended. NULL: the row has not; then its job exists already, or is being
+/* Makes a job of the row of an ended job. NULL: it has not ended, so its job exists already or is being
  * made. */
 static Job *read_row(Manager *manager, uint64_t id) {
         Job *job;

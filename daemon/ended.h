@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ended jobs are rows of the ledger. Their paths on the bus stay: a row becomes a Job when it is asked
- * for, and a few Jobs stay for the next question, since a client that reads one property after another
- * asks for the same job each time. */
+/* Ended jobs are rows of the ledger. Their paths on the bus stay valid: a row becomes a Job when a client
+ * asks for it, and a few Jobs stay in memory, since a client that reads one property after another asks for
+ * the same job each time. */
 #pragma once
 
 #include "daemon/manager.h"

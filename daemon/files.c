@@ -171,8 +171,8 @@ int job_state_open(int jobs_fd, uint64_t job) {
         return open_below(jobs_fd, job, "state", O_RDONLY | O_DIRECTORY);
 }
 
-/* Checks a stranger's descriptor without reading: a pipe, or a file system that a stranger serves, could
- * make us wait for ever. */
+/* Checks an untrusted descriptor without reading from it: a pipe, or a file system that a hostile user
+ * serves, could make this process wait for ever. */
 int job_file_check(int fd, uint64_t *ret_bytes) {
         struct statfs fs;
         struct stat st;
@@ -290,8 +290,8 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint) {
         return TAKE_FD(fd);
 }
 
-/* The disk space of a file, in whole blocks. The space that a job reserves for its last checkpoint lies
- * behind the end of an empty file. */
+/* The disk space of a file, in whole blocks. The space that a job reserves for its last checkpoint is
+ * allocated beyond the end of an empty file. */
 static uint64_t bytes_of(const char *name, const struct stat *st) {
         bool reserved = strcmp(name, CHECKPOINT_RESERVE) == 0;
         uint64_t size = (uint64_t) st->st_size, allocated = reserved ? (uint64_t) st->st_blocks * 512 : 0;

@@ -21,7 +21,7 @@ int directory_make(int at_fd, const char *path);
  * *ret_name: the directory's name, to be freed. */
 int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 
-/* Renames it to the job's number. If an earlier ledger left a directory of that number, that one is kept as
+/* Renames it to the job's number. A directory of that number that an earlier ledger left is kept as
  * N.before-… */
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keeps the ledger's write-ahead file small: cuts it when the daemon has written nothing for a while and,
- * beyond a limit, also while it writes. An open transaction of a reader prevents that; then the log says
- * which process the reader is, as far as that is known. */
+/* Keeps the ledger's write-ahead file small: copies it into the ledger and cuts it when the daemon has
+ * written nothing for a while and, beyond a limit, also while it writes. An open transaction of a reader
+ * prevents that; then the log names the reader's process, if it is known. */
 #pragma once
 
 #include "daemon/manager.h"

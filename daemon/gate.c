@@ -3,8 +3,8 @@
  * (daemon/look.h). If they do, a keeper receives the message's first byte with them (daemon/keeper.h), and
  * the gate receives the rest, which has no descriptors.
  *
- * A message with descriptors waits until the gate has taken all other messages that the bus has for it, and
- * then for its user's turn. A message without descriptors passes at once, unless an earlier one of the same
+ * A message with descriptors waits until the gate has taken all other messages from the bus, and then for
+ * its user's turn. A message without descriptors passes at once, unless an earlier one of the same
  * connection waits. */
 #include "daemon/gate.h"
 
@@ -61,12 +61,12 @@ typedef struct Message {
 typedef struct Gate {
         int fds[_GATE_FDS];
         Keepers *keepers;
-        sd_bus *ask; /* the connection to ask who a sender is, once for each sender */
+        sd_bus *ask; /* the connection for questions: who is this sender? Asked once for each */
         Senders *senders;
         TurnQueue *waiting; /* messages */
         size_t waiting_bytes;
         unsigned waiting_max, n_taken;
-        uint64_t resume_nsec; /* until then no message is taken, since no process was free for descriptors */
+        uint64_t resume_nsec; /* when to take messages again, if no process was free for descriptors */
         uint8_t look[LOOK_BYTES];
 } Gate;
 
@@ -159,8 +159,9 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* Anyone on the bus may send messages to the connection by which the gate asks. They get an error as answer,
- * or are dropped. Those that came while an answer was awaited are in a queue of sd-bus. */
+/* Any user of the bus may send messages to the connection on which the gate asks. A call gets an error as
+ * its answer, and other messages are dropped. Messages that came while the gate waited for an answer are in
+ * a queue of sd-bus. */
 static void drop_strays(sd_bus *ask) {
         uint64_t n = 0;
 
@@ -201,8 +202,8 @@ static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         return r < 0 || n < 4 || memcmp(gate->look, start, 4) != 0;
 }
 
-/* Has a keeper of the sender's user receive the message's first byte with its descriptors. The n bytes that
- * were looked at name the sender, behind the first one. 0: there is no message. */
+/* Lets a keeper of the sender's user receive the message's first byte with its descriptors. The sender's
+ * name is in the n bytes that the gate has looked at, after the first one. 0: there is no message. */
 static int take_descriptors(Gate *gate, size_t n, Message *m) {
         Received received;
         WireFields fields = {};
@@ -274,8 +275,8 @@ static int pass_message(const Gate *gate, Message *m) {
         r = pass_on(gate, m->bytes, m->n, m->tokens, m->n_tokens);
         if (r != -ETOOMANYREFS || m->n_tokens == 0)
                 return r;
-        /* Our user has the most descriptors in flight that the kernel allows (unix(7)), so the message goes
-         * without them. */
+        /* The daemon's user has as many descriptors in flight as the kernel allows (unix(7)), so the message
+         * goes without them. */
         drop_tokens(m);
         count_tokens(m);
         return pass_on(gate, m->bytes, m->n, NULL, 0);
@@ -405,8 +406,8 @@ static int ask_new(int fd, sd_bus **ret) {
         r = sd_bus_set_fd(bus, fd, fd);
         if (r < 0)
                 return r;
-        /* The connection takes no descriptors: a stranger's would lie in the gate's own table, and in
-         * that of each keeper to come. */
+        /* The connection takes no descriptors: one from a hostile user would be open in the gate, and in
+         * each keeper that starts later. */
         r = bus_client_start(bus);
         if (r < 0)
                 return r;
@@ -419,8 +420,8 @@ static int ask_new(int fd, sd_bus **ret) {
         return 0;
 }
 
-/* How many messages may wait: half of our descriptors are for them. The limit is the host's limit for us,
- * since descriptors in flight count, too. */
+/* How many messages may wait: half of this process's descriptors are for them. The limit of open files
+ * counts, since the kernel applies it to descriptors in flight, too. */
 static unsigned waiting_max(void) {
         struct rlimit files;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between a bus and the daemon: descriptors that callers send stay outside of the daemon.
  *
- * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace of
- * their own). A process that makes a request to it may wait for ever, and not even SIGKILL ends that wait.
- * fstat() is such a request, and so is close(), since the kernel tells the file system that a descriptor is
- * closed (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's
- * table at all.
+ * Any user can make a file system that never answers (FUSE, under an overlay, in a user namespace of their
+ * own). A process that makes a request to it may wait for ever, and not even SIGKILL ends that wait. fstat()
+ * is such a request, and so is close(), since the kernel tells the file system that a descriptor is closed
+ * (FLUSH). sd-bus closes the descriptors of a message by itself. So these descriptors must never be open in
+ * the daemon.
  *
  * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor of a
  * message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a process of its

@@ -3,9 +3,10 @@
  * caller's file, asks the host's user database, or is the gate. It talks with the daemon on a channel. */
 #pragma once
 
-/* As fork(): 1 in the child, which closes the descriptors that it does not need and never returns; 0 in the
- * daemon; negative. Both have their end of the channel, a socket of this type (SOCK_SEQPACKET for records).
- * ret_pid_fd NULL: the daemon needs none. The daemon's SIGCHLD source reaps the child. */
+/* Forks. 1: this is the child, which closes the descriptors that it does not need and never returns; 0: this
+ * is the daemon; or a negative errno. Both get their end of the channel, a socket of this type
+ * (SOCK_SEQPACKET for records). ret_pid_fd NULL: the daemon does not need it. The daemon's SIGCHLD source
+ * reaps the child. */
 int helper_start(int socket_type, int *ret_channel, int *ret_pid_fd);
 
 /* Both may be negative. A child that is still running is killed. */

@@ -8,8 +8,8 @@
 
 typedef struct Quota {
         uint32_t jobs;    /* jobs that have not ended */
-        uint32_t running; /* running jobs while others wait; 0: the derived share */
-        uint32_t actors;  /* of running jobs; 0: no limit, and the same for memory */
+        uint32_t running; /* running jobs while other users wait; 0: an equal share */
+        uint32_t actors;  /* of running jobs; 0: no limit. The same for memory */
         uint64_t memory_bytes;
         uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
         setting_money money; /* spending in a day; 0: no limit */
@@ -31,8 +31,8 @@ typedef enum HoldReason {
 
 typedef struct Hold {
         HoldReason reason;
-        /* beside: actors, or bytes: the most that the user's other jobs may use; of money: billionths spent
-         * today. limit: the quota. */
+        /* beside: the most actors or bytes that the user's other jobs may use; for money, the billionths
+         * spent today. limit: the quota. */
         uint64_t beside, limit;
         /* the currency of money */
         char currency[24];
@@ -44,8 +44,8 @@ void quota_add(QuotaUsage *usage, const JobSettings *settings);
 /* Whether a user's files may grow by `bytes` in addition to `others`. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
 
-/* Everything except money, for which see daemon/spending.h. beside: the usage of the user's jobs that run or
- * are queued before this one. */
+/* Checks everything except money, which daemon/spending.h does. beside: the usage of the user's jobs that
+ * run or are queued before this one. */
 Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings);
 
 /* A clause to follow "The job cannot run: ", without a full stop (g_free()); NULL: it can run at some

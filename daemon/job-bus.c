@@ -199,8 +199,8 @@ typedef struct SeriesNames {
         size_t n;
 } SeriesNames;
 
-/* Columns for the metrics of episodes come last. No other column begins with these words, so no environment
- * can use the name of another column. */
+/* Columns for the metrics of episodes come last. No other column begins with these prefixes, so an
+ * environment cannot use another column's name. */
 static void series_name(const Progress *progress, SeriesNames *ret) {
         memcpy(ret->names, series_fixed_names, sizeof(series_fixed_names));
         ret->n = SERIES_COLUMNS_FIXED;
@@ -214,7 +214,7 @@ static void series_name(const Progress *progress, SeriesNames *ret) {
                 }
 }
 
-/* ret: one number for each column. NaN: not measured. */
+/* ret: a number for each column. NaN: not measured. */
 static void series_row(const LedgerRound *round, const Accrual *accrual, uint32_t n_metrics, double *ret) {
         Statistics statistics = round->statistics;
         size_t at = 0;

@@ -20,8 +20,8 @@
 /* Each reading has its own limit (VERIFY_TIMEOUT_USEC), and may wait for the readings of other jobs. */
 #define SEARCH_TIMEOUT_USEC (24ull * 3600 * 1000 * 1000)
 
-/* How a file is damaged, if the next try would find the same. NULL: the error, such as a lack of memory or
- * descriptors, says nothing about the file. */
+/* How the file is damaged. NULL: the error says nothing about the file, such as a lack of memory or
+ * descriptors, and another try may succeed. */
 static const char *damage_word(int r) {
         switch (-r) {
         case ENOENT: return "is missing";
@@ -32,8 +32,8 @@ static const char *damage_word(int r) {
         return NULL;
 }
 
-/* A job has a row for each checkpoint but only the newest Keep= files. Older files are missing because they
- * were removed. */
+/* A job has a row for each checkpoint but only the newest Keep= files. So a missing older file is not
+ * damage: it was removed. */
 static void say_damaged(Job *job, const LedgerCheckpoint *checkpoint, int r, unsigned n_before) {
         LogEntry entry;
 

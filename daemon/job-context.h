@@ -67,8 +67,8 @@ static inline bool context_reserves_ids(const JobContext *context) {
         return context->mode == DAEMON_SYSTEM || geteuid() == 0;
 }
 
-/* Whether what failed with this errno would fail again: a private daemon keeps the limits that its caller
- * has set. Other daemons ask their host again later. */
+/* Whether another try would fail with this errno, too: in a private daemon the limits that its caller has
+ * set never change. Other daemons try again later. */
 static inline bool context_lacks_for_ever(const JobContext *context, int error) {
         return context->mode == DAEMON_RUN && limit_is_lasting(error);
 }

@@ -21,7 +21,8 @@ static uint32_t count_cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* Whether a distribution has been chosen already. A word that only a newer program knows does not count. */
+/* Whether a distribution has been chosen already. A name that only a newer version of the daemon knows does
+ * not count. */
 static bool is_chosen(const Job *job) {
         return job->row.distribution && choice_distribution_from_string(job->row.distribution) >= 0;
 }

@@ -12,7 +12,7 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-/* The job's results; the caller adds how and when it ended. The strings belong to the job, except the
+/* The job's results; the caller adds how and when the job ended. The strings belong to the job, except the
  * summary. */
 static LedgerEnd end_of(const Job *job) {
         LedgerEnd end = {
@@ -68,7 +68,7 @@ void job_queue_end(Job *job) {
 void job_finish(Job *job, uint32_t end, const char *sentence) {
         if (job->end.noted)
                 return;
-        /* No other life begins, however long it takes until the end is durable. */
+        /* No other life begins while the end is not durable yet. */
         job->search = checkpoint_search_free(job->search);
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->row.frozen_usec = 0;
@@ -95,7 +95,7 @@ void job_give_up(Job *job, const char *sentence) {
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
         assert(job);
 
-        /* A job that is back in the queue has a bill, but a restarted daemon has not read its records
+        /* A job that went back to the queue has a bill, but a restarted daemon has not read its records
          * yet. */
         (void) job_load_progress(job, false);
         job->progress.ended = false;

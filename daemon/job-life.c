@@ -38,15 +38,15 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* For a job that has never run the tries take some 25 s in all. */
+/* For a job that has never run; all tries together take some 25 s. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
 }
 
-/* The invoker will accept on this socket. The daemon closes its own descriptor after the launch, so that a
- * connection to a dead invoker is refused. */
+/* The invoker will accept connections on this socket. The daemon closes its own descriptor after the launch,
+ * so that a connection to a dead invoker is refused. */
 static int listen_for_us(const Job *job) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -EBADF;
@@ -226,7 +226,7 @@ static void watch_invoker(Job *job, int pid_fd) {
                                       on_pid, job) < 0;
 }
 
-/* The invoker has one of the job's user ids, ours, or root's. */
+/* The invoker runs as one of the job's user ids, as the daemon's, or as root. */
 static bool peer_may_be_invoker(const struct ucred *peer) {
         return peer->uid == 0 || peer->uid == getuid() ||
                (peer->uid >= UID_RANGE_FIRST && peer->uid < UID_RANGE_END);
@@ -336,7 +336,7 @@ static int connect_invoker(Job *job) {
 }
 
 /* Written before the spawner is asked. If daemon or spawner is killed before the answer arrives, the file
- * tells where the life's cgroup would be, and what that cgroup had counted before. */
+ * says where the life's cgroup would be, and what that cgroup had counted before. */
 static void expect_answer(Job *job) {
         bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
@@ -362,8 +362,8 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* A process may have run for a moment, and may still run, so the usage of this life is counted like that of
- * any other. */
+/* A process may have run for a moment, or still run, so the usage of this life is counted like that of any
+ * other. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -470,8 +470,8 @@ static void set_row_state(Job *job, const char *word) {
         job->row.state = strdup(word);
 }
 
-/* From now on this life exists: a daemon that finds the row asks what the life has used. Negative: the
- * ledger did not take the row, and nothing may be launched without a row. */
+/* From now on this life exists: a restarted daemon that finds the row asks what the life has used. Negative:
+ * the ledger did not take the row, and nothing may be launched without a row. */
 static int note_life(Job *job) {
         int r;
 

@@ -18,7 +18,7 @@
 
 #define WAITING_MAX 512u
 
-/* Room for values that are stored nowhere as a text, until they are appended. */
+/* Room for the text of values that are not stored as a text, until they are appended. */
 typedef struct Scratch {
         char text[MAX(SETTING_TEXT_MAX, WAITING_MAX)];
         char **words;
@@ -61,7 +61,7 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
                                 ledger_error_words(-error), limit_advice(error));
 }
 
-/* No other program reaches the daemon of a run, so its caller must thaw the job. */
+/* Only its caller can reach the daemon of a run, so the caller must thaw the job. */
 static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
         if (job->context->mode == DAEMON_RUN)
                 (void) snprintf(ret, WAITING_MAX, "it is frozen: the key f lets it go on");

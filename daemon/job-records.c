@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Takes the records that a running job's invoker has written to the spool. Each one goes to the ledger first
  * and then into the job's progress, and its invoker hears that it is durable after the next commit. When the
- * ledger refuses a record, the record is held and none behind it is read, so that the order is kept. The
+ * ledger refuses a record, the record is held and no later one is read, so that the order is kept. The
  * progress decides the next plan, which says which rounds the job may begin. */
 #include "daemon/commit.h"
 #include "daemon/job-distribution.h"
@@ -24,7 +24,7 @@
 #include "lib/boottime.h"
 #include "lib/string-tables.h"
 
-/* A part of the spool's length, so that a commit comes before the invoker must wait. */
+/* Less than the spool's length, so that a commit comes before the invoker must wait. */
 #define PENDING_MAX (SPOOL_RECORDS / 4)
 
 static void say_started(Job *job) {
@@ -224,7 +224,7 @@ int job_read(Job *job) {
                         if (r == 0)
                                 break;
                         if (job->progress.ended && job->progress.life == job->held.life)
-                                return -EBADMSG; /* no record follows the last one */
+                                return -EBADMSG; /* no record may follow the last one */
                         job->has_held = true;
                 }
                 r = job_offer_held(job);

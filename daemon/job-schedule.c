@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The number of actors of a job. It is decided when a round's record has been read, from that record and
- * those before it. They come from the spool or, after a restart, from the ledger. So it makes no difference
+/* Decides the number of actors of a job when a round's record has been read, from that record and those
+ * before it. Records come from the spool or, after a restart, from the ledger. So it makes no difference
  * when the daemon looks, or how often it was restarted. */
 #include "daemon/commit.h"
 #include "daemon/job-schedule.h"

@@ -5,8 +5,8 @@
 
 #include "daemon/job.h"
 
-/* Decides for the round after `closed`, unless that is decided already. closed: the record of the newest
- * closed round; NULL: there is none yet. */
+/* Decides for the round after `closed`, unless that has been decided already. closed: the record of the
+ * newest round that has ended; NULL: there is none yet. */
 void job_decide(Job *job, const Record *closed);
 /* Starts the scheduler anew and decides for the first round. */
 void job_schedule_anew(Job *job);

@@ -6,8 +6,8 @@
  * spawner, the daemon or the answer is lost. If the invoker died without its last record, the daemon writes
  * one of kind *lost* for the CPU time that is in no record. The next life begins only when that record is
  * committed, and counts from there. The cgroup is removed only when the job's end is committed. So each step
- * can be repeated. A life with neither kind of last record is not settled: the next daemon finds it in the
- * ledger, and asks.
+ * can be repeated. A life that has neither kind of last record is not settled: the next daemon finds it in
+ * the ledger, and asks the spawner.
  *
  * The spawner's answer is kept in a small file beside the job's socket. The file lasts as long as the
  * cgroup: until the machine restarts. */
@@ -101,8 +101,8 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* Whether nothing ran that could be billed: the launch failed before the cgroup existed or before a process
- * ran in it. */
+/* Whether no process ran that could be billed: the launch failed before the cgroup existed or before a
+ * process ran in it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->settling.error == -ENOENT ||
@@ -145,7 +145,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 /* Notes that a question to the spawner failed. Returns whether to give up; otherwise the question is asked
- * again later, which cannot help if there is no cgroup. */
+ * again later. Without a cgroup that could not help. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (error != -ENOENT && !context_lacks_for_ever(job->context, error) &&
                         job->settling.n_tries++ < TRIES_MAX &&

@@ -5,7 +5,7 @@
 #include "daemon/job.h"
 
 /* Whether all usage of the life has been counted; one record may still wait for the ledger. Otherwise
- * job_look() is called when it has. */
+ * job_look() is called when it has been. */
 bool job_settle(Job *job);
 /* Call this when these records are in the ledger: the next life begins from the figures that were
  * counted. */
@@ -20,5 +20,5 @@ bool job_clear_away(Job *job);
  * like the cgroup. */
 void job_answer_keep(const Job *job);
 void job_answer_find(Job *job);
-/* Call this when the spawner has nothing of this job left to remove. */
+/* Call this when the spawner need not remove anything more of this job. */
 void job_answer_forget(Job *job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What every file about a job uses: the job's state, its fault, its row, and the start of its log
+/* Functions that every file about a job uses: for its state, its fault, its row, and the start of its log
  * entries. */
 #include "daemon/job.h"
 
@@ -73,7 +73,7 @@ int job_save(Job *job) {
 
         assert(job);
 
-        /* The end of a job writes the whole row by itself, after all changes that would be written here. */
+        /* When a job ends, its end writes the whole row, after all changes that would be written here. */
         if (job->end.noted)
                 return 0;
         r = ledger_job_update(job->context->ledger, &job->row);

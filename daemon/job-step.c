@@ -2,10 +2,10 @@
 /* Decides what comes next for a job. Event sources of other files note facts (the invoker's process is gone,
  * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
  *
- * There is only one path. A job is worked on in lives. When its invoker or learner dies, the life is over:
- * its remaining records are read, its usage is settled (job-settle.c), and the next life goes on from the
- * newest checkpoint that counts. The job itself is over when its last record says so, when it was asked to
- * end, or when LIVES_MAX lives in a row have brought no checkpoint. */
+ * There is only one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
+ * records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
+ * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
+ * when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"
 #include "daemon/job-alert.h"
 #include "daemon/job-end.h"
@@ -72,7 +72,7 @@ static bool has_life(const Job *job) {
 static void remove_files(Job *job) {
         JobContext *context = job->context;
 
-        /* The life's unit and cgroup are gone, and later readers of the row are to find none. */
+        /* The life's unit and cgroup are gone, so the row must not name them any more. */
         job->answer = (LaunchAnswer){};
         job_life_clear(job);
         job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
@@ -82,8 +82,8 @@ static void remove_files(Job *job) {
         job->stderr_fd = close_fd(job->stderr_fd);
         directories_forget(job);
         directories_drop(&job->directories);
-        /* This is removed last: while it is there, the next daemon knows that the other files may be there
-         * as well. */
+        /* This is removed last: while it exists, the next daemon knows that the other files may exist as
+         * well. */
         remove_runtime_files(job);
 }
 
@@ -136,14 +136,15 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* Whether the life failed because the host lacked something for a time. Only for a job that has closed a
- * round, and so has something to lose. */
+/* Whether the life failed because the host lacked something for a time. Only for a job that has completed a
+ * round, and so has work to lose. */
 static bool lacked(const Job *job) {
         return job->progress.life == job->row.life && progress_lacked(&job->progress);
 }
 
 /* A checkpoint is progress. Lives that leave none are counted, and each waits a little longer before it
- * begins. A life that failed for a lack of the host's says nothing about the job, and is not counted. */
+ * begins. A life that failed because the host lacked something says nothing about the job, and is not
+ * counted. */
 static void life_failed(Job *job, const char *sentence) {
         bool lacks = lacked(job);
         uint64_t n_lacking = job->progress.n_lacking;
@@ -170,7 +171,7 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* The invoker ended without a report; the most that is known is a signal. */
+/* The invoker ended without a report; at most a signal is known. */
 static void life_failed_unsaid(Job *job) {
         g_autofree char *sentence = g_strconcat(
                         "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);

@@ -6,5 +6,5 @@
 #include "daemon/job.h"
 
 void job_step(Job *job);
-/* Ends the job by what is known now, and waits for no further records or processes. */
+/* Ends the job with the facts that are known now, and waits for no further records or processes. */
 void job_leave(Job *job);

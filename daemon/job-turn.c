@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's turns: from the queue into a place, and back into the queue if a rule of the administrator's takes
+/* A job's turns: from the queue into a place, and back into the queue if a rule of the administrator takes
  * the place away or a user freezes the job. The life ends by itself after the round in flight, with a
  * checkpoint, and the next life goes on from there: no work is lost and the policy is the same. */
 #include "daemon/commit.h"
@@ -44,7 +44,7 @@ void job_go_back(Job *job, const char *reason) {
 }
 
 void job_requeue(Job *job) {
-        /* A daemon that was restarted since then does not know it any more. */
+        /* Unknown after a restart of the daemon. */
         const char *reason;
         LogEntry entry;
 

@@ -10,13 +10,13 @@
 void job_turn_begin(Job *job);
 /* Sends the job back to the queue after the round in flight. reason: a constant string. */
 void job_go_back(Job *job, const char *reason);
-/* Call this when the life has ended for that reason: the job then waits for its next turn. */
+/* Call this when the life has ended after job_go_back(): the job then waits for its next turn. */
 void job_requeue(Job *job);
 /* Keeps the job in the queue until it is thawed. A running job goes back there after the round in flight.
- * The state survives restarts of the daemon. 0: frozen, or was before; -ESRCH: the job has ended or is about
- * to end; -EOPNOTSUPP: the job could not go on later. */
+ * The state survives restarts of the daemon. 0: the job is frozen now; -ESRCH: it has ended or is about to
+ * end; -EOPNOTSUPP: it could not go on later. */
 int job_freeze(Job *job);
-/* 0: thawed, or was not frozen; -ESRCH: as above. */
+/* 0: the job is not frozen now; -ESRCH: as above. */
 int job_thaw(Job *job);
 /* Watches RuntimeMaxSec=, which is counted from the job's first start, so that lives and restarts do not
  * prolong it. Time that the job spent back in the queue is not counted. It also holds between two lives. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds an invoker that hangs. An invoker sleeps until something happens, so silence alone means nothing.
  * After a while of silence the daemon asks it for an answer. If no answer comes, it hangs, and its life is
- * over. Where something must happen by a certain time there is a deadline, and after it the invoker is
- * killed. Deadlines count the time of this process: while the host sleeps or the daemon is stopped, no
- * invoker becomes late. */
+ * over. Where something must happen by a certain time there is a deadline, after which the invoker is
+ * killed. Deadlines count only time during which the daemon runs: while the host sleeps or the daemon is
+ * stopped, no invoker becomes late. */
 #include "daemon/commit.h"
 #include "daemon/job-watch.h"
 
@@ -14,7 +14,7 @@
 #include "lib/patience.h"
 
 #define FLOOR_USEC  (30ull * 1000 * 1000)
-#define ABSENT_USEC (2ull * 1000 * 1000) /* if a timer fires so late, the daemon was stopped */
+#define ABSENT_USEC (2ull * 1000 * 1000) /* if a timer fires later than this, the daemon was stopped */
 #define TICK_USEC   (100ull * 1000)      /* the shortest interval between looks */
 
 static uint64_t now_usec(const Job *job) {
@@ -91,8 +91,8 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-/* Whether the invoker may be silent because it waits for us: the ledger does not take its records, or its
- * last checkpoint cannot be written. */
+/* Whether the invoker may be silent because it waits for the daemon: the ledger does not take its records,
+ * or its last checkpoint cannot be written. */
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
         bool waits_for_us = job->has_held || job_has_unread(job) ||
@@ -125,7 +125,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         if (job->deadline_what && !job->life_error)
                 job->life_error = g_strdup(job->deadline_what);
         /* When it is killed, its socket closes and its exit is seen. If it cannot be killed, or the kill has
-         * no effect, we go on without it. */
+         * no effect, the daemon goes on without it. */
         if (!is_gone && !job->kill_tried && pidfd_send_signal(job->pid_fd, SIGKILL, NULL, 0) >= 0) {
                 job->kill_tried = true;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job: queued → starting → running → ending → ended. It has lives: when anything but an actor dies, the
- * next life goes on from the newest checkpoint that the ledger knows. Only the ledger's row lasts;
+/* A job: queued → starting → running → ending → ended. It has lives: when a process other than an actor
+ * dies, the next life continues from the newest checkpoint in the ledger. Only the ledger's row lasts;
  * everything else here is found again after a restart. */
 #pragma once
 
@@ -42,10 +42,10 @@ struct Job {
 
         Progress progress;
         bool progress_loaded; /* the sums that the properties show */
-        bool records_loaded;  /* and the rest: curve, estimates, faults */
+        bool records_loaded;  /* the others, too: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
-        bool decision_unsaved;   /* it was not passed to the ledger yet */
+        bool decision_unsaved;   /* it has not been passed to the ledger yet */
         unsigned n_long_calls;   /* long calls about the job that are not answered yet */
 
         /* the running life */
@@ -62,7 +62,7 @@ struct Job {
         /* how long the invoker of a given-up life did not answer; 0: it did answer */
         uint64_t silent_usec;
         bool link_over, exited, adopting, kill_tried;
-        bool was_kept; /* at the last look the invoker waited for the daemon */
+        bool was_kept; /* at the last check the invoker waited for the daemon */
         struct JobSettling {
                 bool asked, known; /* the spawner: for the cgroup's reading */
                 bool closed;       /* the life's last record is made */
@@ -74,7 +74,7 @@ struct Job {
         bool clearing;      /* the job is over, and its cgroup is being removed */
         bool launch_failed; /* the launch of the life failed */
         bool life_hopeless; /* another life would fail in the same way */
-        /* its invoker reported something impossible: no more of its records are read */
+        /* its invoker reported something impossible, so no more of its records are read */
         bool disbelieved;
         char *life_error;      /* why the daemon gave this life up; NULL: it did not */
         int life_error_number; /* the positive errno with which the invoker failed to begin; 0: it began */
@@ -93,7 +93,7 @@ struct Job {
         int stderr_fd;           /* the caller's, in run mode */
         Directories directories; /* as the submitter opened them; a restart may lose some */
 
-        /* How the job ended, from the moment when that is known. It is announced only when it is durable. */
+        /* How the job ended, from the moment when this is known. It is announced only when it is durable. */
         struct JobEnd {
                 bool noted, queued, durable; /* known; passed to the ledger; committed */
                 bool has_policy;
@@ -140,8 +140,9 @@ static inline DirectoryKind job_lost_directory(const Job *job) {
                 kind++;
         return kind;
 }
-/* Whether another life of the job loses nothing. It would for evaluations and verifications, which write no
- * checkpoint, and for a job that has lost a directory which only its submitter can open again. */
+/* Whether the job can continue in another life without loss. Evaluations and verifications cannot, since
+ * they write no checkpoint; nor can a job that has lost a directory which only its submitter can open
+ * again. */
 static inline bool job_can_resume(const Job *job) {
         return job->row.purpose == LAUNCH_TRAIN && job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }
@@ -151,7 +152,7 @@ static inline bool job_may_go_back(const Job *job) {
 }
 /* The state as users see it: a job in the queue that a user froze is "frozen". */
 const char *job_state_word(const Job *job);
-/* Whether records of the newest life were not read yet. They stay when the invoker dies. */
+/* Whether the newest life has records that were not read yet. They survive the invoker. */
 bool job_has_unread(const Job *job);
 /* The job's SchedulerKind: only training has a scheduler. */
 uint32_t job_scheduler_kind(const Job *job);
@@ -166,7 +167,8 @@ char **job_limits_missing(const Job *job); /* The names of missing limits; g_str
 /* job.c. On success the row is taken and left empty. -EINVAL: its text or its sheet cannot be parsed any
  * more. */
 int job_new(JobContext *context, LedgerJob *row, Job **ret);
-/* The job of a row of the ledger. -ENOENT: there is none; -EINVAL: no job can be made of it any more. */
+/* The job of a row of the ledger. -ENOENT: there is no such row; -EINVAL: its text cannot be parsed any
+ * more. */
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
 /* Ends a job whose row cannot be read any more, as failed. */
 void job_row_end(JobContext *context, LedgerJob *row);

@@ -14,7 +14,7 @@ typedef struct Jobs {
         GPtrArray *all;
         uint32_t n_queued, n_running;
         GQueue work;          /* of Job: those with news */
-        bool schedule_wanted; /* the queue must be looked at */
+        bool schedule_wanted; /* a job of the queue may be able to start */
         sd_event_source *work_source;
 } Jobs;
 
@@ -32,7 +32,7 @@ typedef enum JobChange {
         JOB_CHANGE_NOW = 8,
 } JobChange;
 
-/* Facts that became known about a job, for job_step(). */
+/* New facts about a job, for job_step(). */
 typedef enum JobNews {
         JOB_NEWS_LIFE = 1,   /* its life may be over, or a step that its end waits for is done */
         JOB_NEWS_COMMIT = 2, /* everything that was queued for the ledger is durable */

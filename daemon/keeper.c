@@ -27,7 +27,7 @@
 #define MESSAGE_FDS_MOST 253u
 #define ATTIC_FDS_MAX    1024u
 #define ATTICS_MAX       64u
-#define LEAVES_MAX       64u /* the socket has room for so many, and the gate must not wait for it */
+#define LEAVES_MAX       64u /* the socket has room for this many, and the gate must not wait for it */
 #define ATTIC_UID        (UINT32_MAX - 1)
 #define ANSWER_MSEC      100
 #define ANSWER_NSEC      (60ull * 1000 * 1000 * 1000)
@@ -49,7 +49,7 @@ typedef struct Shared {
 struct Keepers {
         Shared *shared; /* memory that is shared with the keepers */
         Slot *slots;
-        unsigned n_slots; /* the slots behind these were never used */
+        unsigned n_slots; /* the slots after these have never been used */
         unsigned n;       /* the number of keepers */
         unsigned n_leave; /* orders to leave that no keeper has carried out yet */
         int orders[2];    /* the gate writes to the second */
@@ -60,7 +60,7 @@ struct Keepers {
         int attic_fd;     /* for orders to the attic; negative: there is no attic */
         unsigned n_attic; /* descriptors in the attic */
         pid_t gate;
-        uint64_t start_nsec; /* a keeper that takes longer to start is not waited for */
+        uint64_t start_nsec; /* how long the gate waits for a keeper to start */
 };
 
 DEFINE_CLEANUP(Keepers *, keepers_free)
@@ -91,7 +91,7 @@ typedef struct Message {
         Descriptors tokens, ends, foreign;
 } Message;
 
-/* Only sealed memory is certain to be on no file system of a user's. */
+/* Only sealed memory is certain not to be on a file system that a user serves. */
 static bool is_harmless(int fd) {
         return memfd_check_sealed(fd) >= 0;
 }
@@ -107,8 +107,8 @@ static void add(Descriptors *descriptors, int fd) {
         descriptors->fds[descriptors->n++] = fd;
 }
 
-/* Receives the first byte and its descriptors. Descriptors for which our table has no room are lost and get
- * no token. */
+/* Receives the first byte and its descriptors. Descriptors for which this process has no room are lost and
+ * get no token. */
 static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MOST * sizeof(int))];
         struct iovec iov = { ret, 1 };
@@ -129,8 +129,8 @@ static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         return 0;
 }
 
-/* Tokens have the numbers of their descriptors, so there is none behind the first descriptor that cannot
- * have one. */
+/* Token k belongs to descriptor k, so after the first descriptor that cannot have a token there are no more
+ * tokens. */
 static void make_tokens(const Descriptors *received, Message *m) {
         bool more = true;
 
@@ -176,8 +176,8 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* The token of a descriptor that was asked for and never fetched closes after a moment. Until then
-         * this process must not end. */
+        /* If the daemon never fetches a descriptor that it asked for, its token closes after a moment. Until
+         * then this process must not end. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }
@@ -208,7 +208,7 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
         close_all(&m.ends);
 }
 
-/* first: an order that the keeper has from its start and not from the socket; NULL: none. */
+/* first: an order that the keeper gets at its start and not from the socket, or NULL. */
 _Noreturn static void keeper_run(
                 const Keepers *keepers, Slot *slot, int orders_fd, bool attic, const FirstOrder *first) {
         int fds[] = { orders_fd, keepers->answers[1], first ? first->bus_fd : -EBADF };
@@ -346,7 +346,7 @@ static int attic_start(Keepers *keepers, const FirstOrder *first) {
         return 0;
 }
 
-/* Starts another attic if the present one holds ATTIC_FDS_MAX descriptors. */
+/* Starts another attic if the current one holds ATTIC_FDS_MAX descriptors. */
 static int attic_open(Keepers *keepers) {
         int r;
 
@@ -390,8 +390,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
                 return place;
         *ret_attic = place == keepers->attic_fd;
         r = message_send(place, &order, sizeof(order), &fd, 1);
-        /* This user has as many descriptors in flight as the kernel allows (unix(7)), so the order goes to a
-         * new process. */
+        /* This user has as many descriptors in flight as the kernel allows (unix(7)), so a new process gets
+         * the order. */
         if (r == -ETOOMANYREFS) {
                 *ret_attic = !may_keep(keepers, uid);
                 return *ret_attic ? attic_start(keepers, &first)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that hold callers' descriptors for the gate (daemon/gate.h). The gate itself never has one in
- * its own table, since even closing it may take for ever. A keeper receives a message's first byte from the
- * bus together with its descriptors, so no other process has them. It gives the gate a *token* for each, one
- * end of a socket pair, and serves the other ends: a process that has a token may ask for the descriptor.
- * When all tokens are closed, the keeper closes the descriptors and is ready for another message. A keeper
- * that hangs is never used again, and holds only the descriptors of one message. */
+/* Processes that hold callers' descriptors for the gate (daemon/gate.h). The gate itself never has one open,
+ * since even closing it may take for ever. A keeper receives a message's first byte from the bus together
+ * with its descriptors, so no other process has them. It gives the gate a *token* for each, one end of a
+ * socket pair, and serves the other ends: a process that has a token may ask for the descriptor. When all
+ * tokens are closed, the keeper closes the descriptors and is ready for another message. A keeper that hangs
+ * is never used again, and holds only the descriptors of one message. */
 #pragma once
 
 #include <stddef.h>
@@ -15,8 +15,7 @@
 #define KEEPERS_MAX       2048u
 #define KEEPERS_USER_MAX  512u
 #define KEEPER_START_USEC (10ull * 1000 * 1000)
-/* The most descriptors of a message that get a token, so that it is known how many a waiting call can
- * hold. */
+/* The most descriptors of a message that get a token. It bounds how many a waiting call can hold. */
 #define GATE_DESCRIPTORS_MAX 8u
 
 typedef struct Keepers Keepers;
@@ -27,18 +26,18 @@ typedef struct Received {
         size_t n_tokens;
 } Received;
 
-/* For a process that has no other children. start_usec: a keeper that takes longer to start is not waited
- * for, and another one is started. Returns 0 or -errno. */
+/* For a process that has no other children. start_usec: if a keeper takes longer to start, another one is
+ * started. Returns 0 or -errno. */
 int keepers_new(uint64_t start_usec, Keepers **ret);
 /* Ends the keepers that are ready. The others end with the process that made them. */
 Keepers *keepers_free(Keepers *keepers);
 
 /* Receives the next byte of this socket, which brings descriptors of this user: 1. 0: there was no process
- * to receive it; try again. -ECHILD: the keeper was killed meanwhile. Whether it had taken the byte shows in
- * the socket, and its descriptors are gone with it. Another -errno: no keeper answers. */
+ * to receive it; try again. -ECHILD: the keeper was killed meanwhile. The socket shows whether it had taken
+ * the byte; if so, the descriptors are gone with it. Another -errno: no keeper answers. */
 int keepers_receive(Keepers *keepers, int fd, uint32_t uid, Received *ret);
 
-/* How many keepers there are, as far as their ends were noticed: while a message comes, and when the gate is
+/* How many keepers there are. Ends of keepers are noticed only while a message comes, and when the gate is
  * idle. */
 unsigned keepers_count(const Keepers *keepers);
 /* Ends the keepers that hold nothing. */

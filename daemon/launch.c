@@ -45,8 +45,8 @@ static int connect_spawner(const char *path) {
         return TAKE_FD(fd);
 }
 
-/* The spawner starts with one descriptor beyond the usual three and no signal blocked: nothing of ours is
- * inherited. */
+/* The spawner starts with one descriptor besides the usual three and no signal blocked: it inherits nothing
+ * else of the daemon. */
 static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int fd) {
         sigset_t none, all;
         int r;
@@ -65,7 +65,7 @@ static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
         return -r;
 }
 
-/* The daemon's SIGCHLD source, which reaps every child, reaps it. */
+/* The daemon's SIGCHLD source reaps the spawner, like every child. */
 static int start_spawner(void) {
         char directory[SIBLING_DIRECTORY_MAX], path[SIBLING_DIRECTORY_MAX + 16];
         char *argv[] = { (char *) "actord-spawn", (char *) "--fd=3", NULL };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Settings + usage + scheduler -> plan. The last round of a lease is a function of the records alone, not of
- * when the daemon looked. With a budget, the cost of a round must be known before the next one may begin.
- * Any round can be dearer than all before it (an evaluation, a boost, retries). So only this keeps a job
- * from exceeding its budget by more than one round. */
+ * when the daemon looked. With a budget, the cost of a round must be known before the next one may begin:
+ * any round can cost more than all before it (an evaluation, more actors, retries). So a job exceeds its
+ * budget by one round at most. */
 #include "daemon/lease.h"
 
 #include <assert.h>

@@ -12,12 +12,12 @@ typedef struct LeaseInput {
         const Usage *usage;              /* the sum of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
         bool step;                       /* leases are single rounds, under any scheduler */
-        uint64_t round;              /* the newest closed round of this life, or its checkpoint's round */
-        uint64_t acknowledged;       /* records are committed up to here */
-        uint32_t end;                /* PlanEnd that was asked for; PLAN_END_NOT: none */
+        uint64_t round;        /* the newest round of this life that has ended, or its checkpoint's round */
+        uint64_t acknowledged; /* records are committed up to here */
+        uint32_t end;          /* PlanEnd that was asked for; PLAN_END_NOT: none */
         uint64_t stop_deadline_nsec; /* set together with end */
 } LeaseInput;
 
-/* Makes the plan from what has been decided already. It chooses no number of actors; it ends the job if the
- * budget is spent, and sets the last round of the lease. */
+/* Makes the plan from what has been decided already. It does not choose the number of actors. It ends the
+ * job if the budget is spent, and sets the last round of the lease. */
 void lease_make(const LeaseInput *input, Plan *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One call of each line has its turn in each iteration of the event loop, so that messages from the bus are
+/* In each iteration of the event loop one call of each line has its turn, so that messages from the bus are
  * served in between. */
 #include "daemon/line.h"
 
@@ -118,7 +118,7 @@ void call_again(Lines *lines, sd_bus_message *message, sd_bus_message_handler_t 
                 r = sd_bus_error_set(&error, BUS_ERROR(NoSuchJob), "This job is not known any more.");
         if (r < 0) {
                 (void) sd_bus_reply_method_errno(kept, r, &error);
-                /* When a handler gives up, no line keeps a place for its call. */
+                /* When a handler gives up, its call leaves all lines. */
                 drop(lines, kept);
         }
         sd_bus_error_free(&error);
@@ -294,7 +294,7 @@ void line_again(Lines *lines, LineName name) {
         }
 }
 
-/* Ends everything that is under way for a call, which was answered or whose caller has left. */
+/* Ends all work for a call that was answered or whose caller has left. */
 static void drop(Lines *lines, sd_bus_message *message) {
         Manager *manager = lines->manager;
         sd_bus_message *kept = sd_bus_message_ref(message);
@@ -311,7 +311,7 @@ static int busy(sd_bus_error *error, const char *what) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy), "actord is busy: %s. Try again in a moment.", what);
 }
 
-/* The first call that has waited too long; NULL: none. *ret_usec: when the next one will have, if a call
+/* The first call that has waited too long; NULL: none. *ret_usec: when this happens next, if a call
  * waits. */
 static LineCall *overdue(Line *line, uint64_t now, uint64_t *ret_usec) {
         *ret_usec = UINT64_MAX;
@@ -386,8 +386,8 @@ static int on_gone(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* Subscribes to the names that leave the bus. This is done when the first call waits, since a bus closes
- * many connections. */
+/* Subscribes to the names that leave the bus. Only when the first call waits, since connections of a bus end
+ * often. */
 static void watch_callers(Lines *lines) {
         Manager *manager = lines->manager;
 
@@ -456,7 +456,7 @@ static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_err
         return 0;
 }
 
-/* A private connection has only one caller, who has no name. Each of its calls has a key of its own. */
+/* A private connection has a single caller without a name. Each of its calls has a key of its own. */
 static uint64_t key_of(LineName name, sd_bus_message *message, uint32_t uid) {
         const char *sender = sd_bus_message_get_sender(message);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Calls that wait for their turn. A call that must wait for polkit, for a process that copies files or asks
- * for a user's groups, or for an earlier call of the same connection is not refused: its message is kept,
+ * for a user's groups, or for an earlier call of the same connection is not refused. Its message is kept,
  * and its handler runs again when its turn has come. Users take turns, so that a user with many calls does
  * not delay a user with few. Every line has limits and a deadline; beyond them the answer is the error Busy,
  * which asks the caller to try again. A caller that leaves the bus leaves its lines, too. */
@@ -37,7 +37,7 @@ typedef enum LineName {
         _LINE_INVALID = -EINVAL,
 } LineName;
 
-/* Questions to polkit: an agent that never answers delays its own user only. */
+/* Questions to polkit: an agent that never answers delays only its own user. */
 #define QUERIES_MAX      64u
 #define QUERIES_USER_MAX 8u
 /* Processes that copy a caller's files. */
@@ -48,7 +48,7 @@ typedef struct LineEntry {
         uint64_t key;
         uint32_t uid;
         bool active;
-        uint64_t served; /* a rising count: when its user had the last turn */
+        uint64_t served; /* the number of its user's last turn, from a rising count */
 } LineEntry;
 
 /* The index of the waiting call that is next, or -1. Entries are in the order of their arrival. Pure. Among
@@ -62,8 +62,8 @@ bool lines_are_empty(const Lines *lines);
 /* How many calls are in lines. A call in two lines counts twice. */
 unsigned lines_waiting(const Lines *lines);
 
-/* 1: it is the call's turn, or was before if it has been here already. 0: it waits, and `handler` will be
- * called again with it (the caller returns 1 now). Negative: an error is set. */
+/* 1: it is the call's turn, or it has had its turn before. 0: it waits, and `handler` will be called again
+ * with it (the caller returns 1 now). Negative: an error is set. */
 int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);

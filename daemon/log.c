@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends events to the journal and sentences to stderr. The format of a field is always the daemon's own; its
- * value may come from a stranger. So no value is ever used as a format. */
+/* Sends events to the journal and sentences to stderr. The format of a field is always the daemon's own. Its
+ * value may be hostile, so it is never used as a format. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "daemon/log.h"
 
@@ -37,8 +37,7 @@ const char *message_id(Message message) {
         return message_ids[message];
 }
 
-/* systemd tells a service which stream goes to the journal, so that a redirected stderr is not mistaken for
- * it. */
+/* systemd tells a service which stream is the journal's, so a redirected stderr is not mistaken for it. */
 static bool stderr_is_journal(void) {
         const char *e = getenv("JOURNAL_STREAM");
         unsigned long long device, inode;
@@ -104,8 +103,8 @@ void log_field(LogEntry *entry, const char *format, ...) {
         va_end(ap);
 }
 
-/* Writes one line, whatever the sentence contains: a stranger's line break must not begin a new line of
- * ours. */
+/* Writes one line, whatever the sentence contains: a line break in hostile text must not begin a new
+ * message. */
 static void write_stderr(int priority, const char *sentence) {
         g_autofree char *line = NULL, *safe = NULL;
 

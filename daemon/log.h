@@ -20,8 +20,8 @@ typedef struct LogEntry {
         char text[LOG_TEXT_MAX];
 } LogEntry;
 
-/* Decides once where messages go: to the journal if stderr is a journal stream. max_priority: which messages
- * stderr gets otherwise. */
+/* Decides once where messages go: to the journal if stderr is a journal stream, otherwise to stderr.
+ * max_priority: the least important messages that stderr gets. */
 void log_open(int max_priority);
 
 /* 32 hexadecimal digits. */
@@ -41,8 +41,8 @@ void log_line(int priority, const char *format, ...) __attribute__((format(print
 /* The newest sentence of LOG_ERR or worse, to be shown with an exit status; "" before the first. */
 const char *log_last_error(void);
 
-/* Whether an event of this kind may pass at this time. Pure except for its own counters. *ret_suppressed:
- * when an event passes again, how many were left out before it. */
+/* Whether an event of this kind may pass at this time. Pure except for its own counters. *ret_suppressed: if
+ * it may pass, how many were left out before it. */
 typedef struct LogBucket {
         unsigned long long begin_sec;
         unsigned n, n_suppressed;

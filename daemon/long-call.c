@@ -6,7 +6,7 @@
 #include "include/bus.h"
 
 #define TURN_NSEC UINT64_C(5000000)
-/* A long call waits at most this long for its turn while other calls keep the daemon busy, which gives it a
+/* While other calls keep the daemon busy, a long call waits at most this long for its turn. This gives it a
  * sixth of the time. */
 #define WAIT_MAX_USEC 25000
 

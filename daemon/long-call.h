@@ -33,5 +33,5 @@ typedef struct LongCallOps {
 int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps *ops, void *work,
                 sd_bus_error *error);
 
-/* Ends them when the daemon ends: calls without an answer get none. */
+/* Drops all long calls, without an answer, when the daemon ends. */
 void long_calls_done(JobContext *context);

@@ -83,7 +83,8 @@ static int wrong_usage(const char *sentence, const char *word) {
         return -EINVAL;
 }
 
-/* A number that must be a socket of ours: any other descriptor would be closed or written to by mistake. */
+/* The number of a descriptor, which must be a socket: any other one would be closed or written to by
+ * mistake. */
 static int parse_run_fd(const char *text) {
         struct stat st;
         char *end;
@@ -99,7 +100,7 @@ static int parse_run_fd(const char *text) {
         return fcntl(arg_run_fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* 1: go on; 0: everything is done. */
+/* 1: go on; 0: there is nothing more to do. */
 static int parse_options(int argc, char **argv) {
         enum {
                 OPTION_SYSTEM = 256,
@@ -151,8 +152,8 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode Ctrl-C of a terminal must reach only the caller. The job's processes that lose their parent
- * become our children. */
+/* In run mode Ctrl-C of a terminal must reach only the caller. Processes of the job that lose their parent
+ * become children of this one. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
                 return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.actord1.Manager and the tree of objects. The objects are the same on a bus, where many callers come
- * and go, and on a socket pair, which has one. */
+/* org.actord1.Manager and the tree of objects. The objects are the same on a bus, which has many callers,
+ * and on a socket pair, which has one. */
 #include "daemon/manager.h"
 
 #include <assert.h>
@@ -66,7 +66,7 @@ static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
                         "This daemon shows the records of a run: it accepts no jobs and changes none.");
 }
 
-/* 1: the call was answered; 0: it goes on later. */
+/* 1: the call was answered; 0: it continues later. */
 static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uint32_t uid,
                 sd_bus_message_handler_t again, sd_bus_error *error) {
         Job *job;
@@ -160,7 +160,7 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
-/* Asks the ledger, since jobs that are not listed any more may still have files. */
+/* Looks in the ledger, since jobs that are not listed any more may still have files. */
 static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         uint64_t id, ended_usec;
@@ -464,7 +464,7 @@ static int add_objects(Manager *manager) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, manager);
 }
 
-/* In run mode the caller is there already; on a bus, callers find us by our name. */
+/* In run mode the caller is connected already; on a bus, callers find the daemon by its name. */
 static int serve(Manager *manager) {
         bool has_name = manager->context.mode != DAEMON_RUN;
         int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's name on the bus. A daemon that has the name is ready. A daemon that is idle and not called
- * gives the name back and ends (IdleExitSec=); the next call to that name starts another one. */
+/* The daemon's name on the bus. A daemon that has the name is ready. A daemon that has been idle for
+ * IdleExitSec= gives the name back and ends; the next call to that name starts another one. */
 #include <errno.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ static int say_name_refused(const Manager *manager, int error) {
         return error;
 }
 
-/* 0: the name is ours. */
+/* 0: this daemon has the name. */
 static int check_name(Manager *manager, sd_bus_message *m) {
         enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
         uint32_t answer;
@@ -104,8 +104,8 @@ static bool is_idle(const Manager *manager) {
                                (uint64_t) manager->context.config.idle_exit_sec * 1000000;
 }
 
-/* The bus has answered, so all messages that came to our name before it was released have been handled. If
- * one of them was a job, we stay. */
+/* The bus has answered, so all messages that came to the name before it was released have been handled. If
+ * one of them brought a job, the daemon stays. */
 static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The daemon's work, in one event source: it takes the jobs with news from the list (jobs.h), lets
  * job_step() decide what follows for each, tells the bus what has changed, and looks at the queue. A second
- * source commits. When the ledger can be written again, the work that waited for it goes on from here. */
+ * source commits. When the ledger can be written again, this source resumes the work that waited for it. */
 #include <assert.h>
 #include <errno.h>
 #include <systemd/sd-daemon.h>
@@ -41,7 +41,7 @@ static bool may_exit(const Manager *manager) {
                manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
 }
 
-/* Works on the jobs that have news now. News that comes meanwhile is for the next turn. */
+/* Works on the jobs that have news now. News that comes meanwhile is left for the next turn. */
 static void do_jobs(Manager *manager) {
         for (guint n = manager->context.jobs.work.length; n > 0; n--) {
                 Job *job = jobs_next_work(&manager->context.jobs);
@@ -141,7 +141,7 @@ static int save_unsaved(Manager *manager) {
         return 0;
 }
 
-/* A full disk may be emptied while a run waits; a limit of memory stays. */
+/* A full disk may get space while a run waits; a memory limit does not change. */
 static bool waits_in_vain(const Manager *manager) {
         return manager->context.ledger_blocked == ENOMEM &&
                context_lacks_for_ever(&manager->context, ENOMEM);

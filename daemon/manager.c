@@ -52,7 +52,7 @@
 DEFINE_CLEANUP(Manager *, manager_free)
 
 static const char *first_of_path(const char *name) {
-        /* systemd gives a list; our unit asks for one directory only. */
+        /* systemd sets a list; actord's unit asks for one directory only. */
         const char *e = getenv(name);
 
         return e && *e == '/' ? e : NULL;
@@ -131,8 +131,8 @@ static int open_directories(Manager *manager) {
         int *const fds[] = { &manager->context.jobs_fd, &manager->context.sockets_fd };
 
         for (size_t i = 0; i < 2; i++) {
-                /* At the first use the parents may be missing, too. A directory that systemd made has its
-                 * mode already. */
+                /* At the first use the parents may be missing, too. A directory that systemd made already
+                 * has its mode. */
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
                         int r = -errno;
 
@@ -213,8 +213,8 @@ static int open_ledger(Manager *manager) {
 }
 
 static int on_sigchld(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        /* Reaps spawners and, in run mode, processes of a job that have lost their parent. Ends are noticed
-         * by pidfds and sockets, not here. */
+        /* Reaps spawners and, in run mode, processes of a job that have lost their parent. The daemon learns
+         * of ends by pidfds and sockets, not here. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ;
         return 0;
@@ -404,7 +404,7 @@ static void say_ready(const Manager *manager) {
                         daemon_mode_to_string(manager->context.mode), n, n == 1 ? " has" : "s have");
 }
 
-/* Names the vector width on a CPU below x86-64-v3. */
+/* Logs the vector width on a CPU below x86-64-v3. */
 static void say_width(void) {
         if (width_of_class(KERNEL_CLASS_AUTO) == WIDTH_SCALAR)
                 log_line(LOG_NOTICE,
@@ -420,7 +420,7 @@ int manager_start(Manager *manager) {
         r = open_ledger(manager);
         if (r < 0)
                 return r;
-        /* Jobs that have not ended are not loaded, so none of them gets another life. */
+        /* Does not load jobs that have not ended, so none of them gets another life. */
         if (manager->inspects)
                 return manager_bus_start(manager);
         manager->context.launch_manager = find_launch_manager(manager->context.mode);

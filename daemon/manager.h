@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The daemon as an object: its jobs, its ledger, its bus. It has three modes with the same code: system (the
  * system bus, an unprivileged user, a spawner behind a socket), user (the session's bus), run (one caller on
- * a socket pair, for one job). Files about one job know only its context (daemon/job-context.h). */
+ * a socket pair, for one job). Files about one job use only its context (daemon/job-context.h). */
 #pragma once
 
 #include <glib.h>
@@ -46,7 +46,7 @@ typedef struct Manager {
         bool stopping, name_released;
         bool caller_gone; /* in run mode: the caller has left */
         bool inspects;    /* in run mode: serves ended jobs and begins none */
-        bool rest_kept;   /* rows that the ledger lacks were saved elsewhere: the end waits for nothing */
+        bool rest_kept;   /* rows that the ledger lacks were saved elsewhere, so the daemon may end */
 } Manager;
 
 /* state_directory NULL: the mode's default. run_fd: in run mode the caller's socket, which is taken;
@@ -59,7 +59,8 @@ int manager_start(Manager *manager);
 
 /* manager-work.c. Makes its event sources: for work to be done soon, and for commits. */
 int manager_work_start(Manager *manager);
-/* Ends in good order: run mode ends its job first; in other modes running jobs go on without us. */
+/* Ends the daemon in good order: run mode ends its job first; in other modes running jobs go on without
+ * it. */
 void manager_stop(Manager *manager);
 
 /* manager-bus.c */

@@ -13,7 +13,7 @@ void node_list_clear(NodeList *list) {
         list->n_up = 0;
 }
 
-/* The node's entry. If all are taken, which no sound ledger does, that of the oldest node. */
+/* The node's entry. If all entries are taken, which only a damaged ledger can cause, the oldest node's. */
 static NodeSeen *place_of(NodeList *list, uint64_t number) {
         NodeSeen *place = NULL;
 

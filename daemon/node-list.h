@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What became of a job's nodes in a cluster, by its records. Pure. */
+/* The nodes of a cluster that a job has or had, from its records. Pure. */
 #pragma once
 
 #include "include/cluster.h"
 #include "include/record.h"
 #include "include/settings.h"
 
-/* Every node that is not over has an entry: if one that is up lost its own, its end would not be counted. */
+/* Every node that has not ended has an entry: without it the node's end would not be counted. */
 #define NODE_LIST_MAX NODES_MAX
 
 typedef struct NodeSeen {
@@ -23,8 +23,9 @@ typedef struct NodeList {
         NodeSeen seen[NODE_LIST_MAX];
 } NodeList;
 
-void node_list_clear(NodeList *list); /* Clears the list when a life begins, which has no nodes yet. */
+void node_list_clear(
+                NodeList *list); /* Clears the list at the beginning of a life, which has no nodes yet. */
 void node_list_add(NodeList *list, const Record *record);
-/* "2 up n1 for 40 s", "3 pending Priority": the nodes that are not over, ordered by number; NULL-terminated,
- * to be freed. */
+/* "2 up n1 for 40 s", "3 pending Priority": the nodes that have not ended, ordered by number;
+ * NULL-terminated, to be freed. */
 char **node_list_words(const NodeList *list);

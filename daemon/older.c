@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each row is read and completed once, and its files are counted. A row that cannot be read any more gets
  * empty texts, and is not tried again. A job's records are summed up in small portions. The summary is then
- * written as that of any job that ends, with the columns of lists and the totals, in one transaction. If the
+ * written as for any job that ends, with the columns of lists and the totals, in one transaction. If the
  * daemon ends before that, nothing is written, and the next daemon begins with this job again. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
@@ -58,7 +58,7 @@ static int next_job(Manager *manager) {
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         r = job_of_row(&manager->context, id, &manager->older_job);
-        /* No bill can be made of this job, so its records stay for a program that can read them. */
+        /* This version cannot make a bill of the job, so its records stay for a version that can. */
         if (r == -EINVAL) {
                 r = ledger_trim_never(manager->context.ledger, id);
                 return r < 0 ? r : 1;

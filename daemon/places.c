@@ -106,8 +106,8 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
-/* Why a running job must go back to the queue because of its user's money a day. Either the limit is
- * reached, or it is in another currency than the job's price sheet; then the job ends in the queue. */
+/* Why a running job must go back to the queue because of its user's limit on money a day. The limit is
+ * reached; or it is in another currency than the job's price sheet, and then the job ends in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 
@@ -166,7 +166,7 @@ static void preempt(Manager *manager) {
         look_again(manager, MIN(wait, wait_for_day(manager)));
 }
 
-/* Refuses jobs that could never run under the present configuration, which was another one when they were
+/* Refuses jobs that could never run under the current configuration, which may have changed since they were
  * submitted. */
 static void refuse(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {

@@ -58,7 +58,7 @@ int plan_connect(int directory_fd, const char *name) {
                 return -errno;
 
         /* The kernel names the sender of Hello with the message. SO_PEERCRED would name the process that
-         * made the listening socket, which is us. */
+         * made the listening socket, which is the daemon itself. */
         if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0)
                 return -errno;
         if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
@@ -120,8 +120,8 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* Takes the first descriptor of a message and closes the others. Alignment leaves room for a second one,
- * which no message needs: if each were kept, other jobs would run out of descriptors. */
+/* Takes the first descriptor of a message and closes the others. Alignment leaves room for a second
+ * descriptor, which no message needs: if these were kept, other jobs would run out of descriptors. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;
@@ -235,7 +235,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
                 if (r >= 0)
                         return 0;
         }
-        /* A reset is the kernel's sign that the invoker ended before it accepted us. */
+        /* A reset is the kernel's sign that the invoker ended before it accepted the connection. */
         close_link(link, r == -ECONNRESET || r == -EPIPE ? 0 : r);
         return 0;
 }
@@ -316,7 +316,7 @@ uint64_t plan_link_unread(const PlanLink *link) {
                                : 0;
 }
 
-/* Whether those fields of a record that serve as an index are in range. */
+/* Whether the fields of a record that are used as an index are in range. */
 static bool record_is_sane(const Record *record, uint64_t life, uint64_t seq) {
         return record->seq == seq && record->life == life && record->kind < _RECORD_KIND_MAX &&
                record->fault < _FAULT_MAX && record->level < _SANDBOX_LEVEL_MAX &&

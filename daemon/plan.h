@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of include/plan.h: connects to an invoker, hears Hello and Written, copies records out of
- * its spool, sends plans. Everything from the invoker is checked: an impossible length, number or record
- * ends the connection, never the daemon. */
+/* The daemon's end of include/plan.h: connects to an invoker, receives Hello and Written, copies records
+ * from its spool, and sends plans. Everything from the invoker is checked: an impossible length, number or
+ * record ends the connection, never the daemon. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,9 @@
 typedef struct PlanLink PlanLink;
 
 /* Called from the event loop. A negative result of hello, written or failed ends the connection; failed is
- * called before any hello, and once. closed is the last call: the owner frees the link in it or later, never
- * in another one. error: 0 if the invoker has closed the connection, otherwise what was wrong. */
+ * called at most once, and before any hello. closed is the last call: the owner may free the link in it or
+ * later, but not in another of these calls. error: 0 if the invoker has closed the connection, otherwise
+ * what was wrong. */
 typedef struct PlanLinkOps {
         int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);
         int (*written)(void *userdata);
@@ -31,7 +32,7 @@ PlanLink *plan_link_free(PlanLink *link);
 /* Sends the plan. It replaces an earlier plan that could not be sent yet. */
 int plan_link_send(PlanLink *link, const Plan *plan);
 
-/* Continues reading behind this record. */
+/* Continues reading after this record. */
 void plan_link_seek(PlanLink *link, uint64_t seq);
 uint64_t plan_link_position(const PlanLink *link);
 /* The number of records in the spool that were not read yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From records to progress. Nothing here waits or logs, and no number from a stranger decides how much is
- * allocated. */
+/* From records to progress. Nothing here waits or logs, and no number from an untrusted process decides how
+ * much is allocated. */
 #include "daemon/progress.h"
 
 #include <assert.h>
@@ -66,7 +66,7 @@ static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *s
         if (!p->curve)
                 return; /* a job goes on without its curve if there is no memory */
 
-        /* A new life goes back to the round of its checkpoint: the repeated rounds replace the earlier
+        /* A new life starts at the round of its checkpoint, and the repeated rounds replace the earlier
          * ones. */
         while (p->n_curve > 0 && p->curve[p->n_curve - 1].round >= p->round)
                 p->n_curve--;
@@ -143,8 +143,8 @@ static bool reaches_target(const JobSettings *settings, const Statistics *statis
 
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        /* The record is from an earlier life, after that life's last checkpoint: the job has gone back
-         * before it. */
+        /* The record is from an earlier life, after that life's last checkpoint, so its work has been
+         * repeated. */
         if (record->wasted)
                 return;
 
@@ -152,7 +152,7 @@ static void add_round(
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
         /* The episodes were added up in the order of their arrival. The round's record has the sum in the
-         * order of their numbers, which is rounded alike in every run. */
+         * order of their numbers, which is rounded in the same way in every run. */
         if (isfinite(record->statistics.evaluation_mean))
                 take_evaluation(p, record);
         for (uint32_t i = 0; i < p->n_metrics; i++)
@@ -207,7 +207,7 @@ static void add_evaluation(Progress *p, const Record *record) {
         add_evaluation_metrics(p, record);
 }
 
-/* Adds an evaluation that ended after its round had closed. */
+/* Adds an evaluation that ended after its round. */
 static void add_evaluated(Progress *p, const Record *record) {
         if (record->wasted)
                 return;
@@ -250,8 +250,8 @@ static void count_lack(Progress *p) {
                 p->n_lacking++;
 }
 
-/* Adds the usage of a killed life. A scheduler does not see it, as its decisions must not depend on
- * accidents. The budget does, since the money was spent. */
+/* Adds the usage of a killed life. A scheduler does not see it, since its decisions must not depend on
+ * accidents. The budget includes it, since the money was spent. */
 static void add_lost(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Usage alone = {};
@@ -282,7 +282,7 @@ static void add_ended(Progress *p, const Record *record) {
         memcpy(p->policy_sha256, record->sha256, sizeof(p->policy_sha256));
 }
 
-/* Each life reports all names. An invalid name is left out, with all after it. */
+/* Each life reports all names. An invalid name and all names after it are left out. */
 static void add_metric(Progress *p, const Record *record) {
         uint64_t i = record->ordinal;
 
@@ -316,7 +316,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 node_list_clear(&p->nodes);
                 round_clear(p);
         }
-        /* An actor's usage on a node is not in the cgroup with which the claims are compared. */
+        /* The cgroup with which the records are compared does not include what actors use on nodes. */
         if (record->node == 0)
                 p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
         usage_add(&p->usage, sheet, settings, record);
@@ -359,7 +359,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER: add_worker(p, record); break;
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                /* A checkpoint that was found damaged does not count as progress: a job whose lives leave no
+                /* A checkpoint that was found damaged does not count as progress: a job whose lives write no
                  * other must end. */
                 if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
@@ -407,8 +407,8 @@ double progress_evaluation_deviation(const Progress *progress) {
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
 }
 
-/* Whether a fault is one of an environment. Then it is an actor's even if no actor is named: the learner has
- * no environment. */
+/* Whether an environment caused the fault. Then it is an actor's fault even if no actor is named, since the
+ * learner has no environment. */
 static bool is_actors_fault(uint32_t fault) {
         return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||
                fault == FAULT_OBSERVATION || fault == FAULT_ACTION || fault == FAULT_REWARD ||

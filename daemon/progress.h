@@ -51,7 +51,7 @@ typedef struct Progress {
         uint32_t n_actors;
         uint64_t learner_emulated_nsec;
 
-        /* the round in flight: its rollouts and update are announced when it closes */
+        /* the round in flight: its rollouts and update are announced when it ends */
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
         double training_cost; /* the full total before that round, without evaluations */
         DistributionMeter distribution;
@@ -60,8 +60,8 @@ typedef struct Progress {
         bool started; /* this life has started */
         uint32_t level, limits_missing;
         uint64_t checkpoint_life; /* the life that wrote the newest checkpoint; 0: none did */
-        uint64_t closed_life;     /* the newest life that closed a round; 0: none did */
-        uint64_t n_lacking;       /* lives since the newest checkpoint that ended for a lack of the host's */
+        uint64_t closed_life;     /* the newest life that completed a round; 0: none did */
+        uint64_t n_lacking;       /* lives since the newest checkpoint that failed for a lack on the host */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
@@ -71,7 +71,7 @@ typedef struct Progress {
         double evaluation_mean, evaluation_squares;
         double evaluation_metrics[ACTORD_METRICS_MAX];     /* the means of its metrics; NaN: not measured */
         uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* how many episodes have each metric */
-        double evaluation_sd;                              /* known when the round closes; NaN before */
+        double evaluation_sd;                              /* known when the round ends; NaN before */
 
         /* The environment's metrics of an episode, in its order: their names, and their means over the
          * episodes of the newest round in which any ended; NaN: none has yet. */
@@ -82,7 +82,7 @@ typedef struct Progress {
         uint64_t life_cpu_nsec;     /* the CPU time that records of this life claim */
         bool lost;                  /* this life's invoker died without a last record */
         int32_t lost_error;         /* the errno with which its invoker failed to start; 0: not known */
-        uint32_t n_lives_unmetered; /* lives whose use of some resource no counter has measured */
+        uint32_t n_lives_unmetered; /* lives of which some usage was not measured */
         bool ended;                 /* this life has ended */
         char missing_package[PACKAGE_NAME_BYTES]; /* what the environment lacks; "": not known */
         uint32_t end, end_fault, end_actor;
@@ -110,8 +110,8 @@ void progress_done(Progress *progress);
 void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 
-/* Whether the newest life of a job that has closed rounds ended before its own first round, because its
- * learner or its invoker lacked something that the host may have later. */
+/* Whether the newest life of a job that has completed rounds ended before its own first round, because the
+ * host lacked something then that the learner or the invoker needs. */
 bool progress_lacked(const Progress *progress);
 
 /* The costs and times at the end of a round, interpolated between two points of the curve. */
@@ -129,8 +129,8 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
 /* The same for the fault with which this life has ended, with the package that was missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);
 
-/* Finds out which records are waste: of a life that was followed by another one, those behind the newest
- * checkpoint of that time. It is given all records once, and asked afterwards. A checkpoint whose record is
+/* Finds out which records are waste: if another life followed, the records of a life after the checkpoint at
+ * which the next one began. It is given all records once, and asked afterwards. A checkpoint whose record is
  * marked as wasted was found damaged, and does not count. */
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {

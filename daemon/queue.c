@@ -87,7 +87,7 @@ ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max) 
         return best;
 }
 
-/* How many jobs wait for which their users' shares have room. */
+/* How many of the waiting jobs fit into their users' shares. */
 static uint32_t count_claims(const GArray *users) {
         uint32_t n = 0;
 
@@ -128,7 +128,7 @@ static bool is_younger(const QueueEntry *a, const QueueEntry *b) {
         return a->id > b->id;
 }
 
-/* Whether this is the youngest of its user's jobs that may leave their places. */
+/* Whether this is the youngest one of its user's jobs that may give their places back. */
 static bool is_youngest(const QueueEntry *entries, size_t n, const QueueEntry *e) {
         for (size_t i = 0; i < n; i++)
                 if (entries[i].uid == e->uid && may_leave(&entries[i]) && is_younger(&entries[i], e))

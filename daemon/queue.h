@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which users' jobs start, and which job gives its place back. Pure. Each user's jobs start in
- * the order of their submission; the next job is one of the user with the fewest running, and of equal users
- * the one whose job came first. While others wait, a user's jobs take at most the user's share of the
- * places. With preemption the youngest job beyond the share goes back to the queue. */
+ * the order of their submission; the next job is one of the user with the fewest running jobs, and of equal
+ * users the one whose job came first. While other users wait, a user's jobs take at most the user's share of
+ * the places. With preemption the youngest job beyond the share goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,14 +22,14 @@ typedef struct QueueEntry {
         bool queued, running;
         bool movable;        /* the job runs, and can go back to the queue without a loss */
         bool leaving;        /* the job runs, and has been told to go back */
-        uint64_t since_usec; /* when its present turn began */
+        uint64_t since_usec; /* when its current turn began */
 } QueueEntry;
 
 /* The index of the job that may start now; -1: none may. */
 ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max);
 
 /* The index of the job that must go back now, so that another user gets a share; -1: none must. It is the
- * youngest job of the user who is furthest beyond the share, and has run for at least after_usec.
+ * youngest job of the user who exceeds the share most, and it has run for at least after_usec.
  * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: never. */
 ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_max, uint64_t after_usec,
                 uint64_t now_usec, uint64_t *ret_wait_usec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The limits for all jobs of a user together, by actord.conf: [Daemon] for all users, [Group NAME] and [User
- * NAME] for some. */
+/* The limits that actord.conf sets for all jobs of a user together: [Daemon] for all users, [Group NAME] and
+ * [User NAME] for some. */
 #pragma once
 
 #include "daemon/hold.h"
@@ -10,8 +10,9 @@
 /* The usage of all jobs of a user. The quota itself is in daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 
-/* Whether a user may submit this job, which is priced in a currency. A job that could never run is refused,
- * as is one beyond the number of jobs. The quota must be known (quota_ask()). Negative: error is set. */
+/* Whether a user may submit this job, whose price is in this currency. A job that could never run is
+ * refused, and so is one that exceeds the number of jobs. The quota must be known (quota_ask()). Negative:
+ * error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
                 sd_bus_error *error);
 

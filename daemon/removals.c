@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* To remove a job's files, the directory is first renamed. The renaming is one step that survives a crash,
  * and no job number leads to the new name. The files are then removed in small portions in the background.
- * If the daemon is killed, the next one finds the rest by the new name. The ledger stays as it is, with the
- * rows of checkpoints: bills are made from records, and these rows separate the work that counted from
+ * If the daemon is killed, the next one finds the rest by the new name. The ledger keeps the rows of the
+ * removed checkpoints: bills are made from records, and these rows separate the work that counted from
  * repeated work. */
 #include "daemon/removals.h"
 
@@ -96,9 +96,8 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
                now_usec - ended_usec >= keep_usec;
 }
 
-/* Goes by the existing directories and not by the list of jobs, since KeepJobs= may have dropped a job whose
- * directory is still there. A directory whose job is not in the ledger stays: it belongs to another
- * ledger. */
+/* Uses the list of directories and not the list of jobs, since KeepJobs= may have dropped a job whose
+ * directory still exists. A directory whose job is not in the ledger stays: it belongs to another ledger. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->context.jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();

@@ -5,7 +5,7 @@
 #include "daemon/manager.h"
 
 /* Whether the files of a job that ended at ended_usec must be removed. keep_usec 0: files are kept for
- * good. */
+ * ever. */
 bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec);
 
 /* Takes the files away at once, so that no job number leads to them, and removes them in portions later. 0:

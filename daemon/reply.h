@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Replies that end with a list, and a refusal that several methods have. */
+/* Replies that end with a list, and errors that several methods return. */
 #pragma once
 
 #include <systemd/sd-bus.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A *rest* is a directory with a small ledger, and a file that names the state directory to which it
- * belongs. It is in that directory or, if there is no space, in any place that has some. */
+/* A *rest* is a directory with records that could not be written: a small ledger, and a file that names the
+ * state directory to which it belongs. It is in that directory or, if there is no space, in another place
+ * that has some. */
 #include "daemon/rest.h"
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static char *origin_of(const char *directory) {
                                                                                     : g_strdup(origin);
 }
 
-/* Whether the directory belongs to another user and names a state directory: then it does not count as a
+/* Whether the directory belongs to another user and names a state directory: then it is not treated as a
  * run, whatever else is in it. */
 static bool is_foreign_rest(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What run mode does when the ledger cannot be written: the missing rows are kept in a directory of their
- * own, and taken in later. */
+/* When the ledger cannot be written, run mode keeps the missing rows in a separate directory, and adds them
+ * to the ledger later. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -9,6 +9,6 @@
  * NULL: the ledger took everything. */
 int rest_keep(Manager *manager, char **ret);
 
-/* `actord --recover`: takes in the rows that are kept for the ledger in this directory, or that this
- * directory keeps, and ends jobs whose daemon was killed. Prints what it did. */
+/* `actord --recover`: adds rows to a ledger, and ends jobs whose daemon was killed. The directory has the
+ * ledger, or is itself a rest for another one. Prints what it did. */
 int rest_recover(const char *directory);

@@ -33,5 +33,5 @@
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
 #define BUS_OPTION_PRICE_SHEET "price-sheet"    /* s: the text of PriceSheet=./FILE */
 #define BUS_OPTION_EPISODES "episodes"          /* t: for evaluate */
-/* ay: data for the scheduler of Policy=; at most 1 MiB */
+/* ay: data for the scheduler that Policy= names; at most 1 MiB */
 #define BUS_OPTION_SCHEDULER_DATA "scheduler-data"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> actord-cluster: a SEQPACKET socket with fixed records and no pointers. The invoker says how
- * many nodes its rounds are worth; actord-cluster reports what has become of that. It runs as the job's
- * user, and only it knows the cluster, its network and its credentials. A node that is up comes with one
+ * many nodes its rounds are worth; actord-cluster reports which of them it got. It runs as the job's user,
+ * and only it knows the cluster, its network and its credentials. A node that is up comes with one
  * descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node. actord-cluster
  * does not know the meaning of these bytes (invoker/frame.h).
  *
@@ -36,9 +36,8 @@ typedef enum ClusterFd {
 } ClusterFd;
 
 typedef enum ClusterRequestKind {
-        /* n_nodes: how many should be up or asked for, together. If there are fewer, ask the cluster for the
-         * rest. If there are more, withdraw those that are pending; a node that is up stays until its
-         * RELEASE */
+        /* n_nodes: how many nodes should be up or pending, together. If there are fewer, ask the cluster for
+         * the rest. If there are more, withdraw pending ones; a node that is up stays until its RELEASE */
         CLUSTER_WANT = 1,
         CLUSTER_RELEASE,        /* node: give it back; its GONE follows */
         CLUSTER_END,            /* give back all nodes: a GONE for each, then the socket is closed */
@@ -57,7 +56,7 @@ typedef struct ClusterRequest {
         X(LOST, "lost")         /* it failed; words: why. It has been given back */                     \
         X(GONE, "gone")         /* it was given back, or withdrawn, as requested */                     \
         X(COST, "cost")         /* its cost so far, or its whole cost (final) */                        \
-        X(REFUSED, "refused")   /* no node will come, whatever is asked; words: why. node is 0 */
+        X(REFUSED, "refused")   /* the cluster will give no node at all; words: why. node is 0 */
 
 typedef enum ClusterEventKind {
         CLUSTER_EVENT_NONE,
@@ -68,7 +67,7 @@ typedef enum ClusterEventKind {
 } ClusterEventKind;
 
 /* The cost of one allocation, by the cluster's own accounts: they count from its start to its end, whether
- * an actor ran or not. Each event has the whole sum so far. It counts up to the time at which the cluster
+ * or not an actor ran. Each event has the whole sum so far. It counts up to the time at which the cluster
  * last reported that the allocation runs, so it never exceeds the next sum. The last one has final = 1, and
  * comes after LOST or GONE. */
 typedef struct ClusterCost {

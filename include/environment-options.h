@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The options of environments: the keys that [Environment] takes, a row for each, a list for each
- * environment. The catalogue (include/environments.h) takes key and default out of a row; the environment's
+ * environment. The catalogue (include/environments.h) takes key and default from a row; the environment's
  * own file makes its parser from the whole row (ENV_OPTION() of actor/envs/option.h). The help of a key is
  * in ENVIRONMENT_OPTIONS, once for all environments that have it.
  *
@@ -125,7 +125,7 @@
         MUJOCO_HEIGHT(X, "0.2", "1") \
         MUJOCO_NOISE(X, "0.1") \
         MUJOCO_EXCLUDE(X)
-/* in v5 contacts always cost */
+/* v5 always subtracts the cost of contacts */
 #define ANT_V4_OPTIONS(X) \
         X(UseContactForces, BOOL, include_cfrc_ext, , , "no") \
         ANT_OPTIONS(X)

@@ -86,7 +86,7 @@
 /* clang-format on */
 
 /* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers.
- * Its [Environment] section has the keyword arguments of gymnasium.make(), and this key of ours. */
+ * Its [Environment] section has the keyword arguments of gymnasium.make(), and one key of actord's own. */
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
@@ -109,11 +109,11 @@
 #define JOB_EPISODES_DEFAULT 5
 #define JOB_EPISODES_MAX     10000
 #define JOB_OPTIONS          JOB_NUMBER_OPTIONS(OPTION_TEXT)
-#define JOB_TEXT(number)     JOB_TEXT_OF(number) /* the value of the name, and not the name */
+#define JOB_TEXT(number)     JOB_TEXT_OF(number) /* expands `number` before it is quoted */
 #define JOB_TEXT_OF(number)  #number
 
-/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); its options
- * define the task. */
+/* Environment=mujoco:FILE.xml is a user's own model, in MuJoCo's format (env-mujoco.so); its options define
+ * the task. */
 #define ENVIRONMENT_MJCF_PREFIX "mujoco:"
 #define MJCF_TEXTS              "Reward= Terminate= RewardPlugin= "
 #define MJCF_OPTIONS            ENGINE_TEXT MJCF_TEXTS MJCF_NUMBER_OPTIONS(OPTION_TEXT)

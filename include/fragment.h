@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts
  * each. As in "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23), the
- * algorithm is written once, and a row decides how it runs. lib/fragment.c maps a row onto the graph, and
- * refuses rows that cannot work (pure). actorctl prints the graph. The invoker follows the row, and knows no
- * distribution by name. */
+ * algorithm is written once, and a row decides how it runs. lib/fragment.c (pure functions) maps a row onto
+ * the graph, and refuses rows that cannot work. actorctl prints the graph. The invoker follows the row, and
+ * knows no distribution by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -16,7 +16,7 @@
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
 /* The number of lanes in which a minibatch's shards are summed, and of the sets of blocks in which
- * parameters are updated, by any processes. */
+ * parameters are updated, however many processes take part. */
 #define GRADIENT_PARTS 16u
 
 /* X(NAME, word, its task) */
@@ -44,7 +44,7 @@
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
 
-/* When the consumer goes on. The kind of barrier never changes a result, only which side waits. */
+/* When the consumer may go on. The kind of barrier never changes a result, only which side waits. */
 #define BARRIERS(X) X(NONE, "no actor") X(READY, "the actors that are ready") X(ALL, "all actors")
 
 typedef enum Fragment {
@@ -86,7 +86,7 @@ typedef struct Distribution {           /* a row of the table: everything that d
         const char *help;
 } Distribution;
 
-typedef struct Dim {                    /* value 0: only the environment knows it */
+typedef struct Dim {                    /* value 0: it depends on the environment */
         const char *name;
         uint64_t value;
 } Dim;
@@ -101,7 +101,7 @@ typedef struct Edge {
         bool held;                      /* it has a value before its producer runs, which breaks a cycle */
         /* pieces that replicas divide among themselves; 0: each replica has the whole */
         uint32_t n_parts;
-        uint64_t n_a_round;             /* how often in a round; 0: as often as the algorithm asks */
+        uint64_t n_a_round;             /* times in a round; 0: as often as the algorithm asks */
 } Edge;
 
 typedef struct Channel {

@@ -17,9 +17,9 @@
 #define LAUNCH_ABI 5u
 #define LAUNCH_MOUNTS_MAX 32u
 
-/* In the directory of LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). It is written
- * under another name, synced, and renamed to this before its RECORD_CHECKPOINT. Only the daemon removes old
- * ones. */
+/* In the directory of LAUNCH_FD_STATE: the checkpoint at the end of a round (a format for printf, with the
+ * round as uint64_t). It is written under another name, synced, and renamed to this before its
+ * RECORD_CHECKPOINT. Only the daemon removes old ones. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
 /* A file in that directory, which reserves the space for a job's last checkpoint. */
 #define CHECKPOINT_RESERVE ".checkpoint.reserve"
@@ -40,15 +40,15 @@
 /* Where the file of Dataset= is mounted. */
 #define DATASET_FILE "/dataset"
 
-/* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each has a
- * process whose only purpose is to keep the scope: the invoker moves it into one leaf, and the container
- * lives in another one. */
+/* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (a format for printf: PREFIX, K as
+ * unsigned). A process in each scope only keeps the scope alive: the invoker moves it into one leaf, and the
+ * container runs in another. */
 #define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
 
-/* How long a launch may take, in milliseconds. A step waits for one other program. systemd starts the scopes
- * of actors one by one: each took 15 ms on a host with 17 processes waiting for two cores. If there are
- * still scopes to start after LAUNCH_SCOPES_MSEC, the spawner gives up and reports that. After LAUNCH_MSEC a
- * launch that hangs is killed. After LAUNCH_ANSWER_MSEC the daemon expects no answer. */
+/* How long a launch may take, in milliseconds. Each step waits for one other program. systemd starts the
+ * scopes of actors one by one: each took 15 ms on a host with 17 processes waiting for two cores. If there
+ * are still scopes to start after LAUNCH_SCOPES_MSEC, the spawner gives up and reports that. After
+ * LAUNCH_MSEC a launch that hangs is killed. After LAUNCH_ANSWER_MSEC the daemon expects no answer. */
 #define LAUNCH_STEP_MSEC 10000u
 #define LAUNCH_SCOPE_MSEC 60u
 #define LAUNCH_SCOPES_MSEC(scope_each) (LAUNCH_STEP_MSEC + (scope_each) * LAUNCH_SCOPE_MSEC)
@@ -76,12 +76,12 @@ typedef enum LaunchPurpose {
         /* there is no job: actorctl tries an environment (include/trial.h). There is no daemon, no cgroup
          * and no manager, so a spawner of the system refuses this */
         LAUNCH_TRIAL,
-        /* actors of a job whose rounds another host conducts. LAUNCH_FD_SOCKET is the stream to that host
-         * (include/cluster.h). A spawner of the system refuses this */
+        /* this host only runs actors of a job, and another host conducts its rounds. LAUNCH_FD_SOCKET is the
+         * stream to that host (include/cluster.h). A spawner of the system refuses this */
         LAUNCH_NODE,
-        /* a life is over: report what its cgroup has counted. The answer stays the same, so a new daemon can
-         * ask again for an answer that a killed daemon missed. SETTLE and REMOVE bring no descriptors and
-         * start nothing. job, manager, owner and exit_with_daemon are those of the launch */
+        /* a life is over: report what its cgroup has counted. The answer stays the same, so if a daemon is
+         * killed before it gets the answer, the next one can ask again. SETTLE and REMOVE bring no
+         * descriptors and start nothing. job, manager, owner and exit_with_daemon are those of the launch */
         LAUNCH_SETTLE,
         /* all lives of a job are settled in the ledger: remove the rest of its cgroup */
         LAUNCH_REMOVE,
@@ -90,7 +90,8 @@ typedef enum LaunchPurpose {
 typedef enum LaunchManager {
         LAUNCH_MANAGER_SYSTEM,  /* ask the system manager for a scope */
         LAUNCH_MANAGER_USER,    /* ask the user manager */
-        /* no manager can be reached: our own cgroups if we may write them, otherwise process clocks */
+        /* no manager can be reached: the spawner makes cgroups itself if it may, otherwise process clocks
+         * meter */
         LAUNCH_MANAGER_NONE,
 } LaunchManager;
 
@@ -121,8 +122,9 @@ typedef struct Launch {
         /* 1: actord-cluster is started beside the invoker, for nodes; a spawner of the system never does
          * that */
         uint32_t cluster;
-        /* 1: stderr is a journal stream, which is opened in the job's scope. So a noisy job uses up its own
-         * share of the journal and not the daemon's. If that fails, the descriptor is used */
+        /* 1: stderr is a journal stream, which the spawner opens from within the job's scope. So a job with
+         * much output reaches its own rate limit in the journal, and not the daemon's. If that fails, the
+         * descriptor is used */
         uint32_t journal;
         /* the daemon's process, which is part of the names of run mode's scopes, and of cgroups without a
          * manager */
@@ -130,8 +132,8 @@ typedef struct Launch {
         /* the job's user: launches that hang are counted for each user */
         uint32_t submitter;
         uint32_t reserved;
-        /* how long the invoker waits for a daemon that is gone before it ends; 0: for ever. With
-         * exit_with_daemon it does not wait */
+        /* if the daemon is gone, how long the invoker waits for the next one before it ends; 0: for ever.
+         * With exit_with_daemon it does not wait */
         uint64_t alone_usec;
         LaunchMount mounts[LAUNCH_MOUNTS_MAX];
 } Launch;
@@ -155,11 +157,11 @@ typedef struct LaunchAnswer {
         uint32_t level;                         /* SandboxLevel that the spawner was able to prepare */
         uint32_t metering;                      /* InvokerCgroup that the invoker got */
         int32_t pid;                            /* the invoker's, as the daemon sees it; 0: not known */
-        /* the count of the cgroup around the life's, when the life began or, for SETTLE, when it was over;
-         * UINT64_MAX: not known */
+        /* CPU time of the cgroup that contains the life's cgroup, when the life began or, for SETTLE, when
+         * it was over; UINT64_MAX: not known */
         uint64_t cpu_nsec;
         uint32_t owner, reserved;               /* those of the launch */
-        uint64_t life;                          /* of the launch: it says for which life cpu_nsec is */
+        uint64_t life;                          /* of the launch: the life to which cpu_nsec belongs */
         char unit[128];                         /* actord-job-7.scope; empty: there is no manager */
         char control_group[256];                /* its path below the cgroup root; empty: there is none */
         char message[256];                      /* a sentence about an error */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The file of a trained scheduler: MinionsModel, then the network's parameters. The actor's half of them
- * decides. The critic's half is for a training that goes on from this file (actorctl scheduler train
- * --from). Each layer's weights come before its biases. A daemon gets the file from a stranger, so
- * lib/minions.c refuses one whose size does not follow exactly from its head. Numbers are little-endian. */
+ * decides. The critic's half is needed to continue the training from this file (actorctl scheduler train
+ * --from). Each layer's weights come before its biases. A daemon may get the file from a hostile user, so
+ * lib/minions.c refuses it unless its size follows exactly from its head. Numbers are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -19,19 +19,19 @@
 
 /* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. A fixed function brings each
  * number between -1 and 1, since the original does not scale them; job.conf(5) lists these functions. A
- * trained network is useless with others. KL differs from the paper, which has D_KL of the newest two
- * policies. Here d is the statistic kl (include/record.h): the mean over the round's steps of the estimated
- * divergence from the policy that acted, each estimated before its step. For equal steps in one direction
- * that is about a third of the paper's value; for a single step it is 0. */
+ * trained network is useless with other functions. KL differs from the paper, which has D_KL of the newest
+ * two policies. Here KL is d, the statistic kl (include/record.h): the mean over the round's steps of the
+ * estimated divergence from the policy that acted, each estimated before its step. For equal steps in one
+ * direction that is about a third of the paper's value; for a single step it is 0. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
         X(RETURN)               /* R of the round before: R / (|R| + |J|); -1 while there is none */    \
         X(KL)                   /* d of the round before: d / (d + 0.01); 0 if it was not measured */   \
         X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6 */                       \
-        X(ACTOR_TIME)           /* mean P^a of the round before, scaled alike */                        \
-        X(ROUND_TIME)           /* P of the round before, scaled alike */                               \
-        X(BUDGET)               /* b: the share that is left */
+        X(ACTOR_TIME)           /* mean P^a of the round before, same scale */                        \
+        X(ROUND_TIME)           /* P of the round before, same scale */                               \
+        X(BUDGET)               /* b: the share of the budget that is left */
 
 typedef enum MinionsFeature {
 #define X(NAME) MINIONS_##NAME,
@@ -44,7 +44,7 @@ typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
         uint32_t n_choices;                     /* numbers of actors, 1 .. n_choices */
-        uint32_t n_asked;                       /* how many runs were asked for; 0: all of them were done */
+        uint32_t n_asked;                       /* runs that the user asked for; 0: all were done */
         double target;                          /* J: the return with which RETURN is compared */
         /* Its origin, in words for people, each NUL-terminated. */
         char job[128];                          /* the inner job's file and environment */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between daemon and invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the
- * daemon has already decided and can pay for. The invoker never starts a round beyond it; waiting at its end
+ * daemon has already decided and can pay for. The invoker never starts a round beyond its end; waiting there
  * changes no result. The invoker listens, the daemon connects (again after each restart) and the invoker
  * says Hello with the spool's descriptor. */
 #pragma once
@@ -20,8 +20,8 @@
         X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                            \
         X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted")       \
         X(FAILED, "failed")                                                                              \
-        X(REDISTRIBUTED, "redistributed") /* the job goes on elsewhere, in its next life */              \
-        X(PREEMPTED, "preempted") /* the job goes back to the queue, and on later */
+        X(REDISTRIBUTED, "redistributed") /* its next life has another distribution */              \
+        X(PREEMPTED, "preempted") /* the job goes back to the queue, and continues later */
 
 typedef enum PlanEnd {
 #define X(name, word) PLAN_END_##name,
@@ -58,9 +58,10 @@ typedef struct Plan {
         Decision decision;                      /* for each round of this lease that has not started yet */
         uint32_t end;                           /* PlanEnd: end after the round in flight */
         uint32_t checkpoint;                    /* write a checkpoint at the end of the round in flight */
-        /* together with end, in CLOCK_BOOTTIME: when to give up the round in flight; 0: never */
+        /* only with `end`: the time (CLOCK_BOOTTIME) at which to give up the round in flight; 0: never */
         uint64_t stop_deadline_nsec;
-        /* ask 1: answer with Written even if nothing is new; an invoker that does not answer hangs */
+        /* ask 1: answer with Written even if nothing is new; an invoker that does not answer is treated as
+         * hung */
         uint32_t ask, reserved;
 } Plan;
 
@@ -76,8 +77,8 @@ typedef struct Written {                        /* from invoker to daemon: read 
         uint64_t seq;
 } Written;
 
-/* from invoker to daemon instead of Hello, just before it exits; it has only numbers, since there may be no
- * memory */
+/* from invoker to daemon instead of Hello, just before it exits; it holds only numbers, since memory may
+ * have run out */
 typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */

@@ -50,7 +50,7 @@ static inline int act_passes(uint32_t act) {
  * image are left out. */
 typedef struct Convolution {
         uint32_t channels, height, width;       /* the sizes of the input image */
-        /* numbers from one to the next, since observations may have their channels last */
+        /* the distance from one to the next, in numbers: observations may have their channels last */
         uint32_t channel_step, row_step, column_step;
         uint32_t kernel, stride, padding;
         uint32_t out_height, out_width;
@@ -78,10 +78,10 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: may b
 
 typedef struct Network {
         uint32_t n_layers, act;
-        /* the numbers of an observation; and of an action: its choices, over all numbers of the action
-         * together, or its continuous dimensions */
+        /* the numbers of an observation, and of an action. An action's are its continuous dimensions, or its
+         * choices, summed over all of its numbers */
         uint32_t n_observation, n_action;
-        /* how many numbers of an action are choices, and how many choices each has; 0: they belong to a
+        /* how many numbers of an action are choices, and how many choices each has; 0: the action is a
          * BOX */
         uint32_t n_choices, choices[ACTORD_CHOICES_MAX];
         /* pixels: observations are bytes, stored as bytes everywhere and read as 1/255 of their values */
@@ -103,8 +103,8 @@ typedef struct Network {
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The count of numbers that layers read: the observation, or the numbers that an edit makes of it. If the
- * network acts in passes, the action with noise and the time follow. */
+/* The count of numbers that layers read: the observation, or the numbers that an edit makes from it. If the
+ * network acts in passes, the noisy action and the time follow. */
 static inline uint64_t network_inputs(const Network *network) {
         uint64_t beside = network->passes > 0 ? network->n_action + TIME_EMBEDDING : 0;
 
@@ -112,8 +112,9 @@ static inline uint64_t network_inputs(const Network *network) {
 }
 
 /* The policy segment: banks with one version each. Only the learner writes it (it maps the segment before
- * the invoker seals it FUTURE_WRITE); all others map it read-only. Orders name the version to use and its
- * bank. A bank is not written while it has the newest version, or while an order in progress names it. */
+ * the invoker seals it with F_SEAL_FUTURE_WRITE); all others map it read-only. Orders name the version to
+ * use and its bank. A bank is not written while it holds the newest version, or while an order in progress
+ * names it. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         /* for normalised observations; 0: observations are used raw */

@@ -14,12 +14,12 @@
 #define LIMIT_OPTION "--limit"
 enum { LIMIT_FD = 3 };
 
-/* The profile of the last life that closed a round: a key file with a section [Profile] and the numbers of
- * the lists below. */
+/* The profile of the last life that completed a round: a key file with a section [Profile] and the numbers
+ * of the lists below. */
 #define PROFILE_NAME "profile"
 
-/* X(name, sentence). Together the parts are the wall time from the begin of the first round to the end of
- * the last; each moment belongs to one part. */
+/* X(name, sentence). The parts add up to the wall time from the beginning of the first round to the end of
+ * the last; each moment belongs to exactly one part. */
 #define PROFILE_PARTS(X)                                                                             \
         X(environment, "actors step, reset and restore their environments")                          \
         X(forward, "actors choose actions: the network's outputs, and draws from them")              \

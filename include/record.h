@@ -28,10 +28,11 @@ typedef enum RecordKind {
         /* one evaluation episode; statistics.evaluation_mean: its return, metered.n_steps: its length */
         RECORD_EVALUATION,
         RECORD_UPDATE,          /* one learner invocation: takes and update together */
-        /* a parked container; metered.emulated_nsec: its provisioned time, start to end: the same on this
-         * host */
+        /* a parked container; metered.emulated_nsec: the time for which it was kept ready. start to end: the
+         * same by this host's clock */
         RECORD_POOL,
-        /* closes a round: statistics, and the decision under which it ran; metered: control (the invoker) */
+        /* the last record of a round: statistics, and the decision under which it ran; metered: the
+         * invoker's own use */
         RECORD_ROUND,
         RECORD_CHECKPOINT,      /* the file is complete; it counts when the ledger has its row */
         /* an attempt that failed, with its reason; its metered use is in a wasted record of its own */
@@ -43,7 +44,7 @@ typedef enum RecordKind {
          * comes after it */
         RECORD_EVALUATED,
         /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: what
-         * the cgroup has counted beyond the life's records; scope_cpu_nsec as in ENDED */
+         * the cgroup has counted in excess of the life's records; scope_cpu_nsec as in ENDED */
         RECORD_LOST,
         /* after STARTED: the name of a metric of episodes; ordinal is its number, from 0 */
         RECORD_METRIC,
@@ -110,8 +111,8 @@ typedef enum Fault {
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
         X(curvature_products, "rows")   /* the cost of the curvature: rows times products with Hessians */
 
-/* Metrics that an environment names (include/actord/env.h), in its order: their means over the episodes of
- * this round that ended and have the figure, and over those of an evaluation. */
+/* Metrics that an environment names (include/actord/env.h), in its order. Each is the mean over those
+ * episodes that have the figure: the ones that ended in this round, and the ones of an evaluation. */
 #define METRIC_STATISTICS(X)                                                                            \
         X(metric_0, "own") X(metric_1, "own") X(metric_2, "own") X(metric_3, "own")                     \
         X(metric_4, "own") X(metric_5, "own") X(metric_6, "own") X(metric_7, "own")
@@ -132,28 +133,28 @@ typedef struct Metered {                        /* read by the invoker, never re
         uint64_t cpu_nsec;                      /* each reading counts from the one before */
         uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
         uint64_t memory_reserved_bytes;         /* the allocation, which is billed */
-        /* computed once, by the invoker (lib/clock.c); everyone above only adds it up */
+        /* computed once, by the invoker (lib/clock.c); all other programs only add it up */
         uint64_t emulated_nsec;
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
 typedef struct Decision {                       /* what is needed to repeat a run */
         uint64_t id;
-        /* how many actors act; if a round waits for all, also from how many it learns */
+        /* how many actors act; if a round waits for all, it also learns from so many */
         uint32_t n_actors;
         /* Policy=async: 1 + the actor from whose rollout the round learns; 0: all, or the one that comes
          * first */
         uint32_t taken;
 } Decision;
 
-/* A decision in 32 bits, as Policy=replay:JOB hands in those of another job: n_actors in the low half, taken
- * in the high half. */
+/* A decision in 32 bits, which is how Policy=replay:JOB submits those of another job: n_actors in the low
+ * half, taken in the high half. */
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 
 /* The use of a cluster's node since its last record. */
 typedef struct NodeUse {
-        uint64_t idle_nsec;                     /* the part of its allocation in which nothing was ordered */
+        uint64_t idle_nsec;                     /* the part of its allocation without orders */
         uint64_t waited_nsec;                   /* from the request to the start, which is not charged */
         uint64_t sent_bytes, received_bytes;    /* counted by the job's own host, before encryption */
         uint64_t billing_milli;                 /* thousandths of a billing unit of the cluster; 0: none */
@@ -162,7 +163,7 @@ typedef struct NodeUse {
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
-        /* the actor (in WORKER and POOL the container); from MaxActors up: it evaluates; UINT32_MAX: the
+        /* the actor (in WORKER and POOL the container); MaxActors and above: it evaluates; UINT32_MAX: the
          * learner. ROUND: the actor that was taken, UINT32_MAX: all */
         uint32_t kind, actor;
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
@@ -195,7 +196,7 @@ typedef struct Record {
 static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");
 static_assert(sizeof(Record) % 8 == 0, "no tail padding");
 
-/* The ring: record seq is at records[(seq - 1) % n_records]. Only the invoker writes it. */
+/* The ring: the record with number seq is at records[(seq - 1) % n_records]. Only the invoker writes it. */
 typedef struct SpoolHead {
         uint64_t magic;
         uint32_t abi, record_bytes;

@@ -60,11 +60,10 @@ typedef enum Limit {
         _LIMIT_MAX,
 } Limit;
 
-/* The words on which an actor waits together with another process (include/turn.h, include/slot.h) are in
- * one stretch of addresses with this size and alignment. The filter allows a futex that is not FUTEX_PRIVATE
- * only there: on a page of a file, such as libc's, it could be used to signal to an actor of another job
- * that maps the same file. No file may ever be mapped in the stretch. So the whole stretch is reserved
- * before the sandbox closes, and an actor can neither unmap it nor choose addresses below
- * SANDBOX_OWN_ADDRESSES. */
+/* The futex words that an actor shares with another process (include/turn.h, include/slot.h) lie in one
+ * address range with this size and alignment. The filter allows a futex that is not FUTEX_PRIVATE only
+ * there: on a page of a file, such as libc's, it could signal to an actor of another job that maps the same
+ * file. No file may ever be mapped in the range. So the whole range is reserved before the sandbox closes,
+ * and an actor can neither unmap it nor choose addresses below SANDBOX_OWN_ADDRESSES. */
 #define SANDBOX_WORDS_BYTES   (UINT64_C(1) << 40)
 #define SANDBOX_OWN_ADDRESSES (UINT64_C(1) << 46)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every scheduler, that is, every word of [Scaling] Policy=. A row has all facts that other programs need
- * about it. Its decisions are made by the `Scheduler` of its name in daemon/scheduler/. A new scheduler is a
- * row here, that `Scheduler`, and its paragraph in job.conf(5). */
+/* All schedulers, that is, all words that [Scaling] Policy= takes. A row has all the facts about a scheduler
+ * that other programs need. Its decisions are made by the `Scheduler` of its name in daemon/scheduler/. A
+ * new scheduler is a row here, that `Scheduler`, and its paragraph in job.conf(5). */
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +11,16 @@
 /* clang-format off */
 
 enum {
-        /* it decides each round from the one before, so a lease is one round */
+        /* it decides each round from the one before, so a lease covers one round */
         TRAIT_DECIDES = 1 << 0,
-        TRAIT_TAKES_JOB = 1 << 1,       /* a job follows the colon, whose decisions it repeats */
-        TRAIT_TAKES_TRAINED = 1 << 2,   /* a trained scheduler follows the colon */
+        TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job whose decisions it repeats */
+        TRAIT_TAKES_TRAINED = 1 << 2,   /* after a colon comes a trained scheduler */
         /* it uses the curvature of the objective, which the learner measures */
         TRAIT_OBJECTIVE = 1 << 3,
         TRAIT_LOSS = 1 << 4,            /* it uses the curvature of the whole loss */
         TRAIT_NOISE = 1 << 5,           /* it uses the gradient's noise scale */
         TRAIT_RETURNS = 1 << 6,         /* it uses returns, so a round waits for the evaluation before it */
-        TRAIT_TARGET = 1 << 7,          /* it needs a return as its target */
+        TRAIT_TARGET = 1 << 7,          /* it needs a target return */
         TRAIT_WEIGHS = 1 << 8,          /* it weighs money against time, as Objective= says */
 };
 
@@ -42,8 +42,8 @@ enum {
         X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
         X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE | TRAIT_WEIGHS)
 
-/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only append: ledgers have
- * them in this order. */
+/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only append: ledgers store
+ * their positions in this list. */
 #define DECISION_REASONS(X)                                                        \
         X(NONE, "it gives none")                                                   \
         X(FIRST, "nothing is measured yet: MinActors=")                            \

@@ -488,7 +488,8 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* What each round measures: quantities that the job asks for, and those that its scheduler reads. */
+/* The quantities that each round measures: those that the job asks for, and those that its scheduler
+ * reads. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
         bool both = s->curvature == CURVATURE_BOTH;
         bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||

@@ -5,7 +5,7 @@
  * settings) and are in the sealed job page. No program ever reads a layout from a segment, since an actor
  * can write there.
  *
- * Segments have only raw data: the learner alone scales, discounts and sums, and computes episode returns,
+ * Segments hold only raw data. The learner alone scales, discounts and sums it, and computes episode returns
  * from rewards and ends. */
 #pragma once
 
@@ -38,7 +38,7 @@ typedef struct SegmentLayout {
          * stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; the element is the spec's */
-        /* of the newest frame, which is everything that a row stores; the older ones are in earlier rows */
+        /* of the newest frame, the only one that a row stores; the older ones are in earlier rows */
         uint64_t frame_bytes;
         /* K; 1: observations are not stacks, and a frame is a whole observation */
         uint64_t frames;
@@ -58,11 +58,11 @@ typedef struct SegmentLayout {
         uint64_t finals_max;
         /* two banks of E / agents snapshots: an invocation reads one and writes the other */
         uint64_t snapshots_at[2];
-        /* for each agent SlotState and the slot's current raw observation, slot_stride in all; then
-         * snapshot_bytes; each rounded up to 64 */
+        /* a snapshot: for each agent SlotState and the slot's current raw observation, slot_stride bytes
+         * together; then snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
-        uint64_t carried_bytes;                 /* at the end of a slot_stride: lib/noise.h */
+        uint64_t carried_bytes;                 /* at the end of each slot_stride: lib/noise.h */
         uint64_t exchange_at;                   /* an Exchange, if the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
@@ -74,7 +74,7 @@ typedef struct SegmentLayout {
 typedef struct RegulationCounts { uint32_t n_violations, n_outside; } RegulationCounts;
 
 typedef struct SlotState {
-        /* the ordinal of the slot's current episode, from 1; 0: none was ever begun */
+        /* the ordinal of the slot's current episode, from 1; 0: none has begun yet */
         uint64_t episode;
         uint64_t elapsed_steps;                 /* of the current episode */
         /* the episode ended with the last step, so a reset comes first */
@@ -87,17 +87,17 @@ static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
 
 /* A request for the actions of one step, and its answer; only lib/exchange.c uses these words. The rows of
  * that step's observations are in the segment before `asked` is written, those of its actions and
- * log-probabilities before `answered` is. There is no cursor: an actor that was restarted asks again from
- * step 0. Actions depend only on (slot, ordinal, step), so it gets the same ones. */
+ * log-probabilities before `answered` is. The answer keeps no position: an actor that was restarted asks
+ * again from step 0. Actions depend only on (slot, ordinal, step), so it gets the same ones. */
 typedef struct Exchange {
         _Atomic uint32_t asked;                 /* the number of the newest request */
         /* atomic, since a hostile actor may write it while the learner reads it */
         _Atomic uint32_t step;
         _Atomic uint64_t ordinal;
-        _Atomic uint32_t parked;                /* set by the actor: I sleep on `answered`, wake me */
+        _Atomic uint32_t parked;                /* set by the actor, which sleeps on `answered`: wake it */
         uint8_t pad0[44];
         _Atomic uint32_t answered;              /* becomes equal to asked */
-        _Atomic uint32_t asleep;                /* set by the learner: ring my bell */
+        _Atomic uint32_t asleep;                /* set by the learner, which sleeps: ring its bell */
         uint8_t pad1[56];
 } Exchange;
 static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "one cache line for each side");
@@ -106,7 +106,7 @@ typedef struct JobPage {                        /* sealed, read-only for actors 
         uint64_t magic;
         uint32_t abi, struct_bytes;
         ActordEnvSpec spec;                     /* checked; its observation is the one that policies read */
-        /* how many numbers of an observation the environment writes; those of lib/company.h follow them */
+        /* how many numbers of an observation the environment writes; lib/company.h adds those that follow */
         uint64_t n_own;
         SegmentLayout segment;
         PolicyLayout policy;

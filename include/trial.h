@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From actorctl to the invoker, through the spawner (LAUNCH_TRIAL): one environment is to be shown, rolled
- * out, checked or measured, without a job. The request is sealed memory. The answer is a sequence of records
+/* From actorctl to the invoker, through the spawner (LAUNCH_TRIAL): a request to show, roll out, check or
+ * measure one environment, without a job. The request is sealed memory. The answer is a sequence of records
  * in a pipe, and a verdict. A record that a plugin's process wrote is not trusted. */
 #pragma once
 
@@ -16,8 +16,8 @@
 #define TRIAL_ABI 6u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
-/* These take the places of descriptors that only a job has. The seed and the environment's options are in
- * the settings. */
+/* These descriptors take the places of those that only a job has. The seed and the environment's options are
+ * in the settings. */
 typedef enum TrialFd {
         /* memfd: TrialVerdict, which the invoker writes at the end */
         TRIAL_FD_VERDICT = INVOKER_FD_STATE,
@@ -49,8 +49,8 @@ typedef enum TrialActions {
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
         uint32_t kind, actions;
-        /* ROLLOUT; BENCH: steps of one run, 0: for as long as a run takes; PLAY...: the most steps of an
-         * episode, 0: as many as it has */
+        /* ROLLOUT: how many steps; BENCH: steps of one run, 0: as many as fit in a run's time; PLAY...: the
+         * most steps of an episode, 0: no limit */
         uint64_t n_steps;
         /* ROLLOUT: whether the state is sent after each step, too; how many numbers one given action has */
         uint32_t each_state, action_numbers;
@@ -101,7 +101,7 @@ typedef struct TrialEpisode {
         uint64_t episode, n_steps;
         double episode_return;
         uint32_t terminated;
-        /* for an envelope (lib/regulation.h): whether the first state was inside, how many steps broke the
+        /* with an envelope (lib/regulation.h): whether the first state was inside, how many steps broke the
          * monitor's bound, and how many ended outside */
         uint32_t began_inside, n_violations, n_outside;
 } TrialEpisode;
@@ -201,7 +201,8 @@ typedef enum TrialProblem {
 /* The answers of the process that tries the environment (include/turn.h); hostile if a plugin wrote them. */
 typedef struct TrialPage {
         _Atomic uint64_t progress;              /* grows with each step; if it does not, the plugin hangs */
-        /* it came to its end, while a plugin may call exit(0) anywhere */
+        /* the process came to its proper end; its exit status does not show that, since a plugin may call
+         * exit(0) anywhere */
         uint32_t finished;
         uint32_t problem, finding;
         uint32_t fault;

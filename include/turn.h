@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of
- * shared memory per worker. The same for both, since a learner's update is an invocation too. The worker
- * sleeps on `go` (futex, after spinning while cores are free); the invoker sleeps in epoll on one eventfd
- * per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
+/* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
+ * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
+ * The worker sleeps on `go` (futex, after spinning while cores are free); the invoker sleeps in epoll on one
+ * eventfd per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer
@@ -26,7 +26,7 @@ typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, and write its spec into the worker page */
         /* actor: act and step, or step and ask for actions. A learner that acts: do this for each actor that
-         * its page names, take its rollout and, if the order says so, go on as under LEARN */
+         * the page names, take its rollout and, if the order says so, continue as for LEARN */
         ORDER_ROLLOUT,
         ORDER_EVALUATE,         /* actor: play one whole episode, `ordinal`, on evaluation streams */
         /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
@@ -60,7 +60,7 @@ typedef struct Order {          /* written by the invoker before go */
         /* CHECKPOINT: 1: it is the job's last, and may use the space that is reserved for it; RESTORE: 1:
          * reserve that space */
         uint32_t last;
-        /* RESTORE: 1: the policy only plays, so slots of another shape are left out */
+        /* RESTORE: 1: the policy only plays, so the state of slots with another shape is skipped */
         uint32_t plays;
         uint32_t hashes;                        /* LEARN: 1: report the policy's digest */
         /* ROLLOUT, for a learner that acts: 1: learn when all rollouts of the round are taken; then the next
@@ -71,7 +71,7 @@ typedef struct Order {          /* written by the invoker before go */
 typedef struct Answer {         /* written by the worker before done; hostile if it comes from an actor */
         uint32_t fault;                         /* Fault */
         int32_t detail;
-        /* ROLLOUT: 1: it went on and learned, and this is also LEARN's answer */
+        /* ROLLOUT: 1: the learner went on and learned, so this is the answer to LEARN, too */
         uint32_t learned, pad;
         uint64_t policy_version;                /* LEARN, RESTORE: the version that is published now */
         uint64_t n_steps;                       /* EVALUATE: length of the episode */
@@ -79,12 +79,13 @@ typedef struct Answer {         /* written by the worker before done; hostile if
         /* EVALUATE: the episode's metrics, as many as the spec names */
         double metrics[ACTORD_METRICS_MAX];
         uint64_t round;                         /* RESTORE: the round that the checkpoint closed */
-        /* LEARN: the slowest thread's CPU time, summed over phases; cut to the metered time */
+        /* LEARN: the CPU time of each phase's slowest thread, summed over phases; at most the metered
+         * time */
         uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
         Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
         /* of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN only if the order asks
-         * for it, since in a round of few rows it costs more than the gradient step */
+         * for it, since with few rows it costs more than the gradient step */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
         /* for a relay: the actor's use on its node since its last answer, read by that node's invoker */
@@ -92,11 +93,11 @@ typedef struct Answer {         /* written by the worker before done; hostile if
 } Answer;
 
 typedef struct Turn {
-        _Atomic uint32_t go;                    /* the invoker writes it, and the worker waits for it */
+        _Atomic uint32_t go;                    /* by the invoker; the worker waits while it equals `done` */
         uint8_t pad0[60];
         _Atomic uint32_t done;                  /* the worker sets it to go */
-        _Atomic uint32_t asleep;                /* set by the invoker: ring my bell */
-        _Atomic uint32_t parked;                /* set by the worker: I sleep on `go`, wake me */
+        _Atomic uint32_t asleep;                /* set by the invoker, which sleeps: ring its bell */
+        _Atomic uint32_t parked;                /* set by the worker, which sleeps on `go`: wake it */
         uint8_t pad1[52];
         Order order;
         Answer answer;
@@ -129,14 +130,14 @@ typedef struct Flight {
 } Flight;
 
 typedef struct Arrival {
-        /* when the learner has learned from everything that it took */
+        /* the time at which the learner has learned from everything that it took */
         uint64_t free_nsec;
         uint64_t policy_bank;                   /* the bank of the newest version */
         Flight flights[ACTORS_MAX];
 } Arrival;
 
-/* a memfd for each worker, mapped only by the invoker and that worker. An actor's ends where the parts for a
- * learner's report on all actors begin */
+/* a memfd for each worker, mapped only by the invoker and that worker. An actor's page ends where the parts
+ * begin in which a learner reports on all actors */
 typedef struct WorkerPage {
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile if a plugin wrote it */
@@ -191,7 +192,7 @@ typedef struct FusedStart {
         const ActordEnv *env;
         int state_fd, checkpoint_fd, bell_fd;
 } FusedStart;
-/* returns 0 at ORDER_END, or the error because of which it could not start */
+/* returns 0 at ORDER_END, or the error that kept it from starting */
 typedef int (*FusedRun)(const FusedStart *start);
 #define FUSED_MODULE "fused.so"
 #define FUSED_ENTRANCE "actord_fused_run"

@@ -13,10 +13,10 @@
 #define LOG_SQRT_2PI 0.91893853320467274178
 #define LOG_2        0.69314718055994530942
 
-/* The greatest |tanh(x)| that an action counts as; an action on a bound would have an infinite x. */
+/* The greatest |tanh(x)| that is used for an action: an action on a bound would have an infinite x. */
 #define SQUASHED_MOST (1 - 1e-7)
 
-/* A 1 among zeros for each of n numbers. */
+/* One-hot encodes each of n numbers. */
 static void choices_read(const void *observation, size_t n, uint32_t n_choices, float *ret) {
         for (size_t i = 0; i < n; i++, ret += n_choices) {
                 int32_t choice;
@@ -62,7 +62,7 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
         for (size_t i = 0; i < n; i++) {
                 float y = (x[i] - mean[i]) * inverse_sd[i];
 
-                /* Comparisons are written so that a NaN stays a NaN. */
+                /* The comparisons keep a NaN. */
                 y = y > bound ? bound : y;
                 x[i] = y < -bound ? -bound : y;
         }
@@ -156,7 +156,7 @@ static int32_t greedy_sample(const float *values, uint32_t n, ActordRandom *rand
         return logits_greatest(values, n);
 }
 
-/* The action as it is stored: rounding must not move it beyond the bounds. */
+/* The action as it is stored, as a float: rounding must not move it beyond the bounds. */
 static float action_within(const Network *network, double x) {
         x = x > network->action_high ? network->action_high : x;
         return (float) (x < network->action_low ? network->action_low : x);
@@ -175,7 +175,7 @@ double log_squash_slope(double x) {
         return 2 * (LOG_2 - size - double_log(1 + double_exp(-2 * size)));
 }
 
-/* Whether this action is a uniformly random one, as before there is enough data to learn from. */
+/* Whether this action is drawn uniformly, as all actions are until there is enough data to learn from. */
 static bool action_is_random(float chance, ActordRandom *random) {
         return chance > 0 && actord_random_uniform(random, 0, 1) < (double) chance;
 }
@@ -235,8 +235,8 @@ static void squashed_sample(const Network *network, const float *parameters, boo
         }
 }
 
-/* The density of the policy itself; a chance of random actions does not enter. An action on a bound counts
- * as one that is a rounding error inside. */
+/* The density of the policy itself, without the chance of random actions. An action on a bound is treated as
+ * if it were a rounding error inside. */
 static double squashed_log_probability(
                 const Network *network, const float *parameters, const float *action) {
         double middle = action_middle(network), reach = action_reach(network), sum = 0;

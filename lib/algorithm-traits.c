@@ -15,7 +15,7 @@
 /* make actions out of noise */
 #define GENERATIVE    (BIT(CONSISTENCY) | BIT(DIFFUSION_QL) | BIT(PI_FT))
 #define OFFLINE       (BIT(BC) | BIT(TD3_BC) | GENERATIVE)
-#define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* use what an agent sees of the other agents */
+#define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* an agent's input includes data about the other agents */
 #define PROXIMAL      (BIT(PPO) | COMPANIES)
 #define ACTOR_CRITICS (PROXIMAL | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 #define ON_POLICY     (ACTOR_CRITICS | BIT(REBEL))
@@ -24,7 +24,7 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
 #define THE_POLICY(follow) \
         { .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = 1, .follows = (follow) }
-/* A network that is applied in each pass, and `more` times in a loss. */
+/* A network that is applied once in each pass, and `more` further times in a loss. */
 #define THE_DENOISER(more, how)                                                                      \
         {                                                                                            \
                 .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = PASSES_MAX + (more), \
@@ -40,7 +40,7 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 /* clang-format off */
 static const AlgorithmRow rows[_ALGORITHM_MAX] = {
         [ALGORITHM_PPO] = { .store = STORE_ROLLOUT, .networks = { THE_POLICY(FOLLOWS_NONE) } },
-        /* A3C is the asynchronous form of A2C and has no row of its own: A2C accepts stale rollouts. */
+        /* A3C, the asynchronous form of A2C, needs no row of its own: A2C accepts stale rollouts. */
         [ALGORITHM_A2C] = { .store = STORE_ROLLOUT, .stale = true,
                             .networks = { THE_POLICY(FOLLOWS_NONE) } },
         [ALGORITHM_IMPALA] = { .store = STORE_ROLLOUT, .stale = true,

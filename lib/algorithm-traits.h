@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Facts about an algorithm as data, for use outside of the learner: what it keeps between rounds, and which
- * keys it reads. */
+/* Facts about algorithms as data, for use outside of the learner: what an algorithm keeps between rounds,
+ * and which keys it reads. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ enum {
 typedef enum Follows {
         FOLLOWS_NONE,    /* there is no target */
         FOLLOWS_COPY,    /* it becomes a copy from time to time */
-        FOLLOWS_AVERAGE, /* it goes Tau= of the way (Polyak averaging) */
+        FOLLOWS_AVERAGE, /* each step it moves by the share Tau= towards the network (Polyak averaging) */
         FOLLOWS_NEVER,   /* it stays as it was at the start */
 } Follows;
 
@@ -43,7 +43,7 @@ typedef enum Follows {
  * of HiddenLayers= and then their outputs. */
 typedef struct NetworkRow {
         const char *name;   /* its name in checkpoints; NULL: no further rows */
-        const char *layers; /* the prefix of its layers' numbers */
+        const char *layers; /* what comes before the number in its layers' names */
         uint32_t reads;
         /* the meaning of its output. OUTPUT_VALUE: one number; OUTPUT_ACTION: as many as an action has */
         uint32_t tells;
@@ -58,7 +58,7 @@ typedef struct NetworkRow {
 typedef enum Company {
         COMPANY_NONE,
         COMPANY_MEANS, /* the means over the others */
-        COMPANY_ALL,   /* the others' observations, which only the value reads */
+        COMPANY_ALL,   /* the others' observations, which only the value network reads */
 } Company;
 
 typedef struct AlgorithmRow {
@@ -74,7 +74,7 @@ typedef struct AlgorithmRow {
         NetworkRow networks[NETWORKS_MAX];
 } AlgorithmRow;
 
-/* The number of a set of parameters. Each member of each row has two numbers, in the order of the rows: one
+/* The number of a set of parameters. In the order of the rows, each member of each row has two numbers: one
  * for itself, and the next one for its target. */
 typedef uint32_t Net;
 
@@ -105,15 +105,15 @@ const NetworkRow *algorithm_net(uint32_t algorithm, Net net, uint32_t *ret_membe
 #define NET_NAME_MAX 48
 void algorithm_net_name(uint32_t algorithm, Net net, char ret[NET_NAME_MAX]);
 
-/* The bytes of data that are kept from round to round. observation_bytes: of one observation; frames: how
- * many of its frames are stored separately; n_action: numbers in an action. */
+/* How many bytes of data are kept from round to round. observation_bytes: the size of one observation;
+ * frames: how many of its frames are stored separately; n_action: numbers in an action. */
 uint64_t algorithm_store_bytes(
                 const JobSettings *settings, uint64_t observation_bytes, uint32_t frames, uint64_t n_action);
 
 /* How many steps of each slot a replay store of ReplaySize= holds. */
 uint64_t algorithm_replay_steps(const JobSettings *settings);
 
-/* The most steps of a pair's rollouts; 0: the algorithm has no pairs. */
+/* The most steps that a rollout of a pair may have; 0: the algorithm has no pairs. */
 uint32_t algorithm_pair_steps(const JobSettings *settings);
 
 /* How often an update passes over its data, unless it ends early. */
@@ -123,7 +123,7 @@ uint32_t algorithm_epochs(const JobSettings *settings);
 uint32_t algorithm_acting_passes(const JobSettings *settings);
 
 /* The chance of a random action after so many environment steps, for an algorithm that acts by values: it
- * goes from EpsilonStart= to EpsilonEnd= in a straight line (Mnih et al., Nature 2015, Methods). */
+ * falls linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
 
 /* How many rows of gradients are computed for each row from the actors, unless epochs end early. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Simulates rounds that overlap. Sums of times saturate, as everywhere on the emulated clock. */
+/* Simulates rounds that overlap. Sums of times saturate, like all times of the emulated clock. */
 #include "lib/arrival.h"
 
 #include <assert.h>

@@ -2,9 +2,9 @@
 /* Rounds that wait for one actor only, the first that is ready (Policy=async), as a discrete-event
  * simulation on the emulated clock. An actor begins when the learner has published its version, and is ready
  * after the duration of its invocation. The learner takes its rollout then, or as soon as the learner is
- * free. Pure: it uses no clock and no process. The conductor of rounds is the invoker or the process of an
- * inner job. It asks which actor is next, and reports how long the actor and the learner took. So under
- * Clock=model every conductor finds the same order, whichever actor was really the first. */
+ * free. Pure: it uses no clock and no process. Rounds are conducted by the invoker, or by the process of an
+ * inner job. The conductor asks which actor is next, and reports how long the actor and the learner took. So
+ * under Clock=model every conductor finds the same order, no matter which actor was really the first. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,12 +30,12 @@ static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_act
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version);
 
-/* The actor that is ready first by the model's costs; among equals the one with the lowest number.
+/* The actor that is ready first by the model's costs; of several, the one with the lowest number.
  * UINT32_MAX: no actor acts. n_steps: the length of an invocation. */
 uint32_t arrival_next(const Arrival *arrival, const JobSettings *settings, uint64_t n_steps);
 
-/* Reports that the learner has learned from an actor's rollout, and how long both took. Returns how much
- * later than before the learner is free, which is the round's duration. */
+/* Reports that the learner has learned from an actor's rollout, and how long both took. Returns the round's
+ * duration: by how much the time at which the learner becomes free has moved. */
 uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, uint64_t update_nsec);
 
 /* The bank for the next version: one that holds neither the newest version nor a version with which an actor

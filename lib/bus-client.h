@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bus connection for questions that accepts no descriptors. Anyone on the bus may send descriptors to any
- * connection that accepts them, as those of sd_bus_open_system() and sd_bus_open_user() do. A descriptor on
- * a file system that does not answer would hang its receiver for good. */
+/* A bus connection that asks questions and accepts no descriptors. All users of the bus may send descriptors
+ * to a connection that accepts them, as connections of sd_bus_open_system() and sd_bus_open_user() do. A
+ * descriptor on a file system that does not answer would hang its receiver for ever. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "lib/bus-address.h"
 #include "lib/cleanup.h"
 
-/* Starts a connection that has its address or its socket. */
+/* Starts a connection whose address or socket is set. */
 static inline int bus_client_start(sd_bus *bus) {
         int r;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every resource is declared with a cleanup attribute, which frees it at the end of its scope. A resource
- * that must live on leaves the scope by TAKE_PTR() or TAKE_FD(). */
+/* Every resource is declared with a cleanup attribute, which frees it at the end of its scope. TAKE_PTR() or
+ * TAKE_FD() moves a resource out of its scope. */
 #pragma once
 
 #include <dirent.h>

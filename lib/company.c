@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The mean over the others is the sum over all agents without the agent's own number. So a decision costs
- * the same with any number of agents. */
+/* The mean over the others is computed from the sum over all agents, less the agent's own number. So a
+ * decision costs the same with any number of agents. */
 #include "lib/company.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         return 0;
 }
 
-/* 1 if an agent took choice k, else 0. Choices of all numbers of an action are counted through. */
+/* 1 if an agent took choice k, else 0. k counts on through the choices of all numbers of an action. */
 static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k) {
         uint64_t number = 0;
 
@@ -124,7 +124,7 @@ static void join_means(const JobPage *page, const CompanyIn *in, float *ret) {
                         uint32_t n_others = n_counted - counted;
                         double mean = n_others > 0 ? rest / n_others : 0;
 
-                        /* Rounding in the subtraction must not leave the bounds. */
+                        /* The subtraction may round to a number outside of the bounds. */
                         ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
                 }
         }

@@ -6,28 +6,28 @@
  * Where actions are choices, the mean has a number for each choice: the share of the others that took it. An
  * agent without others sees zeros there, as each agent does for actions in the first step of an episode.
  *
- * Or an agent's own observation is followed by those of the others, in the order of their numbers from the
- * next one on, and after the last agent the first. The algorithm's value reads them and its policy does not:
- * a centralised critic ("The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", Yu et al.,
- * NeurIPS 2022). The shape of such a value depends on the number of agents. If the environment has a state
- * that all agents share, this state takes the place of the others' observations.
+ * Or an agent's own observation is followed by those of the others, in the order of their numbers, from the
+ * next agent to the last and then from the first. The algorithm's value network reads them and its policy
+ * does not: a centralised critic ("The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games", Yu
+ * et al., NeurIPS 2022). The shape of such a value network depends on the number of agents. If the
+ * environment has a state that all agents share, this state takes the place of the others' observations.
  *
  * Means are taken over the agents that are present.
  *
- * Everything but the environment itself works on the joined observation, as if the environment had written
- * it. */
+ * All other code works on the joined observation, as if the environment had written it. */
 #pragma once
 
 #include "include/settings.h"
 #include "include/slot.h"
 
 /* The spec of the joined observation, whose bounds include the means; or the same spec, if the algorithm
- * asks for nothing. 0; -ECHRNG: the observation has no floats, or is a stack of frames; -E2BIG. */
+ * reads nothing of other agents. 0; -ECHRNG: the observation has no floats, or is a stack of frames;
+ * -E2BIG. */
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret);
 
 typedef struct CompanyIn {
         const float *own;      /* [n_agents][page->n_own] */
-        const float *shared;   /* [n_shared]; not read if there is no shared state, or if it is not joined */
+        const float *shared;   /* [n_shared]; not read if it is not part of the observation */
         const void *actions;   /* [n_agents], as the environment got them; NULL: before the first step */
         const uint8_t *active; /* [n_agents]: which agents are present */
         const uint8_t *acted;  /* [n_agents]: which agents were present when they acted */

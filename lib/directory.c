@@ -15,7 +15,7 @@
 #include "lib/cleanup.h"
 
 enum {
-        ENTRIES_MAX = 4096, /* the most entries of a directory in which a name is searched */
+        ENTRIES_MAX = 4096, /* how many entries of a directory are searched for a name at most */
         DEPTH_MAX = 64,     /* the most directories between this one and the root */
 };
 
@@ -64,8 +64,8 @@ static bool is_one_of(const struct stat *st, const char *const paths[], size_t n
         return false;
 }
 
-/* Whether the kernel makes up the files of this file system, such as /proc: their content depends on the
- * reading process. */
+/* Whether the kernel generates the files of this file system, such as /proc: their content depends on the
+ * process that reads them. */
 static bool is_kernels(int fd) {
         static const unsigned long magics[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
                 CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -80,8 +80,8 @@ static bool is_kernels(int fd) {
         return false;
 }
 
-/* Whether the directory is one of these, or is inside one. A parent that may not be entered ends the search:
- * these directories are open to everybody. */
+/* Whether the directory is one of these, or is inside one. A parent that this process may not enter ends the
+ * search, since every user may enter these directories. */
 static bool lies_in_the_systems(int fd) {
         static const char *const trees[] = { "/etc", "/dev", "/proc", "/sys", "/boot" };
         _cleanup_close_ int at = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -101,7 +101,7 @@ static bool lies_in_the_systems(int fd) {
         return false;
 }
 
-/* Whether a directory has files of other people, or unrelated ones. */
+/* Whether a directory holds files of other users, or files that have nothing to do with a job. */
 static bool is_the_systems(const struct stat *st) {
         static const char *const places[] = { "/", "/bin", "/lib", "/lib64", "/media", "/mnt", "/opt",
                 "/run", "/sbin", "/srv", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The directories of a user that may be mounted into actors. Code that no one trusts can read everything in
- * such a directory, so it must have been made for that purpose. A virtual environment is recognised by its
- * content. Another folder cannot be recognised, and so must be neither a system directory nor a home.
+/* The directories of a user that may be mounted into actors. Untrusted code can read everything in such a
+ * directory, so the user must have made it for that purpose. A virtual environment is recognised by its
+ * content. Other folders cannot be recognised, and so must be neither a system directory nor a home.
  *
  * actorctl checks this first, so that the user gets a message, and each program behind a trust boundary
- * checks again when the descriptor arrives. A stranger may serve and change the directory: a check may take
- * for ever, and its result holds only for that moment. */
+ * checks again when the descriptor arrives. A hostile user may serve and change the directory: a check may
+ * never return, and its result holds only for that moment. */
 #pragma once
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each function reduces its argument to a number near 0, exactly or nearly so. There it evaluates a
- * polynomial by pairs, pairs of pairs and so on, a chain half as long as Horner's. */
+ * polynomial by pairs, pairs of pairs and so on (Estrin's scheme), which makes a chain half as long as
+ * Horner's. */
 #include "lib/doubles.h"
 
 #include <assert.h>

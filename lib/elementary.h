@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Elementary functions as straight lines of arithmetic, so that a loop over them becomes vector code. Each
- * does the same operations in the same order with any width of vectors, and every fused multiply-add is
- * written out. So a result depends neither on its neighbours nor on the machine. exp() and log() use the
- * polynomials of the Cephes library (Moshier); their error is at most 2 units in the last place.
+/* Elementary functions as arithmetic without branches, so that the compiler turns a loop over them into
+ * vector code. Each does the same operations in the same order with any width of vectors, and every fused
+ * multiply-add is written out. So a result depends neither on its neighbours nor on the machine. exp() and
+ * log() use the polynomials of the Cephes library (Moshier); their error is at most 2 units in the last
+ * place.
  *
  * A loop over them belongs in a function that is compiled for CPUs with fma(). Elsewhere each fma() becomes
  * a call of the C library, which rounds in the same way. */

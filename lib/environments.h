@@ -14,7 +14,7 @@
  * all gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
 const EnvironmentRow *environment_find(const char *name);
 
-/* Whether the name stands for a user's plugin, an inner job, an environment in Python, or a user's model. */
+/* Whether the name means a user's plugin, an inner job, an environment in Python, or a user's model. */
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
 bool environment_is_python(const char *name);
@@ -27,7 +27,7 @@ const char *environment_neighbours(const char *name);
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);
 
-/* What Python=, PythonPath= or Environment= names as a directory of this kind; NULL: the job has none. */
+/* The directory of this kind that Python=, PythonPath= or Environment= names; NULL: the job has none. */
 const char *environment_directory(const JobSettings *settings, DirectoryKind kind);
 
 /* Whether the environment loads the packages of Python=. A user chose them, so it may load only inside the
@@ -53,5 +53,5 @@ bool environment_takes(const EnvironmentRow *row, const char *key);
  * dashes, since it becomes part of a file's name. */
 bool environment_engine_valid(const char *engine);
 
-/* Reads the release out of "env-MODULE-RELEASE.so"; false: the file belongs to another module. */
+/* Reads the release from "env-MODULE-RELEASE.so"; false: the file belongs to another module. */
 bool environment_engine_of_file(const EnvironmentRow *row, const char *file, char ret[ENGINE_MAX]);

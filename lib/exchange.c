@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Actors ask the learner for actions (lib/exchange.h). Sleeping and waking follow the protocol of lib/turn.c
- * in both directions: the side that is about to sleep says so and looks once more, and the side that has
- * written its word looks whether the other one sleeps. Both pairs of accesses are sequentially consistent,
- * so no wake-up is lost.
+ * in both directions: a side that is about to sleep says so and looks once more, and a side that has written
+ * its word checks whether the other one sleeps. Both pairs of accesses are sequentially consistent, so no
+ * wake-up is lost.
  *
  * Requests are numbered. An actor takes the number after the one that it finds, so that an answer to a dead
  * attempt is not mistaken for an answer to the next one. The learner keeps the number of its last answer in
- * its own memory. A hostile process can change the number in shared memory, but fools only itself. */
+ * its own memory. A hostile process can change the number in shared memory, but only its own requests
+ * suffer. */
 #include "lib/exchange.h"
 
 #include <assert.h>

@@ -24,7 +24,7 @@
 static int memfd_create_closed(const char *name) {
         int fd;
 
-        /* Kernels before 6.3 know no MFD_NOEXEC_SEAL, newer ones warn without it. */
+        /* Kernels before 6.3 do not know MFD_NOEXEC_SEAL; newer ones log a warning without it. */
         fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
         if (fd < 0 && errno == EINVAL)
                 fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

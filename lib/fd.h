@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Makes memory that another program may map. Its size is fixed from here on (SHRINK and GROW are sealed),
- * its content is zero, and the descriptor closes on exec. Returns it, or a negative errno. */
+/* Makes memory that another program may map. Its size is fixed by seals (F_SEAL_SHRINK, F_SEAL_GROW), its
+ * content is zero, and the descriptor closes on exec. Returns it, or a negative errno. */
 int memfd_make(const char *name, uint64_t bytes);
 
 /* The same with this content, which is sealed and cannot change any more. */
@@ -19,8 +19,8 @@ int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
  * afterwards. */
 int memfd_seal_future_write(int fd);
 
-/* Whether the content is final: 0. -EPERM: someone may still write to it or cut it short. Call this before
- * parsing a stranger's text. */
+/* 0: the content cannot change any more. -EPERM: a process may still write to it or cut it short. Call this
+ * before parsing text from another program. */
 int memfd_check_sealed(int fd);
 
 /* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading beyond its end would
@@ -47,11 +47,11 @@ int file_read_at(int dir_fd, const char *name, char *ret, size_t n);
 /* Sets whether the descriptor closes on exec. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
 
-/* Duplicates a descriptor, closed on exec, to a number from floor up. -EMFILE: the limit of open files is
- * reached, or is below the floor, which the kernel calls an invalid argument. */
+/* Duplicates a descriptor, closed on exec, to a number that is at least `floor`. -EMFILE: the limit of open
+ * files is reached, or is below the floor, which the kernel calls an invalid argument. */
 int fd_lift(int fd, int floor);
 
-/* For a child that may hang, and so must keep no socket and no ledger open after its parent. Moves these
- * descriptors side by side, above all open ones, and closes all others except the first three. Negative
- * numbers are left as they are. */
+/* For a child that may hang, and so must not keep sockets or a ledger open when its parent has ended. Moves
+ * these descriptors side by side, above all open ones, and closes all others except the first three.
+ * Negative numbers are left as they are. */
 int fd_keep_only(int fds[], size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The forward pass: from observations to the parameters of actions, for one row or several at once. Each
- * number is the same sum that the learner's product computes (lib/kernel.h). So the bits of a row are the
- * same on each machine, and the same for actors and learners.
+ * number is the same sum that the learner's product computes (lib/kernel.h). So a row has the same bits on
+ * each machine, in actors and in learners.
  *
  * A vector holds adjacent outputs, so weights must be transposed from their order in a policy. This is done
  * once for each policy, in panels of PANEL outputs. The largest layers are the exception: a transposed copy
@@ -38,11 +38,11 @@ struct Forward {
         float *kept[LAYERS_MAX]; /* panels, each [padded n_reads][padded outputs]; or NULL */
         float *panel;            /* for a layer whose panels are not kept */
 
-        float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
-        float *given;               /* one observation before it is edited; NULL: it never is */
-        float *squares;             /* [FORWARD_ROWS_MAX]: the input of one unit of a convolution, padded */
-        float *noise;               /* for passes: [FORWARD_ROWS_MAX][passes][n_action] */
-        float *units;               /* [FORWARD_ROWS_MAX]: the outputs of all units for that input, padded */
+        float *observation; /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
+        float *given;       /* one observation before it is edited; NULL: the network is not edited */
+        float *squares;     /* [FORWARD_ROWS_MAX]: the input of one unit of a convolution, padded */
+        float *noise;       /* for passes: [FORWARD_ROWS_MAX][passes][n_action] */
+        float *units;       /* [FORWARD_ROWS_MAX]: the outputs of all units for that input, padded */
         float *outputs[LAYERS_MAX]; /* of the layers that are computed, not of PARAMETER layers */
 };
 
@@ -82,7 +82,7 @@ static bool layer_possible(const Network *network, uint32_t i) {
         if (layer->kind > LAYER_CONVOLUTION || network->layers[layer->input].kind == LAYER_PARAMETER)
                 return false;
 
-        /* A layer may read only the first numbers of an observation. */
+        /* A layer may read just the first numbers of an observation. */
         n_in = layer->input == i ? layer->n_in : network->layers[layer->input].n_out;
         if (layer->input == i && (n_in < 1 || n_in > network_inputs(network)))
                 return false;
@@ -197,7 +197,8 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
         }
 }
 
-/* Adds up all parts. -E2BIG: scratch memory exceeds its limit; kept weights have a limit of their own. */
+/* Adds up all parts. -E2BIG: scratch memory exceeds its limit. Kept weights do not count here, since they
+ * have a limit of their own. */
 static int sizes_total(const Sizes *sizes, size_t *ret) {
         size_t n = sizes->observation + sizes->given + sizes->noise + sizes->squares + sizes->units;
 
@@ -333,7 +334,7 @@ static void rows_add(const Forward *forward, const float *parameters, uint32_t i
         }
 }
 
-/* Copies a square inside of an image whose columns are side by side. If the kernel's size is a
+/* Copies a square that lies inside an image whose columns are adjacent in memory. If the kernel's size is a
  * constant, the compiler copies each line by one or two instructions. */
 static inline __attribute__((always_inline)) void square_copy(
                 const Convolution *c, const float *x, uint32_t kernel, float *ret) {
@@ -451,7 +452,7 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* Passes on the outputs of layer i for row r. */
+/* Writes the outputs of layer i for row r to their destination. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters, float *ret_value) {
         const Network *network = &forward->network;

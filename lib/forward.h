@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The only inference code: actors, evaluations and learners that serve actions all call it. The result of a
- * row depends on no other row, no size of a batch and no thread. Sums run in one fixed order. */
+ * row does not depend on other rows, the size of a batch or the number of threads. Sums run in one fixed
+ * order. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #define FORWARD_SCRATCH_MAX 65536u /* the most numbers for one row: its observation and all outputs */
 #define FORWARD_ROWS_MAX    16u    /* the most rows at once */
 
-/* What one step of an image's byte means to a network that reads bytes (Network.pixels). */
+/* A network that reads bytes (Network.pixels) multiplies each by this. */
 #define FORWARD_PIXEL (1.0f / 255.0f)
 
 typedef struct Forward Forward; /* one caller's scratch memory; after it is made, nothing is allocated */
@@ -57,8 +58,8 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
  * as on a tape. */
 void observation_edit(const Network *network, const float *observation, float *ret);
 
-/* The bounds of the log standard deviations of ACT_SQUASHED, as in CleanRL's sac_continuous_action. A layer
- * gives the place between them, from -1 to 1. */
+/* The bounds of the log standard deviations of ACT_SQUASHED, as in CleanRL's sac_continuous_action. A
+ * layer's output is the position between them, from -1 to 1. */
 #define SQUASHED_LOG_SD_LOW  (-5.0)
 #define SQUASHED_LOG_SD_HIGH 2.0
 double squashed_log_sd(float share);

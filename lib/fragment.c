@@ -197,8 +197,8 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         return NULL;
 }
 
-/* All candidates end with the same policy. Asking the learner for actions never pays on a host whose
- * processors are all alike. */
+/* All candidates end with the same policy. On one host, where all processors are alike, it never pays to ask
+ * the learner for actions. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;
         uint32_t choice;
@@ -274,7 +274,7 @@ uint32_t distribution_updaters(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
 }
 
-/* Actors and learners take turns, so the larger group counts; if neither waits for the other, both count. */
+/* If actors and learners take turns, the larger group counts; if neither waits for the other, both count. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings) {
         uint32_t n_learn = distribution_learners(row, settings) * settings->n_threads, n_act;
 
@@ -286,7 +286,8 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* Whether a host has a part on this side: the learner is also one of the learners, and does its share. */
+/* Whether a host takes part on this side: "the learner" is also one of "the learners", and does its
+ * share. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }
@@ -355,7 +356,7 @@ bool graph_crosses(const Graph *graph, const Edge *edge) {
         uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
         bool alone = graph->n_replicas[from] <= 1 && graph->n_replicas[to] <= 1;
 
-        /* The learner has the results of all learners, but the others do not have its results. */
+        /* The learner already has the results of all learners, but the others do not have its results. */
         if (host_includes(from, to))
                 return edge->n_parts > 0 && !alone;
         return !host_includes(to, from) || !alone;
@@ -463,8 +464,8 @@ static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
         return 0;
 }
 
-/* Removes fragments that wait for none of the remaining ones, until none can be removed. The fragments that
- * remain wait in a circle. Nothing waits for an edge that holds a value. */
+/* Removes fragments that wait for none of the others, until none can be removed. The fragments that remain
+ * wait in a circle. Fragments do not wait for an edge that holds a value from the start. */
 static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
         size_t length;

@@ -16,7 +16,7 @@ const Distribution *distribution_find(uint32_t distribution);
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
 /* Whether measurements of the first rounds could lead to another choice. *ret_why: a clause to follow
- * "since" if Policy=auto has nothing to measure; NULL if distribution_of() gives the reason. */
+ * "since", if Policy=auto has nothing to measure; NULL if distribution_of() gives the reason. */
 bool distribution_measures(const JobSettings *settings, const char **ret_why);
 /* Why this job's environment must not run in the learner's process, or would escape its limits there; NULL:
  * it may run there. */
@@ -27,12 +27,12 @@ bool distribution_serves(const Distribution *row); /* the learner computes the a
 bool distribution_fuses(const Distribution *row);  /* environments step in the learner's process */
 /* the number of learner processes */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings);
-/* How many learners update parameters: each a part of them, or the first one all of them. */
+/* How many learners update parameters: each one a part of them, or only the first one, all of them. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 /* How many CPUs a job can keep busy at once, without its evaluations. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);
-/* Whether a round learns from the first actor that is ready, while all others act on with the versions that
- * they began with. */
+/* Whether a round learns from the first actor that is ready, while all others continue to act with the
+ * versions that they began with. */
 bool distribution_overlaps(const Distribution *row);
 /* From how many rollouts a round of so many actors learns. */
 uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors);

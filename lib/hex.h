@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes 2 n hexadecimal digits of n bytes, and a NUL behind them. */
+/* Writes n bytes as 2 n hexadecimal digits, and a NUL. */
 static inline void hex_print(const uint8_t *bytes, size_t n, char *ret) {
         ret[0] = '\0';
         for (size_t i = 0; i < n; i++)

@@ -3,9 +3,10 @@
  *
  * The matrix product keeps a block of sums in registers: some rows of the result, some vectors wide. Each
  * sum runs over k in sequence, one fused multiply-add after the other, and the lanes of a vector are
- * separate sums. So the width decides how many sums are computed at once, but neither the terms of a sum nor
- * their order. Nothing is copied into another order first: one factor is read number by number and spread
- * over a vector, the other in rows of vectors. The file has no include guard, on purpose. */
+ * separate sums. So the width decides how many sums are computed at once, but changes neither the terms of a
+ * sum nor their order. The factors are not rearranged in memory first: one is read number by number, each
+ * copied to all lanes of a vector, and the other is read in rows of vectors. The file has no include guard,
+ * on purpose. */
 
 /* Vectors per tile, for CPUs with 32 or 16 vector registers. Tiles of one or two rows are wider, to hide the
  * latency of a multiplication. */
@@ -105,8 +106,8 @@ KERNEL_TARGET static void KERNEL(product)(const Product *p) {
         }
 }
 
-/* Transposes a square with as many rows as a vector has numbers. It interleaves row i with the row that is
- * half the square further down, once for each doubling. */
+/* Transposes a square with as many rows as a vector has numbers. In each of log2(width) rounds, it
+ * interleaves row i with the row that is half the square further down. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
                 KERNEL(Vector) a[KERNEL_WIDTH]) {
         KERNEL(Vector) b[KERNEL_WIDTH];
@@ -145,9 +146,9 @@ KERNEL_TARGET static void KERNEL(transpose)(
                 }
 }
 
-/* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. A
- * compiler turns the two comparisons that cut x to a bound into branches, and then does not vectorise the
- * loop. So vectors are written out here. */
+/* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. Compilers
+ * turn the two comparisons that clamp x into branches, and then do not vectorise the loop. So vectors are
+ * written out here. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tanh)(float *x, size_t n) {
         const KERNEL(Vector) none = {}, one = none + 1.0f;
 

@@ -12,8 +12,8 @@ enum { KERNEL_LANES = 16 }; /* lanes of the widest vector */
 
 /* c [m][n] = the sums over k of a [m][k] b [k][n]. Each sum begins with bias[m] or 0 (NULL) or, if it
  * continues, with the content of c, and adds one product after the other by fused multiply-add. a and c may
- * have any order of rows, as their strides say. Rows of b are b_k numbers apart, with enough readable
- * numbers behind n to fill a group of 16. */
+ * be stored by rows or by columns, as their strides say. Rows of b are b_k numbers apart, and readable up to
+ * a multiple of 16 numbers. */
 typedef struct Product {
         uint32_t m, n, k;
         const float *a, *b, *bias;
@@ -25,8 +25,8 @@ typedef struct Product {
 
 void kernel_product(const Product *p);
 
-/* x [n][stride] -> ret [stride][n]. Each row of ret is filled with zeros up to a multiple of 16. A stride
- * that is not such a multiple is rounded up: so much of x must be readable, and of ret writable. */
+/* x [n][stride] -> ret [stride][n]. Each row of ret is filled with zeros up to a multiple of 16. If a stride
+ * is not such a multiple, x must be readable, and ret writable, up to the next one. */
 void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
 /* y = activation(y). n: a multiple of 16; activation: a LayerActivation. */
 void kernel_activate(float *y, size_t n, uint32_t activation);

@@ -9,8 +9,8 @@
  * size limit then fails with EFBIG instead of ending the process with a signal. */
 void limits_prepare(void);
 
-/* Whether files may grow as large as a job's records and a small policy need: 0 or -EFBIG. Call this before
- * a job begins, as a ledger that cannot grow would keep the job from ending. */
+/* Whether files may grow large enough for a job's records and a small policy: 0 or -EFBIG. Call this before
+ * a job begins: a ledger that cannot grow would keep the job from ending. */
 int limits_check_file_size(void);
 
 /* "; raise ...": advice to append to the description of an error (positive or negative) that a limit may
@@ -28,8 +28,8 @@ bool limit_of_memory_is_set(void);
 bool limit_is_lasting(int error);
 
 /* Whether an errno means that the host's memory, processes or space has run out for now, or that a disk
- * cannot be used. Then the program that got it is not at fault. It may be if the error is a hang
- * (ETIMEDOUT). */
+ * cannot be used. Then the program that got it is not at fault. ETIMEDOUT does not count, since that program
+ * may hang by its own fault. */
 bool limit_is_of_host(int error);
 
 /* Whether the cause of an errno may disappear by itself: a resource of the host or of this program has run

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends and receives descriptors by SCM_RIGHTS. A receiver that gets more than it asked for closes them. */
+/* Sends and receives descriptors by SCM_RIGHTS. If a receiver gets more than it asked for, it closes
+ * them. */
 #include "lib/message.h"
 
 #include <assert.h>
@@ -58,7 +59,8 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
 
         assert(fds_max <= MESSAGE_FDS_MAX);
 
-        /* A record wakes one of the processes that wait in recvmsg(), but all that wait in poll(). */
+        /* A record wakes only one of the processes that wait in recvmsg(), but all of those that wait in
+         * poll(). */
         if (timeout_msec >= 0) {
                 r = wait_readable(fd, timeout_msec);
                 if (r < 0)

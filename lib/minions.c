@@ -18,7 +18,7 @@
 #include "lib/slot.h"
 #include "lib/statistics.h"
 
-#define ROUNDS_HALF 20.0 /* a round number of this size is in the middle of its scale */
+#define ROUNDS_HALF 20.0 /* the round that is in the middle of the scale */
 #define KL_HALF     0.01 /* the paper's KL target */
 #define TIME_UNIT   1e6  /* nanoseconds: shorter times are 0 */
 #define TIME_SCALE  6.0  /* the scale covers six decades, up to a quarter of an hour */
@@ -48,7 +48,7 @@ void minions_features(const MinionsFacts *facts, double target, float ret[MINION
         assert(ret);
 
         any = facts->round > 0;
-        /* Before the first round only the number of the round and the budget are known. */
+        /* Before the first round ends, only the round's number and the budget are known. */
         ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
         ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;
         ret[MINIONS_RETURN] =
@@ -174,8 +174,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* The network that the learner has trained. A decision needs only the actor's half of the file; the critic's
- * half stays zero. */
+/* Makes the network that the learner has trained. A decision needs only the actor's half of the file; the
+ * critic's half stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {
                 .hidden_layers = { .n = 2, .values = { MINIONS_UNITS, MINIONS_UNITS } },
@@ -196,8 +196,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
         return network_derive(&settings, ret_spec, ret);
 }
 
-/* Goes from the last layer to the first, since each layer names its input. The file begins with the first
- * layer. */
+/* Goes from the last layer to the first, since each layer names only its input; the file is in the order
+ * from the first layer on. */
 static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
         const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The features that the learned scheduler sees, and how it decides. The environment that trains it and the
- * daemon that asks it call the same functions. */
+ * daemon that uses it call the same functions. */
 #pragma once
 
 #include <stddef.h>
@@ -8,9 +8,9 @@
 #include "include/minions.h"
 #include "include/record.h"
 
-/* Facts of closed rounds. */
+/* Facts about rounds that have ended. */
 typedef struct MinionsFacts {
-        /* the newest closed round; 0: there is none, and the other members are not read */
+        /* the newest round that has ended; 0: there is none, and the other members are not read */
         uint64_t round;
         double loss, return_mean, kl;                       /* NaN: not known */
         uint64_t learner_nsec, actor_mean_nsec, round_nsec; /* on the emulated clock */
@@ -25,12 +25,11 @@ double minions_loss(const JobSettings *settings, const Statistics *statistics);
 double minions_return(const Statistics *statistics, bool evaluates, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
-/* J: the return that the job must reach, or else the registered one of its environment; NaN: neither is
+/* J: the return that the job must reach, or else its environment's registered threshold; NaN: neither is
  * known. */
 double minions_target(const JobSettings *settings);
 
-/* Whether these bytes are a scheduler: 0; -EBADMSG with *ret_reason, a clause to follow the scheduler's
- * name. */
+/* 0: these bytes are a scheduler; -EBADMSG with *ret_reason, a clause to follow the scheduler's name. */
 int minions_check(const void *data, size_t n, const char **ret_reason);
 
 /* The number of actors that the network prefers: 1 .. n_choices. The bytes must have passed

@@ -16,7 +16,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-/* n_read: a layer that reads the observation itself reads so many of its first numbers. */
+/* n_read: for a layer that reads the observation itself, how many of its first numbers it reads. */
 static Layer *network_append(
                 Network *network, LayerKind kind, LayerOutput output, uint32_t input, uint32_t n_read) {
         uint32_t i = network->n_layers++;
@@ -59,8 +59,8 @@ static void network_append_log_std(Network *network, const char *name) {
         (void) snprintf(layer->name, sizeof(layer->name), "%s", name);
 }
 
-/* Reads an observation's shape as an image: [height][width]; or three sizes. Of the first and the last of
- * three, the smaller one is the number of channels: it comes first in a stack of frames, last in a
+/* Interprets an observation's shape as an image: [height][width], or three sizes. Of three, the smaller of
+ * the first and the last is the number of channels, which comes first in a stack of frames and last in a
  * picture. */
 static int image_of(const ActordSpace *space, Convolution *ret) {
         const uint32_t *shape = space->shape;
@@ -156,8 +156,8 @@ static int network_append_convolutions(Network *network, const JobSettings *sett
         return 0;
 }
 
-/* A layer's number in its sequence. Convolutions and hidden layers each have an activation behind them, and
- * the output of a convolution is flattened before a dense layer reads it. */
+/* A layer's number in its sequence. An activation follows each convolution and each hidden layer, and the
+ * output of a convolution is flattened before a dense layer reads it. */
 static uint32_t dense_number(const JobSettings *settings, uint32_t k) {
         return 2 * (settings->convolutions.n + k) + (settings->convolutions.n > 0);
 }
@@ -193,7 +193,7 @@ static int network_append_trunk(Network *network, const JobSettings *settings, c
         return network_append_trunk_of(network, settings, space, prefix, (uint32_t) network_inputs(network));
 }
 
-/* number < 0: the head of a shared trunk, which belongs to no sequence. */
+/* number < 0: it is the head of a shared trunk, which has no number. */
 static void network_append_head(Network *network, LayerOutput output, const char *prefix, int number,
                 uint32_t input, uint32_t n_out, double gain) {
         Layer *layer = network_append_dense(network, output, input, 0, n_out);
@@ -211,7 +211,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
         switch ((ActordSpaceKind) spec->observation.kind) {
         case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
-        case ACTORD_MULTI_DISCRETE: /* and so for each number */
+        case ACTORD_MULTI_DISCRETE: /* the same for each number */
                 n_observation = space_numbers(&spec->observation) * spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;
@@ -310,7 +310,8 @@ static int network_derive_actor_critic(
 }
 
 bool action_bounds_possible(double low, double high) {
-        /* This comes before the conversions, which are defined only for numbers in range. */
+        /* This check comes before the conversions to float, which are defined only for numbers in its
+         * range. */
         if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
                 return false;
         return (float) low < (float) high;
@@ -338,9 +339,9 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
         return 0;
 }
 
-/* Lets layers also read products of the observation's numbers, and leaves out those for which `links` has a
- * 0. The numbers come first, then the products: of the first number with each, of the second with each from
- * the second on, and so on. */
+/* Lets layers also read products of the observation's numbers, and leaves out those numbers and products for
+ * which `links` has a 0. The numbers come first, then the products: of the first number with each, of the
+ * second with each from the second on, and so on. */
 static int network_edit(Network *network, uint32_t augmentation, const setting_matrix *links) {
         uint32_t n = network->n_observation, n_kept = 0, at = 0;
         uint64_t n_augmented = n;
@@ -532,7 +533,7 @@ const Layer *network_output(const Network *network, LayerOutput output) {
         return NULL;
 }
 
-/* Goes backwards from the action, since inputs come before the layers that read them. */
+/* Goes backwards from the action, since the list has inputs before the layers that read them. */
 uint64_t network_acting_layers(const Network *network) {
         uint64_t acts = 0;
 

@@ -19,11 +19,11 @@ int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Netwo
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 
-/* Whether each monomial of an edited network is of the observation's numbers. */
+/* Whether the monomials of an edited network use only numbers that the observation has. */
 bool network_edit_possible(const Network *network);
 
-/* How many frames of an observation a learner stores separately, each once: those of images. Other
- * observations are stored whole. */
+/* How many frames of an observation a learner stores separately, so that each is stored once: this is done
+ * for images. Other observations are stored whole. */
 static inline uint32_t network_frames(const Network *network, const ActordEnvSpec *spec) {
         return network->pixels && spec->stack > 0 ? spec->stack : 1;
 }
@@ -45,6 +45,6 @@ const Layer *network_output(const Network *network, LayerOutput output);
 /* The layers that an action needs: bit i is layer i. Layers that only the value needs are left out. */
 uint64_t network_acting_layers(const Network *network);
 
-/* Whether a policy can scale its output to these bounds: they are finite, and one is below the other, also
- * as floats, which actions are. */
+/* Whether a policy can scale its output to these bounds: they are finite, and the lower one is below the
+ * upper one even as floats, the type of actions. */
 bool action_bounds_possible(double low, double high);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Noise that goes on from step to step: the process of Ornstein and Uhlenbeck, as "Continuous control with
- * deep reinforcement learning" (Lillicrap et al. 2016, section 7) explores with it. Of each number of an
- * action, from 0 at the start of an episode:
+ * deep reinforcement learning" (Lillicrap et al. 2016, section 7) explores with it. For each number of an
+ * action, x begins as 0 in each episode:
  *
  *     x <- x - 0.15 x + ActionNoise= * e, e standard normal
  *
- * in shares of half the space. The numbers e are drawn by (slot, ordinal, step), and x lies in the slot's
- * snapshot. So an invocation that is repeated sees the same noise, wherever the action itself came from. */
+ * in shares of half the range of the action. The numbers e are drawn by (slot, ordinal, step), and x is kept
+ * in the slot's snapshot. So an invocation that is repeated sees the same noise, wherever the action itself
+ * came from. */
 #pragma once
 
 #include <stddef.h>

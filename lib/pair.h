@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When a pair begins, two rollouts that start in one state. Slots 2k and 2k + 1 of an actor are partners.
- * When a pair begins, the second one leaves its episode and takes the state of the first; then both go on,
- * each with random streams of its own. A partner's rollout ends with its episode, or when the pair has
- * reached its most steps. When both have ended, the next pair begins with the next step. Until then the
- * partner that ended first steps on, and these steps belong to no pair. An invocation begins with a pair.
+/* When pairs begin and end. A pair is two rollouts that start in the same state. Slots 2k and 2k + 1 of an
+ * actor are partners. When a pair begins, the second one leaves its episode and takes the state of the
+ * first; then both go on, each with random streams of its own. A partner's rollout ends with its episode, or
+ * when the pair has reached the step limit. When both have ended, the next pair begins with the next step.
+ * Until then the partner that ended first continues to step, and these steps belong to no pair. Each
+ * invocation begins with a new pair.
  *
- * All this follows from where episodes end. So actors, which copy states, and the learner, to which nothing
- * is sent about pairs, find the same pairs. */
+ * All this follows from where episodes end. So the actors, which copy the states, and the learner find the
+ * same pairs without messages about them. */
 #pragma once
 
 #include <assert.h>
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 typedef struct PairWalk {
-        uint32_t n_steps; /* in the present pair */
+        uint32_t n_steps; /* in the current pair */
         bool over[2];
 } PairWalk;
 

@@ -8,7 +8,7 @@
 #define PATIENCE_MAX_NSEC (3600ull * 1000000000u)
 
 /* A multiple of the longest silence so far, but at least the floor and at most an hour. longest_nsec 0:
- * there was none yet. */
+ * there has been none yet. */
 static inline uint64_t patience_nsec(uint64_t longest_nsec, uint64_t floor_nsec) {
         uint64_t nsec;
 

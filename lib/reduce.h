@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared memory in which several learners add up their gradients: one memfd that only learners map. Each
- * learner computes some of a minibatch's lanes into it. Then each adds up all lanes for some blocks of
- * parameters, and updates these (reduce-scatter). Then all read all blocks (all-gather). Sums and tree are
- * those of a single learner, and so is the result. After "Bandwidth Optimal All-reduce Algorithms for
- * Clusters of Workstations" (Patarasuk, Yuan, 2009), in shared memory, where gathering is just reading. As
- * each learner updates only some parameters, only it needs Adam's state for them ("ZeRO: Memory
- * Optimizations Toward Training Trillion Parameter Models", Rajbhandari et al., SC'20). If one learner
- * updates all parameters, the others' part ends with their lanes: that is a parameter server. */
+ * learner writes the gradients of some of a minibatch's lanes into it. Then each learner adds up all lanes
+ * for some blocks of parameters, and updates these (reduce-scatter). Then all learners read all blocks
+ * (all-gather). The sums and their tree are the same as with a single learner, and so is the result. After
+ * "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk, Yuan, 2009), in shared
+ * memory, where gathering is just reading. As each learner updates only some parameters, only it needs
+ * Adam's state for them ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", Rajbhandari
+ * et al., SC'20). If one learner updates all parameters, the others are done when they have written their
+ * lanes: that is a parameter server. */
 #pragma once
 
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-#define ALPHA_MOST 1e6 /* above this the search for the smallest alpha gives up */
+#define ALPHA_MOST 1e6 /* the search for the smallest alpha gives up above this */
 
 static const char metric_names[REGULATION_METRICS][ACTORD_METRIC_BYTES] = { "violations", "outside" };
 

@@ -35,7 +35,7 @@ bool regulation_asked(const JobSettings *settings);
 
 /* Checks, before a job begins */
 
-/* Whether A is [n][n], B [n][m], F [m][n], P [n][n], and SafetySet [n] or missing. Returns n and m. */
+/* Whether A is [n][n], B [n][m], F [m][n], P [n][n], and SafetySet [n] or not set. Sets n and m. */
 bool regulation_shaped(const JobSettings *settings, uint32_t *ret_n_state, uint32_t *ret_n_action);
 bool regulation_symmetric(const JobSettings *settings); /* P */
 bool regulation_positive(const JobSettings *settings);  /* P has a Cholesky factor */
@@ -61,7 +61,7 @@ void regulation_act(
                 const Regulation *regulation, const void *observation, const void *policy, void *ret_action);
 double regulation_value(const Regulation *regulation, const void *observation); /* s' P s */
 double regulation_reward(const Regulation *regulation, const void *before, const void *after);
-/* The same reward; also counts the step. */
+/* The reward above; also counts the step. */
 double regulation_step(const Regulation *regulation, const void *before, const void *after,
                 RegulationCounts *counts);
 /* The metrics of an episode that has ended: double [REGULATION_METRICS]. */

@@ -44,8 +44,8 @@ void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_
         assert(ordinal <= RANDOM_ORDINAL_MAX);
         assert(step <= RANDOM_STEP_MAX);
 
-        /* The fields are adjacent and share no bit, so two different names have different counters. Word 0
-         * is the number of the block. */
+        /* The fields are adjacent and do not overlap, so different names have different counters. Word 0 is
+         * the number of the block. */
         ret_counter[0] = 0;
         ret_counter[1] = (uint32_t) purpose << 24 | step;
         ret_counter[2] = (uint32_t) (ordinal & 0xff) << 24 | slot;
@@ -74,7 +74,7 @@ PUBLIC uint32_t actord_random_u32(ActordRandom *random) {
         return random->block[4 - random->n_left--];
 }
 
-/* 53 random bits as a fraction in [0, 1), the finest even spacing that a double has there. */
+/* 53 random bits as a fraction in [0, 1), the finest spacing that all doubles of this range can keep. */
 static double random_fraction(ActordRandom *random) {
         uint64_t high = actord_random_u32(random) >> 5;
         uint64_t low = actord_random_u32(random) >> 6;
@@ -110,7 +110,7 @@ uint32_t random_below(ActordRandom *random, uint32_t n) {
         assert(n > 0);
 
         /* "Fast Random Integer Generation in an Interval" (Lemire, 2019): the high word of n * u is the
-         * number. If the low word is one of the few that would favour some numbers, u is drawn again. */
+         * number. A few values of the low word would favour some numbers; then u is drawn again. */
         product = (uint64_t) actord_random_u32(random) * n;
         if ((uint32_t) product < n) {
                 uint32_t threshold = -n % n;

@@ -27,7 +27,7 @@ typedef enum RandomPurpose {
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which older data to learn from again */
         RANDOM_TARGET = 31,  /* actions in the next state, from which targets are made */
-        RANDOM_POLICY = 32,  /* actions that the present policy would take in a drawn state */
+        RANDOM_POLICY = 32,  /* actions that the current policy would take in a drawn state */
         RANDOM_CURVATURE = 40,
         RANDOM_RESAMPLE = 64, /* the bootstrap of a report; jobs do not use it */
         RANDOM_SWEEP = 65,    /* the values of a sweep's trials; jobs do not use it */
@@ -54,13 +54,13 @@ static_assert(_RANDOM_PURPOSE_MAX <= 1 << RANDOM_PURPOSE_BITS, "purpose");
 struct ActordRandom {
         uint32_t key[2];
         uint32_t counter[4]; /* the counter of the next block */
-        uint32_t block[4];   /* used from its end: the last n_left words are unused */
+        uint32_t block[4];   /* the last n_left words have not been used yet */
         uint32_t n_left;
 };
 
 /* Starts a stream at its first number. slot: an environment's number in the job, or 0; ordinal: the episode,
- * round or update; step: the step in it. Each is asserted to fit its field. Nothing is computed before the
- * first draw. */
+ * round or update; step: the step in it. Asserts that each of them fits its field. Nothing is computed
+ * before the first draw. */
 void random_begin(ActordRandom *ret, uint64_t seed, RandomPurpose purpose, uint32_t slot, uint64_t ordinal,
                 uint32_t step);
 

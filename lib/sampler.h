@@ -5,18 +5,18 @@
  *   x = x + spread z,  a = clamp(skip x + out F(s, in x, time)),  x = keep x + take a
  *
  * where F is the network, z new noise, a an estimate of the action without noise, and x at the end the
- * action. Two kinds of policy differ in these numbers alone:
+ * action. Two kinds of policy differ only in these numbers:
  *
  * ACT_CONSISTENCY: "Consistency Models" (Song et al., ICML 2023), as "Consistency Models as a Rich and
  * Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR 2024) acts by them. x is an action
- * with noise of standard deviation t, and f(s, x, t) = skip x + out F the action;
- * f(s, x, SAMPLER_LEAST) = x.
+ * with noise of standard deviation t, and f(s, x, t) = skip x + out F the action; f(s, x, SAMPLER_LEAST) =
+ * x.
  *
  * ACT_DIFFUSION: "Denoising Diffusion Probabilistic Models" (Ho et al., NeurIPS 2020), as "Diffusion
  * Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023)
  * acts by them. x is sqrt(abar) of an action and noise of variance 1 - abar; F estimates that noise.
  *
- * Actions are shares of half the space, -1 to 1. Pure. */
+ * Actions are shares of half the space, from -1 to 1. Pure. */
 #pragma once
 
 #include <stdint.h>

@@ -8,8 +8,8 @@ bool sanitise_locale_is_utf8(void) {
         return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* GLib calls control characters (Cc), format characters (Cf, bidirectional and zero-width ones) and
- * unassigned characters not printable. */
+/* GLib treats as unprintable: control characters (Cc), format characters (Cf, bidirectional and zero-width
+ * ones) and unassigned characters. */
 static bool may_show(gunichar character) {
         return g_unichar_isprint(character) && character != 0x2028 && character != 0x2029;
 }
@@ -67,7 +67,7 @@ static void append_escape(GString *to, gunichar character) {
                                 0xdc00 + ((character - 0x10000) & 0x3ff));
 }
 
-/* Sanitises JSON, which is ASCII outside of strings. The generator has escaped all control characters but
+/* Sanitises JSON, which is ASCII outside of strings. The generator has escaped all control characters except
  * DEL. */
 char *sanitise_json(char *text) {
         g_autofree char *valid = g_utf8_make_valid(text, -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers that stop at the largest one, so that an overflow never becomes a small number. */
+/* Arithmetic that stops at the largest number, so that an overflow never wraps to a small one. */
 #pragma once
 
 #include <stdint.h>

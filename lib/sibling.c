@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds our other files. The kernel tells the path of the running program: argv[0] and PATH come from the
- * caller. */
+/* Finds actord's other files. It asks the kernel for the path of the running program, since argv[0] and PATH
+ * come from the caller. */
 #include "lib/sibling.h"
 
 #include <assert.h>

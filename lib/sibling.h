@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds our other files beside the running program, so that a build tree works like an installation. */
+/* Finds actord's other files beside the running program, so that a build tree works like an installation. */
 #pragma once
 
 enum { SIBLING_DIRECTORY_MAX = 240, DATA_PATH_MAX = 4096 };
 
-/* The directory of /proc/self/exe, without a slash at its end: sibling programs and modules lie there.
+/* The directory of /proc/self/exe, without a slash at its end, where sibling programs and modules are.
  * -ENAMETOOLONG, -errno. */
 int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]);
 

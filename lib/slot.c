@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts of shared memory. All programs compute offsets from the numbers in the sealed job page, so
- * these few sums decide what an actor can reach: each is checked for overflow. Columns start on cache
- * lines. */
+/* Layouts of shared memory. All programs compute offsets from the numbers in the sealed job page, so these
+ * few sums decide what an actor can reach. Each is checked for overflow. Columns start on cache lines. */
 #include "lib/slot.h"
 
 #include <assert.h>
@@ -159,7 +158,8 @@ static bool shape_possible(const ActordSpace *space) {
  * fault. */
 static int space_check(const ActordSpace *space, int first, bool action) {
         bool box = space->kind == ACTORD_BOX;
-        bool listed = action && space->kind == ACTORD_MULTI_DISCRETE; /* the numbers of choices are listed */
+        bool listed = action &&
+                      space->kind == ACTORD_MULTI_DISCRETE; /* the spec lists the numbers of choices */
 
         if (space->kind < ACTORD_DISCRETE || space->kind > ACTORD_BOX)
                 return first;
@@ -317,10 +317,10 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
         return at;
 }
 
-/* The most episodes that can be truncated in T steps of E environments. An episode that continues from
- * before may be about to reach its horizon; from then on each one needs the whole length. The second of a
- * pair may be moved into the first's episode when that is nearly over; but then the one after next takes the
- * whole length. */
+/* The most episodes that can be truncated in T steps of E environments. An episode that began earlier may be
+ * about to reach its horizon; each later one needs the whole length. The second of a pair may be moved into
+ * the first's episode when that is nearly over; but then the second episode after that needs the whole
+ * length. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 
@@ -417,7 +417,7 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
         l.mean_at = span_append(&span, network->n_observation, sizeof(float));
         l.inverse_sd_at = span_append(&span, network->n_observation, sizeof(float));
         l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
-        /* The forward pass reads whole vectors, so it reads up to 15 numbers behind the last weight and
+        /* The forward pass reads whole vectors, so it reads up to 15 numbers after the last weight and
          * ignores them. */
         (void) span_append(&span, 16, sizeof(float));
         if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / n_banks - PAGE_ALIGN)
@@ -442,7 +442,7 @@ static int networks_beside_check(const JobSettings *settings, const Network *pol
         return 0;
 }
 
-/* Whether this job's slots can take over each other's state. */
+/* Whether slots of this job can take over another slot's state. */
 static int pairs_check(const JobSettings *settings, const ActordEnvSpec *spec) {
         if (algorithm_pair_steps(settings) == 0)
                 return 0;

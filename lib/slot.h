@@ -15,7 +15,8 @@
 
 #define SPACE_NUMBERS_MAX (UINT64_C(1) << 24) /* the most numbers in one observation or action */
 #define SPACE_CHOICES_MAX (UINT32_C(1) << 20)
-#define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* the streams of an evaluation's episodes are named by step */
+#define HORIZON_STEPS_MAX \
+        (UINT32_C(1) << 24) /* the random streams of an evaluation's episodes are named by step */
 
 /* X(NAME, words): the checks that a spec can fail. Numbers are kept in records: append, never renumber. */
 #define SPEC_FIELDS(X)                                                                                      \
@@ -91,14 +92,14 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 /* 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether a table has optional functions: for the physical state, and for the picture. The table must have
- * been checked. */
+/* Whether a table has the optional functions for the physical state; and those for the picture. The table
+ * must have been checked. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
 /* The first function that its spec requires and that it lacks; SPEC_FIELD_NONE: it has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
-/* Which agents are present in the present state: [n_agents]; all of them if none ever leaves. 0, the error
+/* Which agents are present in the current state: [n_agents]; all of them if none ever leaves. 0, the error
  * of active(), or -EPROTO: it reported that none is present, or a value other than 0 and 1. The table must
  * have active() if it needs it. */
 int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret);
@@ -106,14 +107,14 @@ int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *inst
 /* The metrics of an episode that has ended: [spec->n_metrics]; the reader checks them. The table must have
  * metrics. 0, or the error of metrics(). */
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
-/* Whether means and deviations of such numbers are finite and fit the 32-bit numbers of other tools' files:
- * a NaN, which is no figure, or at most FLT_MAX. */
+/* Whether it is a NaN, which stands for a missing figure, or at most FLT_MAX. Then means and deviations of
+ * such numbers are finite, and fit the 32-bit numbers of other tools' files. */
 static inline bool metric_possible(double x) {
         return !(fabs(x) > (double) FLT_MAX);
 }
 
 /* The name of a package that an environment lacks, in a record: a letter or _, then letters, digits, _ . and
- * -, and padded with zeros. */
+ * -; padded with zeros. */
 #define PACKAGE_NAME_BYTES 32u
 bool package_name_possible(const char name[PACKAGE_NAME_BYTES]);
 
@@ -170,9 +171,9 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, boo
                 uint64_t carried_bytes, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
-/* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of the
- * policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EUSERS:
- * the slots of an actor are not a multiple of the environment's agents; -EPROTOTYPE: the algorithm needs
+/* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the policy versions
+ * that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EUSERS: the
+ * slots of an actor are not a multiple of the environment's agents; -EPROTOTYPE: the algorithm needs
  * continuous actions; -ERANGE: they need bounds; -EDOM: the observation is not an image, or is too small for
  * the convolutions; -ENOSPC: the data that is kept from round to round does not fit the learner's
  * MemoryMax=; -ESPIPE: the algorithm needs snapshots; -ENOSTR: it accepts no stacks of frames; -EMULTIHOP:
@@ -217,8 +218,8 @@ static inline void *segment_frame_before(void *segment, const SegmentLayout *l, 
                ((l->frames - 1 - k) * l->envs + e) * l->frame_bytes;
 }
 
-/* How many of the frames before a row's own belong to its episode, at most `most`. In the place of still
- * older frames the episode's first frame is repeated. Frames before row 0 are taken as they are. */
+/* How many of the frames before a row's own belong to its episode, at most `most`. Older frames are replaced
+ * by the episode's first one. Frames before row 0 are taken as they are. */
 static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t row, uint32_t most) {
         for (uint32_t n = 0; n < most; n++) {
                 if (row < envs)
@@ -230,7 +231,7 @@ static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t 
         return most;
 }
 
-/* Frame k of K, 0 being the oldest, as the number of rows between it and the row of its stack. */
+/* How many rows before its stack's row frame k of K is; frame 0 is the oldest. */
 static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
         return frames - 1 - k < reach ? frames - 1 - k : reach;
 }
@@ -269,11 +270,11 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
 
-/* The whole observation of row t * E + e. `ends`: from this segment, or a copy; whatever it holds, only
+/* The whole observation of row t * E + e. `ends`: from this segment, or a copy; even if it is hostile, only
  * frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The observation that followed the truncated step of that row; the part that is new in it is final i. */
+/* The observation after the truncated step of that row; final i is its newest frame. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 

@@ -8,8 +8,8 @@
 #include "include/record.h"
 
 /* The return of a round as a scheduler sees it: the mean of its evaluation episodes if the job evaluates,
- * otherwise of the episodes that ended in it. NaN: the round has none, as between two evaluations. A mixture
- * of both would compare policies that sample with policies that do not. */
+ * otherwise the mean of the episodes that ended in the round. NaN: the round has none, as between two
+ * evaluations. A mixture of both would compare policies that sample with policies that do not. */
 static inline double statistics_return(const Statistics *statistics, bool evaluates) {
         return evaluates ? statistics->evaluation_mean : statistics->return_round;
 }

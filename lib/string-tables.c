@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words for numbers that pass between programs. Each word is spelled once, in its contract in include/;
+/* The words for numbers that pass between programs. Each word is written only once, in a header of include/;
  * this file turns the lists into lookups. */
 #include "lib/string-tables.h"
 
@@ -168,8 +168,8 @@ static const char *load_word(int error) {
         return strerrordesc_np(error);
 }
 
-/* EPROTO means that an environment does not match its spec, both from environments and from our own
- * checks. */
+/* EPROTO means that an environment does not match its spec, whether the environment itself or a check of
+ * actord returned it. */
 static const char *environment_word(int error) {
         return error == EPROTO ? "it breaks a rule of actord/env.h, and `actorctl env check` says which"
                                : strerrordesc_np(error);
@@ -203,7 +203,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         return NULL;
 }
 
-/* Writes behind the n bytes of the sentence. */
+/* Appends to the n bytes of the sentence. */
 static char *describe_dataset(int detail, int n, char ret[256]) {
         int64_t episode = -1;
         const char *words = dataset_problem(detail, &episode);

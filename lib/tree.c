@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removes a directory tree depth first. Each call begins again at the top. Removed entries are not met
- * again, so no position must be kept between two calls. */
+/* Removes a directory tree depth first. Each call begins again at the top. Removed entries are gone, so no
+ * position need be kept between two calls. */
 #include "lib/tree.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removes a directory that a stranger may have filled. Everything is reached through descriptors, no link is
+/* Removes a directory whose content may be hostile. Everything is reached through descriptors, no link is
  * followed, and the work can be done in small steps. */
 #pragma once
 

@@ -2,11 +2,10 @@
 /* The two words between the invoker and a worker. This file and lib/exchange.c are the only ones with
  * atomics on shared memory that a hostile process can write.
  *
- * Orders and answers are plain bytes between two words. The writer publishes them by a store of its word;
- * the reader has loaded that word before. Each side may sleep, and both follow the same protocol: the
- * sleeper says that it sleeps, then looks once more; the other writes its word, then looks whether the first
- * one sleeps. As both pairs are sequentially consistent, at least one of the two sees the other, and no
- * wake-up is lost.
+ * Orders and answers are plain bytes. The writer stores its word after them; the reader loads that word
+ * before it reads them. Each side may sleep, and both follow the same protocol: the sleeper says that it
+ * sleeps, then looks once more; the other writes its word, then checks whether the first one sleeps. As both
+ * pairs are sequentially consistent, at least one of the two sees the other, and no wake-up is lost.
  *
  * The invoker trusts none of these words. If a worker writes nonsense into them, its answer is read too
  * early (answer and data are checked anyway) or too late (the worker is killed at its deadline). So no

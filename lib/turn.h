@@ -13,11 +13,11 @@ void turn_order(Turn *turn, const Order *order,
                 bool expect_sleeper);
 bool turn_answered(const Turn *turn);
 int turn_answer(const Turn *turn,
-                Answer *ret); /* copies once; 0 or -EAGAIN. The worker wrote every field: check it */
+                Answer *ret); /* copies once; 0 or -EAGAIN. The worker wrote all of it: check each field */
 void turn_asleep(Turn *turn,
                 /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
                 bool asleep);
-void turn_reset(Turn *turn); /* call it before a new worker takes over the page; the old one is reaped */
+void turn_reset(Turn *turn); /* before a new worker takes over the page; the old one must have been reaped */
 
 /* For the worker: waits for the next order, spinning at most spin_nsec before it sleeps. */
 void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A page in which a child reports which step of its sandbox failed. Only its parent shares the page, and the
  * child unmaps it once the sandbox has closed. So code inside the sandbox cannot pretend that the sandbox
- * failed, as it could by an exit status of 200, which any program can return. */
+ * failed. An exit status would not do, since any program can return 200. */
 #pragma once
 
 #include <stdint.h>
 
 typedef struct Verdict {
-        uint32_t failed; /* 1 + SandboxStep; 0: no step did */
+        uint32_t failed; /* 1 + SandboxStep; 0: no step failed */
 } Verdict;
 
 Verdict *verdict_new(void); /* NULL: there is no memory */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which idle containers stay warm for later rounds. As many as WarmActors= says stay as long as the job
- * lasts (provisioned concurrency), those with the lowest numbers. Others stay until they have been idle for
- * KeepAliveSec= (keep-alive). Pure. The invoker asks this about containers that exist. A process that acts
- * for all actors asks it about the containers that a fleet would have. */
+/* Which idle containers stay warm for later rounds. Those with the lowest numbers, as many as WarmActors=
+ * says, stay as long as the job lasts (provisioned concurrency). Others stay until they have been idle for
+ * KeepAliveSec= (keep-alive). Pure. The invoker asks about containers that exist. A process that acts for
+ * all actors asks about the containers that a fleet would have. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,15 +11,15 @@
 #include "include/settings.h"
 
 typedef struct WarmRest {
-        uint32_t n_provisioned; /* how many more are kept in any case */
+        uint32_t n_provisioned; /* how many more stay as long as the job lasts */
         uint64_t keep_nsec;     /* on the emulated clock; UINT64_MAX: for ever */
 } WarmRest;
 
 /* How many containers one round keeps warm, and for how long. */
 WarmRest warm_rest(const JobSettings *settings);
 
-/* Whether an idle container is kept. Call it once for each, from the lowest number up. idle_nsec: since when
- * it has been idle, on the emulated clock. */
+/* Whether an idle container is kept. Call it once for each, from the lowest number up. idle_nsec: for how
+ * long it has been idle, on the emulated clock. */
 bool warm_keeps(WarmRest *rest, uint64_t idle_nsec);
 
 typedef struct Imagined { /* a container that a fleet would have */

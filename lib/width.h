@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ exist once in plain C and
- * once for each kind of vector below. All do the same operations in the same order. So the width changes how
- * long a job takes, but no bit of its policy. */
+/* How many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ are compiled once as plain
+ * C and once for each kind of vector below. All do the same operations in the same order. So the width
+ * changes how long a job takes, but no bit of its policy. */
 #pragma once
 
 #include <stdbool.h>

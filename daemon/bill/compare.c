@@ -72,7 +72,7 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         return bill.training;
 }
 
-/* The duty cycle above which functions are dearer than the fleet. It is computed from the paper total, which
+/* The duty cycle above which functions cost more than the fleet. It is computed from the paper total, which
  * has no start-up: a fleet that stays starts only once. */
 static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job's bill by other prices: by another sheet, or as that of a fleet of servers. Pure: usage and price
  * sheets in, bills out. A sheet changes neither what a job did nor how long that took on the emulated clock,
- * except through the numbers of actors that Policy=auto and Budget= decide by it. So a run under constant
- * actors is billed by any number of sheets.
+ * except through the numbers of actors that Policy=auto and Budget= decide by it. So one run with a constant
+ * number of actors can be billed by any number of sheets.
  *
- * Functions cost while they run, servers while they exist. So the cheaper of the two depends on the duty
+ * Functions cost while they run, servers while they exist. Which of the two is cheaper depends on the duty
  * cycle, the share of time in which a fleet has something to train. Both cost the same at a duty cycle of
  * (price of the fleet's hour) / (price of an hour of training as functions). Beyond 1 even a fleet that is
  * always busy costs more. */
@@ -33,8 +33,8 @@ typedef struct Fleet {
         double even_emulated, even_wall;
 } Fleet;
 
-/* The cost of training as functions. It has no evaluations: a fleet would run them beside the next round.
- * usage: of a job that had nodes, Beside's usage as functions (daemon/bill/beside.h). */
+/* The cost of training as functions. It does not include evaluations, which a fleet would run beside the
+ * next round. usage: if the job had nodes, this is Beside's usage as functions (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
 /* serverless: the result of fleet_serverless(), or NaN: the duty cycles are NaN, too. fleet: the sheet to

@@ -56,7 +56,7 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
                 return distribution_refuses_fused(settings);
         if (!same_rounds(settings->distribution))
                 return "its rounds do not wait for all their actors, so they would be other rounds there";
-        /* Under a model acting costs the same wherever it takes place. */
+        /* Under Clock=model acting costs the same wherever it takes place. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;
         if (serves(settings->distribution))
@@ -148,7 +148,7 @@ static void add_start(
         e->n_starts++;
 }
 
-/* An update without a round behind it is billed as waste, so it counts in full under each distribution. */
+/* An update whose round never ended is billed as waste, so it counts in full under each distribution. */
 static void drop_round(Estimates *e, const PriceSheet *sheet, const JobSettings *settings) {
         for (uint32_t k = 0; k < e->n_updates; k++)
                 for (uint32_t i = 0; i < _ESTIMATE_MAX; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost and the emulated time that the rounds of a job would have had if its fragments had run elsewhere.
- * Pure: the same records in the same order give the same estimates.
+/* The cost and the emulated time that the rounds of a job would have had if its fragments had run in other
+ * processes. Pure: the same records in the same order give the same estimates.
  *
  * Each row has a usage of its own. It is made from the job's records as they would have been: several
  * learners divide an update, and a single process starts no containers. So the bill of a row is made by the
@@ -28,7 +28,7 @@ typedef struct Estimates {
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* has been seen; every row has as many starts as learners */
+        bool started; /* `start` has been seen; every row has as many starts as learners */
         Record updates[GRADIENT_PARTS];
 } Estimates;
 

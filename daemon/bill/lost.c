@@ -13,7 +13,7 @@ void lost_make(const LifeUsage *life, const JobSettings *settings, Record *ret) 
         assert(settings);
         assert(ret);
 
-        /* A counter that went backwards is not the same counter: the cgroup was removed and made anew. */
+        /* If the counter went backwards, it is a different counter: the cgroup was removed and made anew. */
         if (life->metered && life->over_nsec > life->began_nsec)
                 used = life->over_nsec - life->began_nsec;
         lost = used > life->claimed_nsec ? used - life->claimed_nsec : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The CPU time that a killed life used and that stands in none of its records. Pure. */
+/* The CPU time that a killed life used and that none of its records has. Pure. */
 #pragma once
 
 #include "include/record.h"
@@ -7,8 +7,9 @@
 
 /* The usage of one life: the count of its cgroup from start to end, and the sum of its records. */
 typedef struct LifeUsage {
-        uint64_t life, seq, round; /* seq: of the life's newest record; round: the newest closed one */
-        bool metered;              /* both readings of the cgroup are known */
+        uint64_t life, seq,
+                        round; /* seq: of the life's newest record; round: the newest one that has ended */
+        bool metered;          /* both readings of the cgroup are known */
         uint64_t began_nsec, over_nsec, claimed_nsec;
         int error; /* the positive errno with which the invoker failed to start; 0: not known */
 } LifeUsage;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The expected cost of a round to come. The records that it would leave go through the same functions as
- * those of past rounds, so that a charge which is added there is expected here too. */
+ * those of past rounds, so a new charge that is added there is also expected here. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads price sheets. A sheet with one unknown key is refused: a misspelt rate would be free. Every message
- * begins with FILE:LINE, and names the nearest known key if one is near. */
+/* Reads price sheets. A sheet with an unknown key is refused: with a misspelt rate, usage would cost
+ * nothing. Every message begins with FILE:LINE, and names the nearest known key if one is near. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -148,7 +148,7 @@ static int parse_rate(const Source *source, const SheetKey *row, const char *val
 
         errno = 0;
         x = g_ascii_strtod(value, &end);
-        /* strtod() also reads words and hexadecimal digits, and no price is written so. */
+        /* strtod() also reads words and hexadecimal digits, which prices do not have. */
         if (end == value || *end || strspn(value, "0123456789.eE+-") != strlen(value))
                 return refuse(source, row->section, row->key, "\"%.40s\" is not a number.", value);
         if (!(x >= 0) || x > row->highest || (errno == ERANGE && x != 0))

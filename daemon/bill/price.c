@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* From base units to money, in two separate steps: usage_add() turns records into sums of unsigned integers,
- * and bill_make() multiplies each sum once by a rate. So a bill adds up to its lines, and does not change
- * with how often it is made.
+ * and bill_make() multiplies each sum once by a rate. So the lines of a bill add up to its total, which does
+ * not depend on how often a bill is made.
  *
  * Serverless: the allocation of each invocation, for as long as it would have run on a fleet (emulated
  * time), rounded up as the sheet says. Server: the whole fleet for as long as the rounds took, idle actors
@@ -136,7 +136,7 @@ static void update_add(
         cpu_add(usage, charge, record);
 }
 
-/* Start-up included, so that the whole cost of evaluations stands in one place. */
+/* Start-up is included, so that one line has the whole cost of evaluations. */
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
@@ -180,8 +180,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The bill of a round starts here. Usage of an earlier life in a round that it did not close is no part of
- * this round. */
+/* The bill of a round starts here. Usage of an earlier life in a round that it did not end does not belong
+ * to this round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -213,8 +213,8 @@ static void allocated_add(
 }
 
 /* The whole allocation from its start to its end, by the cluster's own accounts, which count whole seconds.
- * Idle time is a part of its own, and the two parts add up to the whole. A record has a piece of the time
- * since the record before, so rounding each one up would bill an hour as several. */
+ * Idle time is a separate part, and the two parts add up to the whole. A record covers only the time since
+ * the record before, so rounding each one up would bill an hour as several. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
         uint64_t whole_nsec = record->metered.emulated_nsec;
         uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;
@@ -225,8 +225,8 @@ static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record
         add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.received_bytes);
 }
 
-/* An actor's work on a node is paid with the node. It is only counted, and its CPU time noted. Returns true
- * for such a record. */
+/* The price of a node includes the actors' work there. So this only counts such an invocation and notes its
+ * CPU time. Returns true for such a record. */
 static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;
@@ -249,8 +249,8 @@ bool usage_has_nodes(const Usage *usage) {
         return false;
 }
 
-/* The clock of records starts anew with the machine, so a job that goes on after a reboot adds up
- * stretches. */
+/* The clock of records starts anew at each boot, so the time of a job that continues after a reboot is a sum
+ * of stretches. */
 static void wall_add(Usage *usage, const Record *record) {
         uint64_t start = record->metered.start_nsec, end = record->metered.end_nsec;
 
@@ -358,8 +358,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Actors, learners and the control processes all use electricity. So under this convention alone the control
- * processes' time costs money. */
+/* Actors, learners and the control processes all use electricity. So only under this convention does the
+ * control processes' time cost money. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",

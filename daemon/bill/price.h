@@ -31,8 +31,8 @@ const char *price_sheet_description(const PriceSheet *sheet);
 /* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). Call it before a job
  * is accepted. */
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
-/* The number of learners that the sheet has a price for: under Convention=server the places on its
- * servers; else UINT32_MAX, since each one is billed. */
+/* The number of learners that the sheet has a price for: under Convention=server as many as fit on its
+ * servers; otherwise UINT32_MAX, since each learner is billed by itself. */
 uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings);
 
 /* Whether the servers of a sheet, if it says how many there are, have places for all actors of the job;
@@ -60,13 +60,13 @@ typedef enum CpuUse {
 /* NULL: no charge has this number. */
 const char *charge_to_string(uint32_t charge);
 
-/* The worker whose share of a machine is priced: the shares of actors and learner may differ. */
+/* The kind of worker whose share of a machine is priced: actors and learners may have different shares. */
 typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
-/* The sums booked under one kind of charge. billed_nsec: emulated duration times allocation, each
- * invocation rounded up to the sheet's granularity; the allocation is in the sheet's own terms: vCPUs, or
- * functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x microseconds.
- * idle: of containers that are kept and have nothing to do. */
+/* The sums booked under one kind of charge. billed_nsec: emulated duration times allocation, where each
+ * invocation is rounded up to the sheet's granularity, and the allocation is in the sheet's own terms:
+ * vCPUs, or functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x
+ * microseconds. idle: the same for containers that are kept and have nothing to do. */
 typedef struct Account {
         uint64_t cpu_nsec;
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
@@ -89,7 +89,7 @@ typedef struct Usage {
 /* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
  * all records afresh from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
-/* Whether nodes of a cluster stand in it, in place of what actors did there. */
+/* Whether it has nodes of a cluster, in place of what actors did there. */
 bool usage_has_nodes(const Usage *usage);
 
 typedef struct BillLine {
@@ -117,8 +117,8 @@ uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether no further round may begin. It depends only on the costs where rounds and lives begin, so it does
- * not matter when the daemon looks. */
+/* Whether no further round may begin. It depends only on the costs at the beginnings of rounds and lives, so
+ * it does not matter when the daemon looks. */
 bool budget_spent(const Usage *usage, const JobSettings *settings);
 
 /* A future round in terms of money: its actors, how many of them start cold, how many more are kept idle,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows that reach the disk together with the records before them and never earlier: checkpoints that count
- * from then on, and ends of jobs. Both are queued like records. So a ledger that cannot be written keeps the
- * order, and no reader finds such a row without its records. */
+/* Checkpoints that count from now on, and ends of jobs: rows that must not reach the disk before the records
+ * that precede them. Both are queued like records. So the order is kept while the ledger cannot be written,
+ * and no reader finds such a row without its records. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -148,7 +148,7 @@ static int end_insert(Ledger *ledger, const LedgerEnd *end) {
         uint64_t counted;
         int r;
 
-        /* The end may be written more than once. If the row has a summary, the totals have the job
+        /* The end may be written more than once. If the row has a summary, the totals include the job
          * already. */
         r = ledger_number(ledger, "SELECT summary IS NOT NULL FROM jobs WHERE id = ?",
                         VALUES(of_u64(end->row.id)), &counted);

@@ -210,7 +210,7 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         assert(ret_uid);
         assert(ret_ended_usec);
 
-        /* A job has no end time if no start of the daemon could read its row. */
+        /* A job has no end time if no daemon could read its row. */
         r = ledger_first(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
                         "WHERE id = ?",
@@ -269,7 +269,7 @@ int ledger_jobs_live(Ledger *ledger, GArray *ids) {
         return r;
 }
 
-/* A position behind every possible record. */
+/* A position after every possible record. */
 static const LedgerPosition position_end = { INT64_MAX, INT64_MAX };
 
 int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret) {

@@ -28,9 +28,8 @@ DEFINE_CLEANUP(sqlite3 *, sqlite3_close)
 /* A reader copies a ledger of an older schema into memory, up to this size. */
 #define COPY_BYTES_MAX (1ull << 30)
 
-/* SQLite's own locks belong to the process and come and go with transactions. So the daemon holds the file
- * by a lock of its own, on a file beside it. The kernel releases the lock when the process ends in any
- * way. */
+/* SQLite's own locks belong to the process and last for a transaction only. So the daemon has a lock of its
+ * own, on a file beside the ledger. The kernel releases the lock when the process ends in any way. */
 static int lock_acquire(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -92,8 +91,8 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Lets the file give back freed pages, if it has no pages yet. In any other file this would be a write at
- * each start, also on a full disk. */
+/* Lets the file give back freed pages, if it has no pages yet. In a file that has pages this would cause a
+ * write at each start, also on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
         uint64_t n_pages;
         int r;
@@ -177,7 +176,7 @@ const char *ledger_error_words(int error) {
         }
 }
 
-/* SQLite opens any file beside a database that has the right name, and waits for ever if it is a pipe. */
+/* SQLite opens any file with the right name beside a database, and waits for ever if it is a pipe. */
 static bool are_regular_files(const char *path) {
         static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
 
@@ -216,8 +215,8 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
                 checking(bytes_at(path));
         r = ledger_read(ledger, path, check);
         if ((r == -ENOSPC || r == -EDQUOT) && !in_memory) {
-                /* SQLite keeps the index of the WAL in a file beside it, for which there is no space. With
-                 * exclusive locking the index is in memory. */
+                /* There is no space for the file in which SQLite keeps the index of the WAL. With exclusive
+                 * locking the index is in memory. */
                 ledger->full = true;
                 (void) sqlite3_close(ledger->db);
                 ledger->db = NULL;

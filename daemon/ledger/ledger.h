@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ledger: the SQLite database (WAL, synchronous=FULL) in which jobs, records and checkpoints are kept.
- * Records are committed in groups. Calls block, but only for one fsync for each group, and never once a
- * round. */
+ * Records are committed in groups. Calls block, but only for one fsync of each group, which is less than one
+ * for each round. */
 #pragma once
 
 #include <glib.h>
@@ -66,13 +66,13 @@ int ledger_open(const char *path, Ledger **ret);
 /* The same. If the last daemon was killed the whole file is read, and `checking` first gets its size. */
 int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 /* The same for reading only. Nothing is written, neither to the ledger nor beside it, except the index
- * (-shm) of a write-ahead file that was left behind: it has the readers' locks and no record. Any number of
- * readers may have the ledger. A ledger of an older schema is copied into memory; -EFBIG: it is too large
- * for that. -EBUSY: a daemon has it. */
+ * (-shm) of a write-ahead file that was left behind: the index holds the readers' locks, and no record. Any
+ * number of readers may open the ledger. A ledger of an older schema is copied into memory; -EFBIG: it is
+ * too large for that. -EBUSY: a daemon has it. */
 int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
-/* Whether it was opened without free space: it can be read, but not written before it is opened again with
- * free space. */
+/* Whether it was opened while the disk had no space. Then it can be read, but not written until it is opened
+ * again. */
 bool ledger_is_full(const Ledger *ledger);
 /* Sets a function that is called after each commit. */
 void ledger_on_written(Ledger *ledger, void (*written)(void *userdata), void *userdata);
@@ -81,13 +81,13 @@ uint64_t ledger_wal_bytes(const Ledger *ledger);
 /* Copies the write-ahead file into the ledger's file, and cuts it. 0: done; 1: an open transaction of a
  * reader prevents it. */
 int ledger_fold(Ledger *ledger);
-/* A process with such a transaction; 0: it cannot be found out. */
+/* A process that has such a transaction open; 0: not known. */
 pid_t ledger_reader(Ledger *ledger);
 /* Says what a negative errno of the functions below means, as a part of a sentence. */
 const char *ledger_error_words(int error);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable when it returns */
-/* How many amounts of CostAlert= are told; durable at once. */
+/* Sets how many amounts of CostAlert= have been announced; durable when it returns. */
 int ledger_job_alerted(Ledger *ledger, uint64_t id, uint64_t n_alerts);
 int ledger_job_update(Ledger *ledger,
                 const LedgerJob *job); /* updates state, result, fault, life, times, policy, distribution */
@@ -96,7 +96,7 @@ int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
 /* Sets the disk space of a job's files; written only if the number has changed. */
 int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes);
-/* The disk space of the files of all jobs of a user except one; 0: except none. */
+/* The disk space of the files of a user's jobs. but_job: a job that does not count; 0: all count. */
 int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes);
 /* Adds the ids (uint64_t) of all jobs that have not ended, the oldest first. */
 int ledger_jobs_live(Ledger *ledger, GArray *ids);
@@ -133,11 +133,12 @@ int ledger_unsummed(Ledger *ledger, uint64_t *ret);
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record);
 size_t ledger_n_pending(const Ledger *ledger);
 int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
-/* Whether it can be written, when nothing waits to be written: writes existing data again. 0 or -errno. */
+/* Whether the ledger can be written, for when nothing waits to be written: writes existing data again. 0 or
+ * -errno. */
 int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* newest one; 0: none */
 
-/* The first `most` committed records of a job behind a position, in (life, seq) order; {}: from the first.
+/* The first `most` committed records of a job after a position, in (life, seq) order; {}: from the first.
  * each: returns 0 to go on. Work of an earlier life after its last checkpoint was repeated, so its records
  * have `wasted` set. */
 int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *after, unsigned most,
@@ -151,12 +152,12 @@ int ledger_checkpoint_newest(
 /* The newest one before a position; -ENOENT: there is none. Free ret->scheduler. */
 int ledger_checkpoint_before(
                 Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret);
-/* Checkpoints after a position do not count any more: the work of earlier lives behind it becomes waste. {}:
+/* Checkpoints after a position do not count any more: the work of earlier lives after it becomes waste. {}:
  * no checkpoint counts. */
 int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after);
 
-/* A decision and the figures that it was made from. life and record name the record that closed the round
- * before it, whose statistics the scheduler saw. record 0: none did. */
+/* A decision and the figures that it was made from. life and record name the last record of the round before
+ * it, whose statistics the scheduler saw; record 0: there was no such round. */
 typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
@@ -178,7 +179,8 @@ int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *d
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 
-/* Rows for GetRounds and GetSeries: the closed rounds after `after`, thinned evenly to `most`. */
+/* Rows for GetRounds and GetSeries: rounds after `after` that have ended, thinned evenly to at most
+ * `most`. */
 typedef struct LedgerRound {
         uint64_t round;
         uint32_t n_actors;
@@ -188,11 +190,11 @@ typedef struct LedgerRound {
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);
 
-/* The next job whose rows can be removed: it has ended and has a summary. First a job whose removal has
- * begun, then the one that ended first, if that was before a time. -ENOENT: there is none. */
+/* The next job whose rows can be removed: it has ended and has a summary. This is a job whose removal has
+ * begun, or else the one that ended first, if it ended before the given time. -ENOENT: there is none. */
 int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job);
-/* Removes at most so many rows of records, statistics and decisions, durably, and notes when that began.
- * *ret_done: no row is left. -EBUSY: the job has not ended. */
+/* Durably removes a limited number of rows (records, statistics and decisions), and notes when the removal
+ * began. *ret_done: no row is left. -EBUSY: the job has not ended. */
 int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned most, bool *ret_done);
 /* Marks the job's records as kept for good. */
 int ledger_trim_never(Ledger *ledger, uint64_t job);
@@ -214,8 +216,7 @@ typedef struct LedgerEnd {
 } LedgerEnd;
 
 /* Queued like a record, and committed in one transaction with the records that were queued before. The
- * needed columns of the row are copied. A second end of the same job changes nothing. -ENOBUFS: commit
- * first. */
+ * needed columns of the row are copied. A second end of a job changes nothing. -ENOBUFS: commit first. */
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
@@ -240,7 +241,7 @@ int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
 /* Writes a job's row, which keeps its number from another ledger. */
 int ledger_job_put(Ledger *ledger, const LedgerJob *job);
 /* Writes all rows that wait for a commit in one ledger into another one, which has the rows of the jobs.
- * They also go on waiting in the first. */
+ * They stay queued in the first ledger, too. */
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* Takes in all rows of such a ledger in one transaction; *ret: how many of its records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);

@@ -9,7 +9,7 @@
 #include "daemon/ledger/ledger.h"
 #include "lib/cleanup.h"
 
-#define LEDGER_APPLICATION_ID 0x61637431 /* "act1": file(1), and we at opening, know our databases by it */
+#define LEDGER_APPLICATION_ID 0x61637431 /* "act1": file(1) and ledger_open() recognise a ledger by it */
 
 /* A spool holds SPOOL_RECORDS, and the daemon commits at least once for each. Two full spools may wait for
  * space on a full disk. */
@@ -76,7 +76,7 @@ struct Ledger {
         ino_t inode;
         off_t bytes;  /* as last seen; it only grows */
         bool full;    /* it was opened without free space: it can only be read */
-        int index_fd; /* the index of the write-ahead file; -EBADF: it was not needed yet */
+        int index_fd; /* the index of the write-ahead file; -EBADF: it has not been needed yet */
         void (*written)(void *userdata);
         void *written_userdata;
         int lock_fd; /* keeps out a second daemon, but not readers */
@@ -109,8 +109,8 @@ struct Ledger {
 
 enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a person's own write transaction */
 
-/* Watches the write-ahead file: after each commit it calls ledger_on_written(), and then does what SQLite
- * would do without it. */
+/* Watches the write-ahead file: after each commit it calls the function of ledger_on_written(), and then
+ * does what SQLite does by default. */
 void ledger_watch_wal(Ledger *ledger);
 
 /* A negative errno for a result of SQLite; 0 for SQLITE_OK, ROW and DONE. */

@@ -50,8 +50,8 @@ static bool is_zero(const uint8_t *bytes, size_t n) {
         return true;
 }
 
-/* Whether any statistic was measured: rounds always bring some, evaluation episodes their own. A row without
- * any is not kept. */
+/* Whether any statistic was measured. A round always has some, and an evaluation episode its own. A row
+ * without any is not kept. */
 static bool statistics_said(const Statistics *s) {
 #define X(name, unit)                        \
         if (!isnan(s->name) && s->name != 0) \
@@ -86,8 +86,8 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
 #undef X
 }
 
-/* An evaluation may end after its round has closed. Its result is written into the row of that round, so
- * that a reader of rounds need not care. */
+/* An evaluation may end after its round. Its result is written into the row of that round, so readers of
+ * rounds need not treat this case. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
         if (record->kind != RECORD_EVALUATED)
                 return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records that could not be written go into a small ledger in another place, and are taken into the right
- * one later. Each row has its number, so taking it in twice changes nothing. */
+/* Records that could not be written go into a small ledger in another place, and are copied into the job's
+ * own ledger later. Each row has its number, so copying it twice changes nothing. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ int ledger_rest_write(Ledger *from, Ledger *to) {
         r = ledger_begin(to);
         if (r < 0)
                 return r;
-        /* the statements of the other ledger with our queues */
+        /* the other ledger's statements write this ledger's queues */
         to->pending = from->pending;
         to->n_pending = from->n_pending;
         to->decisions = from->decisions;
@@ -76,7 +76,7 @@ static int take_table(Ledger *ledger, const char *table) {
 #define METRICS_TAKE        EVALUATION_METRIC_STATISTICS(TAKE)
 #define METRICS_OF_REST     EVALUATION_METRIC_STATISTICS(OF_REST)
 static const char *const take_rows[] = {
-        /* Rounds whose evaluation ended after they had closed. */
+        /* Rounds whose evaluation ended after them. */
         "UPDATE main.statistics SET evaluation_mean = e.evaluation_mean, "
         "evaluation_sd = e.evaluation_sd" METRICS_TAKE " FROM "
         "(SELECT r.job, r.life, r.ordinal, "

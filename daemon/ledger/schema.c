@@ -12,7 +12,7 @@
 #define STRINGIFY_(x) #x
 #define STRINGIFY(x)  STRINGIFY_(x)
 
-/* The views name kinds by number, as SQLite must. */
+/* The views name kinds by number, since SQLite does not know the names. */
 static_assert(RECORD_ROLLOUT == 2 && RECORD_EVALUATION == 3 && RECORD_UPDATE == 4 && RECORD_ROUND == 6,
                 "the numbers of kinds are part of the schema");
 
@@ -145,7 +145,7 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
-/* The cost of the newest days of a user is kept: these and the current one, 400 in all. */
+/* The costs of a user's newest days are kept: so many before the current one, 400 in all. */
 #define SPENDING_DAYS_LAST 399
 
 /* Schema 4: what is kept of a job when the records of its rounds are removed, and sums that are kept for
@@ -267,9 +267,9 @@ static int statistics_have(Ledger *ledger, const char *name) {
         return r < 0 ? r : n > 0;
 }
 
-/* Statistics are sometimes added within a schema. They are NULL in rounds of an older program, which did not
- * measure them. An older program of the same schema names the columns that it writes, and leaves out the
- * others. */
+/* Statistics are sometimes added without a new schema. They are NULL in rounds of an older version, which
+ * did not measure them. An older version with the same schema names the columns that it writes, and leaves
+ * out the others. */
 static int statistics_add_missing(Ledger *ledger) {
         bool missing = false;
         int r;
@@ -334,7 +334,7 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         return 0;
 }
 
-/* A newer program of the same schema may have more words. */
+/* A newer version with the same schema may have more words. */
 static int words_refresh(Ledger *ledger) {
         int r;
 
@@ -357,7 +357,7 @@ int ledger_probe(Ledger *ledger) {
         return ledger_end(ledger, ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA)));
 }
 
-/* Upgrades an empty file, or the schema of an older program. */
+/* Upgrades an empty file, or an older schema. */
 static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         static const struct {
                 const char *const *steps;

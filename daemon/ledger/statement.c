@@ -53,7 +53,7 @@ int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
         int rc;
 
         rc = sqlite3_prepare_v2(ledger->db, sql, -1, &statement, NULL);
-        if (rc == SQLITE_ERROR) /* a statement that does not fit the tables: someone changed the schema */
+        if (rc == SQLITE_ERROR) /* another program changed the schema, and the statement does not fit */
                 return -EUCLEAN;
         if (rc != SQLITE_OK)
                 return ledger_error(ledger, rc);
@@ -182,8 +182,8 @@ int ledger_end(Ledger *ledger, int r) {
         /* After some errors SQLite has rolled back already, and no transaction is left to end. */
         if (r < 0 && !sqlite3_get_autocommit(ledger->db))
                 (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
-        /* The WAL itself may fill the disk. When its commits are in the main file, the next try writes it
-         * from its beginning. */
+        /* The WAL itself may fill the disk. When its commits are in the main file, the next try writes the
+         * WAL from its beginning. */
         if (is_of_space(r))
                 (void) sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The write-ahead file. A commit appends its pages to this file. A checkpoint copies the pages into the
- * ledger's own file, except those that would overwrite what a reader still needs. SQLite writes from the
- * file's beginning again only when all pages were copied and no reader uses the file. So a single open
- * transaction makes it grow without limit. */
+ * ledger's own file, except those that would overwrite what a reader still needs. SQLite starts again at the
+ * beginning of the file only when all pages were copied and no reader uses the file. So a single open
+ * transaction lets the file grow without limit. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -69,8 +69,8 @@ int ledger_fold(Ledger *ledger) {
         return r == -EBUSY ? 1 : r;
 }
 
-/* A descriptor of our own, kept as long as SQLite has the file open: closing one drops all locks of the
- * process on the file. */
+/* A separate descriptor, which stays open as long as SQLite has the file open: closing it would drop all
+ * locks of the process on the file. */
 static int open_index(Ledger *ledger) {
         _cleanup_free_ char *name = NULL;
 

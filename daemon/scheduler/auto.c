@@ -1,91 +1,92 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto: chooses the number of actors that makes time and money together least. It knows how long
+/* Policy=auto: chooses the number of actors that minimises time and money together. It knows how long
  * earlier rounds took, what they cost, how far they brought the policy, and the gradient's noise scale.
  * The law of noise and the product of allocation and time come from the papers named below. The sharp law,
- * the way these are combined, the trial of more actors and the first numbers of actors are ours.
+ * the way these are combined, the trial of more actors and the first numbers of actors are actord's own.
  *
  *         A    actors in a round
- *         b    actors from which more bring little: by the law of noise, a round of b actors gets half as
- *              far as one of unlimited actors
+ *         b    the number of actors above which more help little: by the law of noise, a round of b actors
+ *              makes half the progress of a round with unlimited actors
  *         n    rows that each actor brings to a round
  *         s    the gradient's noise scale, in rows
- *         K    rounds that a result takes with unlimited actors
- *         Ta   what the slowest actor takes in a round, in seconds on the emulated clock
- *         Tm   what actors take on average, with start-up, in seconds
- *         tl   what the learner takes for one actor's rows, in seconds
- *         w    what a second is worth: TimePrice= times what the price sheet charges for a learner's second
+ *         K    rounds that training takes with unlimited actors
+ *         Ta   the time of a round's slowest actor, in seconds on the emulated clock
+ *         Tm   the mean time of a round's actors, with start-up, in seconds
+ *         tl   the learner's time for one actor's rows, in seconds
+ *         w    the value of a second: TimePrice= times what the price sheet charges for a learner's second
  *         C(A) what a round of A actors adds to the full total, in the sheet's currency
  *
- * Noise. With batches of B rows a result takes 1 + s/B times the steps that it takes without noise ("An
+ * Noise. With batches of B rows training takes 1 + s/B times the steps that it takes without noise ("An
  * Empirical Model of Large-Batch Training", McCandlish et al. 2018, equation 2.11). A round of A actors is
  * such a batch, of B = A n rows:
  *
- *         rounds of a result = K (1 + b/A),   b = s/n
+ *         rounds of a training = K (1 + b/A),   b = s/n
  *
- * Worth. A round lasts as long as its slowest actor takes, and then as long as its update, whose time grows
- * with the rows. The price code says what a round costs (price_round(), daemon/bill/price.h): it bills the
- * records that a round of A actors would leave, as it bills those of past rounds. So requests, rounding and
- * idle actors are weighed, and whatever a sheet may charge for one day. This file has no prices.
+ * Cost of a round. A round lasts as long as its slowest actor, and then as long as its update, whose time
+ * grows with the rows. The price code says what a round costs (price_round(), daemon/bill/price.h): it bills
+ * the records that a round of A actors would leave, as it bills those of past rounds. So the decision
+ * includes requests, rounding, idle actors, and any charge that is added later. This file has no prices.
  *
  *         time of a round = Ta + A tl
- *         worth of a round = w time + C(A)
+ *         cost of a round = w time + C(A)
  *
- * The best A. The worth of a result is
+ * The best A. A whole training costs
  *
  *         K (1 + b/A) (w (Ta + A tl) + C(A))
  *
- * K is the same for each A, so it is not needed. Prices have steps, so each A is tried. If the worth of a
- * round were c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). So it is with prices
- * in proportion, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
+ * K is the same for each A, so it is not needed. Prices have steps, so each A is tried. If a round cost
+ * c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). This is so with proportional
+ * prices, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
  *
  * Convention=server bills MaxActors= places, however many actors work. Where a round costs the same with
- * few actors and with many, as it does there, there is nothing to decide: all of them act.
+ * few actors and with many, as it does there, all of them act.
  *
- * The sharp law. With PPO and Updates=per-data more rows are more gradient steps as well. Constant numbers
- * of actors on four tasks (docs/experiments/auto.md) show that rounds times actors hardly change up to some
- * thousand rows a round, and that rounds hardly change beyond:
+ * The sharp law. With PPO and Updates=per-data, more rows also mean more gradient steps. Runs with constant
+ * numbers of actors on four tasks (docs/experiments/auto.md) show that rounds times actors hardly change up
+ * to some thousand rows a round, and that the number of rounds hardly changes beyond:
  *
- *         rounds of a result = K sqrt(1 + (b/A)^2)
+ *         rounds of a training = K sqrt(1 + (b/A)^2)
  *
  * with b n between 3,200 and 8,000 rows. Theory does not predict b: the noise scale is a tenth of b n,
  * and the divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS
- * at first, and at least a minibatch. Noise is added to b in quadrature, and the rounds tell more
- * (below). With worth c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on
- * prices. Below half of b this law hardly tells numbers of actors apart. Of those whose costs differ
- * little the fastest is taken, as a round of very few rows is worse than the law says (Pendulum: 107
- * rounds of one actor, 29 of two).
+ * at first, and at least a minibatch. Noise is added to b in quadrature, and b is refined from measured
+ * rounds (below). If a round costs c0 + c1 A, the minimum is at the cube root of b b c0 / c1, which depends
+ * little on prices. Below half of b this law hardly distinguishes numbers of actors. Of those whose costs
+ * differ little the fastest is taken, since a round of very few rows is worse than the law says (Pendulum:
+ * 107 rounds of one actor, 29 of two).
  *
  * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then
- * the surrogate objective of a round (below) is FURTHEST with unlimited actors, and with fewer it is
- * smaller, in proportion to the root of progress. First rounds that get further than that are not short of
- * steps, and more rows only make their gradient less noisy: the law of noise holds, with the same b. In
- * three rounds of 1, 4 and 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, CartPole's 0.004,
- * 0.010 and 0.020. A surrogate that does not grow with actors measures no progress, so theory alone counts
- * then.
+ * the surrogate objective of a round (below) is FURTHEST with unlimited actors. With fewer actors it is
+ * smaller, in proportion to the square root of progress. If the first rounds exceed this, they do not lack
+ * steps, and more rows only make their gradient less noisy: then the law of noise holds, with the same b.
+ * In three rounds of 1, 4 and 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, CartPole's 0.004,
+ * 0.010 and 0.020. A surrogate that does not grow with actors does not measure progress, so then only
+ * theory counts.
  *
- * Progress. All that is theory. With PPO and normalised advantages the learner says how far a round got:
- * the surrogate objective that it minimised is 0 before a round's first step, and then what the
- * advantages say was won. Rounds of A actors next to rounds of others show how that grows with A
- * (response.h), and b is what fits them best, beginning with what theory says. By the law of noise b is
- * taken for the largest that may be true while it is open whether more actors pay: so more are tried, two
- * rounds at least. By the sharp law the first move, after three rounds, goes all the way up, and each
- * further one needs five. What did not pay is taken back. This procedure is ours.
+ * Progress. The above is theory. With PPO and normalised advantages the learner measures how far a round
+ * got: its surrogate objective is 0 before the round's first step, and afterwards the gain that the
+ * advantages predict. Comparing rounds of A actors with neighbouring rounds of other numbers shows how
+ * progress grows with A (response.h). b is the value that fits these best, and begins with theory's. By the
+ * law of noise, b is the largest plausible value while it is unknown whether more actors pay, so more are
+ * tried, for at least two rounds. By the sharp law the first change, after three rounds, goes all the way
+ * up, and each further one comes after five rounds. A change that did not pay is undone. This procedure is
+ * actord's own.
  *
- * Objective. cost-time is what stands above. budget: w is 0. deadline: of the numbers that are done in
- * time, the one with the least C(A) times rounds; if there is none, the fastest. How many rounds are left
- * is told by StopSteps=, and by the mean return, if it goes on as it has from the first one; the progress
- * of each round by the law adds up to how far training is.
+ * Objective. cost-time is described above. budget: w is 0. deadline: of the numbers that end in time, the
+ * one with the smallest C(A) times rounds; if there is none, the fastest. The number of rounds that are left
+ * follows from StopSteps=, and from the mean return if it keeps growing as it has since the first one. How
+ * far training is, is the sum of the rounds' progress by the law.
  *
- * What is measured. The noise scale of one round is a ratio of two estimates: its tails are heavy, and
- * where noise hides the gradient it is not a number, which counts as a large one. So the median of the
- * newest ones is taken; a mean of ratios would follow the tails. Of times the least of the newest ones is
- * taken: what a round takes that nothing disturbed, and the same under Clock=model whether or not an actor
- * was killed and started cold once more.
+ * What is measured. The noise scale of one round is a ratio of two estimates. It has heavy tails, and where
+ * noise hides the gradient it is not a number, which counts as a large one. So the median of the newest
+ * ones is used; a mean of ratios would follow the tails. Of times the minimum of the newest ones is used:
+ * the time of a round without disturbance. Under Clock=model it is the same whether or not an actor was
+ * killed and started cold again.
  *
- * Starts. More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new
- * ones are paid for it, so that this is part of what a larger number costs until the end. When that is, is
- * not known: the end of training that is m rows old is taken to be as likely before 2 m as between 2 m and
- * 4 m, and so on until StopSteps=, unless returns say more. */
+ * Starts. Actors beyond the most that there ever were start cold (ColdStartSec=). All actors wait for that,
+ * and the new ones are paid for it, so it is part of what a larger number costs until the end of training.
+ * The end is not known. For training that is m rows old, it is assumed to be as likely before 2 m rows as
+ * between 2 m and 4 m, and so on until StopSteps=, unless returns say more. */
 #include <math.h>
 #include <string.h>
 
@@ -96,19 +97,19 @@
 
 #define NEWEST     15u
 #define SURE       5u     /* measurements of the noise before it is added to what is usual */
-#define USUAL_ROWS 5632.0 /* of a round, at which more begin to bring little: the middle of four tasks */
-#define NOISE_MOST 4.0    /* times as many as usual: what noise may say */
+#define USUAL_ROWS 5632.0 /* rows of a round above which more help little: the middle of four tasks */
+#define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
 #define FURTHEST   0.028  /* the surrogate of first rounds, with any number of actors, by the sharp law */
-#define ALIKE      1.12   /* costs that are not told apart; sqrt(1 + 1/4) - 1 at half of b */
-#define FAR        2.0    /* a number so far above is gone to though its cost is not told apart */
-#define WORTH_IT   0.05   /* less than this share is saved: nothing is thawed and frozen for it */
-#define STEP       2.0    /* nothing grows or shrinks by more in one round */
-#define STEP_BLIND 4.0    /* the same where no progress is measured */
-#define SEEN       2u     /* rounds of a number before another one is tried */
-#define SEEN_FIRST 3u     /* the same by the sharp law, of MinActors= */
-#define SEEN_SHARP 5u     /* and of others */
-#define RATIO_MOST 1e6    /* that is told */
-#define B_MOST     1e9    /* at which any number of actors is few */
+#define ALIKE      1.12   /* costs within this ratio count as equal; sqrt(1 + 1/4) - 1 at half of b */
+#define FAR        2.0    /* a number that is higher by this factor is taken although its cost is equal */
+#define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
+#define STEP       2.0    /* the most by which the number changes in a round, as a factor */
+#define STEP_BLIND 4.0    /* the same if no progress is measured */
+#define SEEN       2u     /* rounds with one number before another one is tried */
+#define SEEN_FIRST 3u     /* the same by the sharp law, with MinActors= */
+#define SEEN_SHARP 5u     /* and with other numbers */
+#define RATIO_MOST 1e6    /* the largest ratio that a decision reports */
+#define B_MOST     1e9    /* so large that any number of actors is few */
 
 typedef struct Newest {
         uint64_t n; /* values seen; the newest lie at i % NEWEST */
@@ -120,7 +121,7 @@ typedef struct Auto {
         Newest slowest, mean, learner; /* Ta, Tm, tl; in nanoseconds */
         Response response;
         double n_warm;       /* the most actors that a round had: others start cold */
-        double advanced;     /* the sum of progress; a round of infinitely many actors makes 1 */
+        double advanced;     /* the sum of progress, in rounds of infinitely many actors */
         double return_first; /* the first mean return, if there was one */
         uint64_t elapsed_nsec;
         uint32_t has_return;
@@ -168,7 +169,7 @@ static double usual_b(const JobSettings *s) {
         return fmax(USUAL_ROWS, s->minibatch_size) / ((double) s->envs_per_actor * s->rollout_steps);
 }
 
-/* The law to begin with, before other numbers of actors were tried. */
+/* The law that holds before other numbers of actors were tried. */
 static Law auto_theory(const Auto *a, const JobSettings *s) {
         double noise = newest_median(&a->noise), usual = usual_b(s);
 
@@ -180,9 +181,9 @@ static Law auto_theory(const Auto *a, const JobSettings *s) {
         return (Law){ .b = sqrt(usual * usual + noise * noise), .sharp = !a->gets_far };
 }
 
-/* How far a round got, where that is measured: PPO's surrogate objective is what the advantages say that was
- * won, in their standard deviations, and 0 before the first step. The learner reports its mean over the
- * steps of the round, as a loss. NaN: it is not measured, or not from 0. */
+/* How far a round got, if that is measured: PPO's surrogate objective is the gain that the advantages
+ * predict, in their standard deviations, and 0 before the first step. The learner reports its mean over the
+ * steps of the round, as a loss. NaN: it is not measured, or does not begin at 0. */
 static double round_progress(const SchedulerView *view) {
         const JobSettings *s = view->settings;
 
@@ -192,7 +193,8 @@ static double round_progress(const SchedulerView *view) {
         return fmax(-view->statistics->loss_policy, 0);
 }
 
-/* By the sharp law the root of progress is the surrogate's share of what it is with any number of actors. */
+/* By the sharp law the surrogate is in proportion to the square root of progress, and is FURTHEST with
+ * unlimited actors. */
 static void look_how_far(Auto *a, const JobSettings *s) {
         double share = response_begun(&a->response) / FURTHEST;
 
@@ -245,9 +247,9 @@ typedef struct Trade {
         const SchedulerView *view;
         const Auto *a;
         Law law;
-        double second;          /* what a second is worth, in the sheet's currency */
-        double lowest, highest; /* that may be tried */
-        double now, left;       /* the newest round's actors, and how many rounds as that one are left */
+        double second;          /* the value of a second, in the sheet's currency */
+        double lowest, highest; /* the range of numbers that may be tried */
+        double now, left;       /* the newest round's actors; how many rounds like it are left */
 } Trade;
 
 /* How many started actors are kept idle while n act. */
@@ -279,15 +281,14 @@ static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
         return price;
 }
 
-/* A round's price: its cost on the bill and the worth of its time. */
+/* A round's cost on the bill, and the value of its time. */
 static double trade_worth(const Trade *t, double n, double n_cold) {
         RoundPrice price = trade_price(t, n, n_cold);
 
         return price.full + t->second * (double) price.nsec / 1e9;
 }
 
-/* Whether a fleet is paid for that does not care how many act: equal rounds of few and of many cost the
- * same. */
+/* Whether equal rounds of few and of many actors cost the same, since a whole fleet is paid for. */
 static bool trade_is_settled(const Trade *t) {
         RoundShape shape = { .n_actors = (uint32_t) t->lowest,
                 .actor_nsec = 1000000000,
@@ -301,14 +302,14 @@ static bool trade_is_settled(const Trade *t) {
         return t->highest > t->lowest && few.full > 0 && few.full == many.full;
 }
 
-/* From one number that is tried to the next: each up to sixteen, then one in each eighth more. Prices have
- * steps, so there is no valley to follow. */
+/* The next number to try: each one up to sixteen, then in steps of an eighth. Prices have steps, so the cost
+ * may have several minima. */
 static uint32_t next_tried(uint32_t n) {
         return n < 16 ? n + 1 : n + n / 8;
 }
 
-/* The rounds that are left by the growth of the returns, which counts once half of the way is done: the
- * other half is taken to grow at the same rate. */
+/* The rounds that are left, estimated from the growth of the returns once half of the way to the target is
+ * done: the other half is assumed to take as long. */
 static double rounds_to_target(const Trade *t) {
         const JobSettings *s = t->view->settings;
         const Statistics *now = t->view->statistics;
@@ -321,8 +322,8 @@ static double rounds_to_target(const Trade *t) {
         return t->a->advanced * missing / gained / response_of(t->now, t->law);
 }
 
-/* How many rounds as the newest one training goes on for, as far as can be told: it is as likely to end
- * before it is twice as old as between that and four times as old, and so on, until StopSteps=. */
+/* Estimates how many rounds like the newest one are left: training is as likely to end before it is twice as
+ * old as between twice and four times as old, and so on, until StopSteps=. */
 static double rounds_left(const Trade *t) {
         const SchedulerView *view = t->view;
         const JobSettings *s = view->settings;
@@ -364,8 +365,8 @@ static double trade_best(const Trade *t, bool starts) {
         return best;
 }
 
-/* Up to half of b rounds times actors are the same within ALIKE by the sharp law, and no law is surer than
- * that: the fastest of the numbers that cost nearly as little as the best one. */
+/* By the sharp law, rounds times actors are equal within ALIKE up to half of b, and the law is no more exact
+ * than that. So this returns the fastest of the numbers that cost nearly as little as the best one. */
 static double trade_alike(const Trade *t, double best) {
         double most = ALIKE * trade_cost(t, best, true), half = fmin(t->law.b / 2, t->highest);
 
@@ -393,8 +394,8 @@ static double best_by_worth(const Trade *t, DecisionWhy *why) {
         return t->now;
 }
 
-/* How many rounds of n actors are left: until StopSteps=, or until the mean return, going on as it has,
- * is at its target. */
+/* How many rounds of n actors are left: until StopSteps=, or until the mean return, if it keeps growing as
+ * it has, reaches its target. */
 static double rounds_until_end(const Trade *t, double n) {
         const JobSettings *s = t->view->settings;
         const Statistics *now = t->view->statistics;
@@ -408,7 +409,7 @@ static double rounds_until_end(const Trade *t, double n) {
         return fmax(ceil(rounds), 1);
 }
 
-/* The cheapest one that is done by Deadline=; if none is, the fastest one. */
+/* The cheapest number with which training ends by Deadline=; if there is none, the fastest one. */
 static double best_by_deadline(const Trade *t, DecisionWhy *why) {
         double best = t->now, best_money = INFINITY, best_nsec = INFINITY;
         double left = (double) t->view->settings->deadline_usec * 1e3 - (double) t->a->elapsed_nsec;
@@ -439,8 +440,8 @@ static uint64_t permille(double ratio) {
         return ratio >= 0 ? saturate_double(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
 }
 
-/* The figures of a decision: of the round before, of the change that was last seen, and of the one to
- * come. */
+/* Reports the figures of a decision: of the round before, of the last change, and of the round that
+ * follows. */
 static void tell(const Trade *t, double n, DecisionWhy *why) {
         RoundPrice before = trade_price(t, t->now, 0), after = trade_price(t, n, 0), seen;
         double change;
@@ -463,9 +464,9 @@ static void tell(const Trade *t, double n, DecisionWhy *why) {
                 why->reason = REASON_TAKES_BACK;
 }
 
-/* The law, as theory and what was measured have it: the sharp one as well as is known. By the law of
- * noise the first rounds tell little, and more actors are tried while they may pay; where rounds get far,
- * nothing tells whether they do. */
+/* The law, from theory and measurements: for the sharp law the best estimate. By the law of noise the first
+ * rounds show little, so more actors are tried while they may pay; if rounds get far, measurements do not
+ * show whether more actors pay. */
 static Law trade_law(const Trade *t) {
         Law law = auto_theory(t->a, t->view->settings);
         double best, hopeful;
@@ -490,7 +491,7 @@ static void trade_begin(Trade *t) {
                 t->second = s->time_price * price_learner_second(t->view->sheet, s);
 }
 
-/* Whether the newest number is to be seen for longer before another one is tried. */
+/* Whether the current number must be observed for longer before another one is tried. */
 static bool trade_looks(const Trade *t) {
         if (response_rounds(&t->a->response) == 0)
                 return false;
@@ -502,12 +503,13 @@ static bool trade_looks(const Trade *t) {
 static double auto_decide(Trade *t, DecisionWhy *why) {
         bool measured = response_rounds(&t->a->response) > 0, direct = steps_grow(t->view->settings);
         double step = direct || measured ? STEP : STEP_BLIND, n;
-        /* Where steps grow, up all of the way: each step would be a cold start that all wait for. */
+        /* Where gradient steps grow, the number goes all the way up at once: each step would be a cold start
+         * for which all actors wait. */
         double few = fmax(t->lowest, ceil(t->now / step)),
                many = direct ? t->highest : fmin(t->highest, t->now * step);
 
         if (t->view->settings->objective == OBJECTIVE_DEADLINE) {
-                /* Whether it can be met does not hang on how far one goes at a time. */
+                /* Whether the deadline can be met does not depend on the size of one change. */
                 n = fmin(fmax(best_by_deadline(t, why), few), many);
         } else {
                 t->lowest = few;
@@ -539,7 +541,7 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
 
         trade_begin(&trade);
         why->reason = REASON_LOOKS;
-        if (!(trade_worth(&trade, trade.now, 0) > 0)) /* nothing takes time or costs anything */
+        if (!(trade_worth(&trade, trade.now, 0) > 0)) /* rounds take no time and cost nothing */
                 return (uint32_t) trade.now;
         if (trade_looks(&trade))
                 return (uint32_t) trade.now;

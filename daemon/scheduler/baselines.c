@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The schedulers with which others are compared: constants, lists, and controls that spend as much as
- * another scheduler but know less. Each is one formula. They decide for the round after view->round; in a
- * formula, k is the number of that round, counted from 1. */
+/* The schedulers with which others are compared: constants, lists, and and controls that spend as much as
+ * another scheduler but use less information. Each is one formula. They decide for the round after
+ * view->round; in a formula, k is the number of that round, counted from 1. */
 #include <math.h>
 
 #include "daemon/scheduler/window.h"
@@ -14,14 +14,14 @@ static uint32_t fixed_count(const SchedulerView *view, SchedulerState *state) {
 }
 
 /* Policy=max: MaxActors= in every round, one decision for the whole job: MinionsRL-Max (Yu et al., AAAI
- * 2024, "Ablation"), the fastest and dearest of the papers' own baselines. */
+ * 2024, "Ablation"), the fastest and most expensive baseline of that paper. */
 static uint32_t max_count(const SchedulerView *view, SchedulerState *state) {
         return scheduler_highest(view->settings);
 }
 
-/* Policy=schedule: the numbers of Schedule=, written down beforehand. "25*10 30*5" is 25 actors for ten
- * rounds and 30 for five; the last number stays. MinionsRL's motivation (Yu et al., AAAI 2024, figure 2)
- * compares three such lists of one length and one sum. */
+/* Policy=schedule: the numbers that Schedule= lists. "25*10 30*5" is 25 actors for ten rounds and 30 for
+ * five; the last number stays. MinionsRL's motivation (Yu et al., AAAI 2024, figure 2) compares three such
+ * lists of one length and one sum. */
 static uint32_t schedule_count(const SchedulerView *view, SchedulerState *state) {
         const setting_counts *s = &view->settings->schedule;
         uint64_t left = view->round; /* rounds before the one to be decided */
@@ -38,7 +38,7 @@ static uint32_t schedule_count(const SchedulerView *view, SchedulerState *state)
 #define DOUBLINGS_MAX       14u /* 2^14 > ACTORS_MAX */
 
 /* Policy=hydrozoa: MinActors= at first, doubled every ten rounds up to MaxActors=, as Nitro's authors run
- * Hydrozoa's scaling of the batch (Guo et al., MLSys 2022) beside theirs (Yu et al., PVLDB 18(1), section
+ * Hydrozoa's scaling of the batch (Guo et al., MLSys 2022) for comparison (Yu et al., PVLDB 18(1), section
  * 7). */
 static uint32_t hydrozoa_count(const SchedulerView *view, SchedulerState *state) {
         uint64_t doublings = view->round / ROUNDS_PER_DOUBLING;
@@ -57,7 +57,7 @@ static uint32_t decay_only_count(const SchedulerView *view, SchedulerState *stat
 }
 
 /* Policy=random: uniform between MinActors= and MaxActors=, from a stream of the job's seed that is keyed by
- * the round. A control: a scheduler that looks at the rounds has to do better than one that does not. */
+ * the round. A control: a scheduler that uses measurements should do better. */
 static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         uint32_t lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
         ActordRandom random;
@@ -66,18 +66,19 @@ static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         return lowest + random_below(&random, highest - lowest + 1);
 }
 
-/* Policy=nitro: Nitro's boosting by its paper (Yu et al., PVLDB 18(1), 2024, sections 3 and 4): more
- * actors where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian
- * (equation 2), as the learner measured it at the end of the round before; over the last n = Window=
- * values S_k = (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax).
- * Where the paper is silent: without a negative curvature R is infinite; a value that is not finite never
- * enters the window, and its score is 0; so is that of a window of one value, or of equal ones. */
+/* Policy=nitro: Nitro's boosting by its paper (Yu et al., PVLDB 18(1), 2024, sections 3 and 4): more actors
+ * where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian (equation
+ * 2), as the learner measured it at the end of the round before; over the last n = Window= values S_k =
+ * (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax). The paper does not
+ * treat some cases. Here R is infinite without a negative curvature. A value that is not finite never enters
+ * the window, and its score is 0. The score is 0, too, while the window has only one value or only equal
+ * values. */
 static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
 }
 
-/* Policy=noise: Nitro's formula with noise in the place of the curvature, from a stream of the job's seed
- * that is keyed by the round. A control: it spends as much as nitro, but knows nothing. */
+/* Policy=noise: Nitro's formula with random numbers in place of the curvature, from a stream of the job's
+ * seed that is keyed by the round. A control: it spends as much as nitro, but measures nothing. */
 static uint32_t noise_count(const SchedulerView *view, SchedulerState *state) {
         ActordRandom random;
 

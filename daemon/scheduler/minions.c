@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=minions: the network that `actorctl scheduler train` trained, as MinionsRL asks its scheduler
+/* Policy=minions: the network that `actorctl scheduler train` trained, as MinionsRL uses its scheduler
  * ("Cheaper and Faster: Distributed Deep Reinforcement Learning with Serverless Computing", Yu et al., AAAI
- * 2024). It takes the most likely count and never draws one: only training needs to explore. It sees the
- * same features as in its training (lib/minions.h). If the job has a budget, the money counts, too, when it
- * sees how much is left. */
+ * 2024). It takes the most likely count and does not sample: only training needs to explore. It sees the
+ * same features as in its training (lib/minions.h). If the job has a budget, the share that is left includes
+ * the money. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
@@ -13,7 +13,7 @@
 #include "lib/minions.h"
 
 typedef struct MinionsState {
-        double return_mean; /* the newest one that any round reported; NaN: none has */
+        double return_mean; /* the newest one that a round reported; NaN: none has */
 } MinionsState;
 static_assert(sizeof(MinionsState) <= sizeof(((SchedulerState *) 0)->own), "it fits");
 
@@ -58,7 +58,7 @@ static uint32_t minions_count(const SchedulerView *view, SchedulerState *state) 
 
         facts = minions_facts(view, own.return_mean);
         minions_features(&facts, model.target, features);
-        /* This fails only without memory, and then the job goes on. */
+        /* This fails only for lack of memory, and then the job goes on. */
         if (minions_decide(view->data, view->n_data, features, &count) < 0)
                 return scheduler_lowest(view->settings);
         return count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=replay:JOB and Policy=permuted:JOB: the numbers of actors of another job's rounds, which the
- * submitter hands in as 32-bit numbers in the order of the rounds. replay repeats them. So a run under
- * Clock=metered comes out the same bit for bit, also where rounds overlap, since the numbers then also say
- * which actor each round took. permuted has the same numbers in another order, drawn from this job's seed.
- * It is a control, which spends as much as the other job without its reasons. The last number stays. */
+ * submitter passes as 32-bit numbers in the order of the rounds. replay repeats them. So a repeated run
+ * under Clock=metered gives the same bits, even where rounds overlap, since the numbers then also say which
+ * actor each round took. permuted has the same numbers in another order, drawn from this job's seed. It is a
+ * control, which spends as much as the other job without its reasons. The last number stays. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>

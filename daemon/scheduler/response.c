@@ -5,10 +5,10 @@
 #include <math.h>
 
 #define LOCAL       8u
-#define CANDIDATES  21 /* the middle one is what theory says */
+#define CANDIDATES  21 /* the middle one is b by theory */
 #define MIDDLE      10
 #define LEAST       0.125 /* the lowest candidate, in parts of theory's b */
-#define MISFIT_MOST 4.0   /* of two stays, so that no single change outweighs all others */
+#define MISFIT_MOST 4.0   /* of one change, so that it cannot outweigh all others */
 #define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 

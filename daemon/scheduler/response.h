@@ -7,9 +7,9 @@
  * b is the number of actors from which more bring little. g is how fast training goes at the time. It
  * changes, and is not needed.
  *
- * Successive rounds of one number of actors are a *stay*. From one stay to the next g hardly changes, so the
- * ratio of their mean progress tells b. Candidates of b, each twice the one before, are compared with the
- * newest stays and with what theory says of b. Each gets a misfit, and the best candidate has the least. The
+ * Successive rounds of one number of actors are a *stay*. From one stay to the next g hardly changes, so b
+ * follows from the ratio of their mean progress. Candidates for b, each twice the one before, are compared
+ * with the newest stays and with b by theory. Each gets a misfit, and the best candidate has the least. The
  * largest one that is not clearly worse is *hopeful*: with this b, actors are added until it is clear that
  * they do not pay.
  *

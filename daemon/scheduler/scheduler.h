@@ -4,7 +4,7 @@
  * keyed streams. Its state is plain data of a fixed size. So the state is simply copied into a checkpoint's
  * row, and a restored job decides as it would have decided without the interruption.
  *
- * A decision is made once for each round, when the round before it has closed; times are those of the
+ * A decision is made once for each round, when the round before it has ended; times are those of the
  * emulated clock. A row of include/schedulers.h holds the other facts that programs need about each
  * scheduler. */
 #pragma once
@@ -20,7 +20,7 @@
 
 #define SCHEDULER_ABI 3u
 
-#define SCHEDULER_DATA_MAX (1u << 20) /* the most bytes that a submission may hand to its scheduler */
+#define SCHEDULER_DATA_MAX (1u << 20) /* the most bytes that a submission may pass to its scheduler */
 
 /* X(name, comment): facts of a closed round, beside the learner's statistics. One list for the scheduler,
  * SQLite, D-Bus and JSON. */
@@ -39,8 +39,8 @@ typedef struct RoundFacts {
 #undef X
 } RoundFacts;
 
-/* X(name, comment): the reasons for a decision, in figures; clients find the words. All are 0 for schedulers
- * that give no reasons. One list for the scheduler, SQLite, D-Bus and JSON. */
+/* X(name, comment): the reasons for a decision, as numbers; clients put them into words. All are 0 for
+ * schedulers that give no reasons. One list for the scheduler, SQLite, D-Bus and JSON. */
 #define DECISION_WHY(X)                                                                                 \
         X(reason, "of DECISION_REASONS in include/schedulers.h")                                        \
         X(charge, "the dearest of a round: its number in CHARGES of include/charges.h")                 \

@@ -10,12 +10,12 @@
  *
  * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each
  * function that returns int returns 0, or a negative errno, which fails the invocation with that reason. If
- * an environment is built with -ffp-contract=off and without -ffast-math, it steps alike on all machines of
- * one kind.
+ * an environment is built with -ffp-contract=off and without -ffast-math, it computes the same steps on all
+ * machines of one kind.
  *
- * An environment may have several agents (ABI 2), which act together and share one policy. Wherever a
- * function reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one
- * after another in the order of agents, each as the spec describes one. An episode begins and ends for all
+ * An environment may have several agents (ABI 2) that act together and share one policy. Wherever a function
+ * reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one after
+ * another in the order of agents, each of the size that the spec gives. An episode begins and ends for all
  * of them at once. Within an episode agents may come and go: see active(). */
 #pragma once
 
@@ -44,17 +44,18 @@ typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 }
 #define ACTORD_CHOICES_MAX 64u          /* the most numbers of a MULTI_DISCRETE action */
 
 enum {
-        /* it cannot make snapshots: it lives in its warm actor, and a crash loses the current episode */
+        /* it cannot make snapshots: its state is kept in a warm actor, and a crash loses the current
+         * episode */
         ACTORD_ENV_STICKY = 1u << 0,
         ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
         ACTORD_ENV_COME_AND_GO = 1u << 2, /* ABI 2: agents may be absent; active() says which are present */
 };
 
 /* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); if
- * an action's n_choices is 0, number k lies in [0, action_choices[k]), which the spec has. A policy makes
- * all of these choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite
- * bounds are allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its
- * discrete action as I32. */
+ * an action's n_choices is 0, number k lies in [0, action_choices[k]) of the spec. A policy makes all of
+ * these choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds
+ * are allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete
+ * action as I32. */
 typedef struct ActordSpace {
         uint32_t kind, element;
         uint32_t n_dims, n_choices;
@@ -73,8 +74,8 @@ typedef struct ActordEnvSpec {
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
         /* K, 2 to ACTORD_STACK_MAX: an observation is a stack of the last K frames along its first
-         * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame
-         * is then stored once. 0: observations are no stacks. */
+         * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame is
+         * then stored once. 0: observations are not stacks. */
         uint32_t stack;
         /* ABI 2. The names of the numbers that metrics() returns at the end of an episode, such as
          * "latency_p99": a lower-case letter, then lower-case letters, digits and "_"; each name once. */
@@ -156,18 +157,20 @@ typedef struct ActordEnv {
         void (*close)(void *instance);
 
         /* Optional, all three or none: NULL, or beyond struct_bytes. The physical state as doubles, for
-         * `actorctl env rollout` and for people who compare two implementations: the numbers from which such
-         * a person would begin, not everything that a snapshot needs. Writes the parts in order, which are
-         * the same for each instance with these options. Returns how many, at most ACTORD_STATE_PARTS. */
+         * `actorctl env rollout` and for people who compare two implementations: only the numbers that such
+         * a comparison begins with, not everything that a snapshot needs. Writes the parts in order, which
+         * are the same for each instance with these options. Returns how many, at most
+         * ACTORD_STATE_PARTS. */
         int (*state_parts)(const void *instance, ActordStatePart *ret);
         int (*get_state)(const void *instance, double *ret);
         /* Begins a new episode, as reset() does, but in this state. -EINVAL: it is not a state of this
          * environment. */
         int (*set_state)(void *instance, const double *state, void *ret_observation);
 
-        /* Optional: NULL, or beyond struct_bytes. A picture of the present state for people, for recordings:
-         * up to ACTORD_SHAPES_MAX shapes, each painted over the earlier ones. It changes nothing on which a
-         * step depends. A recording paints its pictures from these shapes, outside of the sandbox. */
+        /* Optional: NULL, or beyond struct_bytes. A picture of the current state for people to look at in
+         * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over the earlier ones. It changes nothing
+         * on which a step depends. A recording paints its pictures from these shapes, outside of the
+         * sandbox. */
         int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
         /* Optional: NULL, or beyond struct_bytes. The same as pixels, for an environment that paints by
@@ -186,8 +189,8 @@ typedef struct ActordEnv {
          * ret[n_agents] a 1 for each agent that is present in this state and acts in the next step, and a 0
          * for the others. At least one is always present. It changes nothing, and the presence of agents
          * must be part of the snapshot. For an absent agent no action is read, its reward counts as 0, and
-         * nothing is learned, but its observation must still be within the bounds. For an agent that leaves,
-         * its own episode ends as if it had terminated. */
+         * nothing is learned from it, but its observation must still be within the bounds. When an agent
+         * leaves, its own episode ends as if it had terminated. */
         int (*active)(const void *instance, uint8_t *ret);
 
         /* ABI 2; needed if n_shared of the spec is above 0. Called after reset() and step(). Writes into

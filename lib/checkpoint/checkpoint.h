@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The metadata of actord's checkpoints, and the names of their tensors. The learner writes and restores
- * checkpoints by this list, and actorctl reads policies and numbers out of them.
+ * checkpoints by this list, and actorctl reads policies and numbers from them.
  *
- * Format 2 ends with a digest of the whole file (lib/checkpoint/safetensors.h), names the version of our
- * arithmetic, and names each network: "networks.policy.actor.0.weight", "networks.policy.adam.m",
- * "networks.target.q.0.weight". A job with more networks than one policy only adds names, so the format
- * stays the same. Format 1 had one network, whose tensors had no prefix, and only a hash of the policy's
- * parameters; it still loads. */
+ * Format 2 ends with a digest of the whole file (lib/checkpoint/safetensors.h), names the version of
+ * actord's arithmetic, and prefixes each tensor with its network's name: "networks.policy.actor.0.weight",
+ * "networks.policy.adam.m", "networks.target.q.0.weight". A job with more networks than one policy only adds
+ * names, so the format stays the same. Format 1 had one network, whose tensors had no prefix, and only a
+ * hash of the policy's parameters; it still loads. */
 #pragma once
 
 #include "include/policy.h"
@@ -25,7 +25,7 @@
 #define METADATA_POLICY            "policy_version"
 #define METADATA_POLICY_SHA256     "policy_sha256"
 /* A hash of everything that the learner has learned and keeps, not only of its policy. Equal jobs have equal
- * ones, whatever was killed and however the jobs were distributed. It is made in
+ * hashes, whatever was killed and however the jobs were distributed. It is made in
  * learner/checkpoint/digest.c. */
 #define METADATA_STATE_SHA256 "state_sha256"
 /* The form of an exported policy's input: "numbers"; "bytes", each divided by 255; "choice", a 1 among
@@ -38,15 +38,15 @@
  * order. "2 0*0 0*2" are number 2, the square of number 0, and the product of numbers 0 and 2. */
 #define METADATA_INPUTS "inputs"
 
-/* The two kinds of files: a checkpoint, and a file with only parameters, with which any job may begin. The
- * number of the format follows. */
+/* The two kinds of files: a checkpoint, and a file that has only parameters, with which any job may begin.
+ * The number of the format follows. */
 #define CHECKPOINT_FORMAT        "actord-checkpoint-"
 #define PARAMETERS_FORMAT        "actord-parameters-"
 #define CHECKPOINT_FORMAT_NEWEST 2u
 #define PARAMETERS_FORMAT_NEWEST 1u
 
-/* The version of our arithmetic. Raise it with every change that gives the same job another policy: in
- * lib/kernel.c or lib/doubles.c, in learner/kernel/, in the order of a sum. A checkpoint says which version
+/* The version of actord's arithmetic. Raise it with every change that gives the same job another policy: in
+ * lib/kernel.c, lib/doubles.c or learner/kernel/, or in the order of a sum. A checkpoint says which version
  * computed it. All files of format 1 have version 1, which used OpenBLAS; its sums depend on the processor.
  * From version 2 on a policy is the same on each processor. */
 #define ARITHMETIC 2u
@@ -68,11 +68,11 @@ typedef struct Checkpoint {
 int checkpoint_open(int fd, Checkpoint *ret, char ret_reason[SAFETENSORS_REASON_MAX]);
 void checkpoint_close(Checkpoint *checkpoint);
 
-/* Splits the network's name off: "adam.m" of network "policy". */
+/* Splits a name into the network and the rest: "policy" and "adam.m". */
 void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 
-/* Makes rows for the parameters of a network. Behind the network's name they have the names and shapes of
+/* Makes rows for the parameters of a network. After the network's name, they have the names and shapes of
  * CleanRL's modules. Returns how many: at most 2 * LAYERS_MAX. */
 size_t checkpoint_network_rows(unsigned format, const char *name, const Network *network, float *parameters,
                 TensorRow *ret);

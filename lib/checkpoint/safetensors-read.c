@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A strict reader of safetensors files. A header may hold two forms of objects: of strings, and of a type, a
- * shape and two offsets. Everything else is refused, and so is deeper nesting. The file may be cut short or
- * forged, so every number is checked against the file's size before it is used. */
+/* A strict reader of safetensors files. A header may hold two kinds of objects: one of strings, and one of a
+ * type, a shape and two offsets. Everything else is refused, and so is deeper nesting. The file may be cut
+ * short or forged, so every number is checked against the file's size before it is used. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +47,7 @@ Safetensors *safetensors_close(Safetensors *file) {
 
 /* The header's text, and how far it has been read. */
 typedef struct Parser {
-        char *text, *at, *end; /* *end is a NUL, which no rule accepts, so no read goes beyond it */
+        char *text, *at, *end; /* *end is a NUL, which the grammar accepts nowhere, so parsing stops there */
         char *reason;
 } Parser;
 
@@ -93,7 +93,7 @@ static int hex_value(char c) {
         return -1;
 }
 
-/* \uXXXX in the range of ASCII: a writer has to escape no other character. */
+/* \uXXXX for ASCII characters only: a writer need not escape any others. */
 static bool parse_unicode(Parser *p, char *ret) {
         int value = 0;
 
@@ -347,8 +347,8 @@ static int by_text(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Whether all texts differ. They are sorted for this, so that a forged header with thousands of names costs
- * no more than a real one. */
+/* Whether all texts differ. Sorting them bounds the time that a forged header with thousands of names can
+ * cost. */
 static bool texts_differ(const char **texts, size_t n) {
         qsort(texts, n, sizeof(*texts), by_text);
         for (size_t i = 1; i < n; i++)
@@ -406,7 +406,7 @@ static int refuse_errno(char *ret_reason, int r) {
         return r;
 }
 
-/* Reads where the header ends. The file says so itself; this is checked against the file's size. */
+/* Reads where the header ends, and checks it against the file's size. */
 static int read_length(int fd, uint64_t *ret_length, uint64_t *ret_size, char *ret_reason) {
         uint64_t size, length;
         int r;

@@ -59,7 +59,7 @@ static void print_header(FILE *f, const TensorRow *rows, size_t n_rows, const Me
         (void) fputc('}', f);
 }
 
-/* Makes length and header, padded with spaces so that the tensors begin aligned. */
+/* Makes the length and the header, padded with spaces so that the first tensor is aligned. */
 static int header_make(const TensorRow *rows, size_t n_rows, const MetadataRow *metadata, size_t n_metadata,
                 char **ret, size_t *ret_n) {
         _cleanup_free_ char *text = NULL;

@@ -3,13 +3,13 @@
  * has a group episode_0, episode_1, ... for each episode of T steps, with the attributes id and total_steps,
  * and in it
  *
- *   observations  [T + 1][shape of an observation]: what each step acted on, and what the last one led to
+ *   observations  [T + 1][shape of an observation]: before each step, and after the last one
  *   actions       [T][shape of an action]
  *   rewards       [T]
  *   terminations, truncations  [T]: whether the episode ended with that step
  *
- * The HDF5 library is large, and no program links it: it comes with a module, dataset.so, which is loaded
- * where such a file is read or written, and which a build without the library does not have. */
+ * The HDF5 library is large, so no program links it. It is linked by a module, dataset.so, which is loaded
+ * where such a file is read or written. A build without the library has no such module. */
 #pragma once
 
 #include <stddef.h>
@@ -22,10 +22,10 @@
 #define DATASET_MODULE   "dataset.so"
 #define DATASET_ENTRANCE "actord_dataset"
 
-/* The most steps of an episode; our environments have no longer ones. */
+/* The most steps of an episode; the built-in environments have none that are longer. */
 #define DATASET_EPISODE_STEPS_MAX (UINT64_C(1) << 20)
 
-/* All numbers are doubles, whatever the element of the space. */
+/* All numbers are doubles, regardless of the element type of the space. */
 typedef struct DatasetEpisode {
         uint64_t number, n_steps;
         const double *observations, *actions, *rewards;
@@ -45,7 +45,7 @@ typedef struct Dataset {
         uint8_t *ends;       /* [n_steps]: EndKind; the last step of an episode has one */
 } Dataset;
 
-/* X(name, words): why a file cannot be used. The problems from LACKS on concern one episode. */
+/* X(name, words): why a file cannot be used. LACKS and the problems after it concern one episode. */
 #define DATASET_PROBLEMS(X)                                                                                 \
         X(NONE, "")                                                                                         \
         X(NO_MODULE, "dataset.so does not load: this actord was built without libhdf5-dev, or libhdf5 is "  \
@@ -78,8 +78,8 @@ static inline int32_t dataset_detail(DatasetProblem problem, uint64_t episode) {
 
 typedef struct DatasetModule {
         uint32_t abi, struct_bytes;
-        /* Writes into an existing file, which is emptied first: episodes in order, then the end. After the
-         * end the writer is freed, whatever the result. 0, -ENOMEM, -EIO. */
+        /* Writes into an existing file, which is emptied first: episodes in order, then the end. The call
+         * for the end frees the writer, even if it fails. 0, -ENOMEM, -EIO. */
         int (*create)(const char *path, const ActordEnvSpec *spec, void **ret);
         int (*add)(void *writer, const DatasetEpisode *episode);
         int (*close)(void *writer);
@@ -104,8 +104,8 @@ static inline Dataset *dataset_free(Dataset *dataset) {
 
 /* The episode that a step belongs to. */
 uint64_t dataset_episode(const Dataset *dataset, uint64_t step);
-/* The meaning of a detail in words, and the episode that it concerns: *ret_episode, or -1. NULL: it has
- * none. */
+/* The meaning of a detail in words. *ret_episode: the episode that it concerns, or -1. NULL: the detail has
+ * no meaning. */
 const char *dataset_problem(int32_t detail, int64_t *ret_episode);
 
 /* path: of the module. 0; -ENOENT: it is missing, or does not load; -EPROTO: it is from another build. */

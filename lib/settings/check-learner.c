@@ -12,7 +12,7 @@
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 
-/* Only an explicit MinibatchSize= can be too large: the default shrinks to the rows of a round. */
+/* Only an explicit MinibatchSize= can be too large: the default is reduced to the rows of a round. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
         bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
         uint32_t n = distribution_rollouts(distribution_of(settings),
@@ -45,7 +45,7 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* The fraction of a step that the last round left over counts as well. */
+        /* The fraction of a step that the last round left over is added. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);
@@ -55,8 +55,8 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         rows, RANDOM_STEP_MAX);
 }
 
-/* A replay store is divided evenly among the slots. Each must hold a whole invocation, and a window of
- * NSteps= across its border. */
+/* A replay store is divided evenly among the slots. Each part must hold a whole invocation, and a window of
+ * NSteps= that crosses its border. */
 static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;
@@ -96,7 +96,7 @@ static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETT
         return strcmp(ret_text, setting_row(i)->fallback) != 0;
 }
 
-/* Recorded episodes have their actions already, so a chance of random ones has no effect. */
+/* With recorded episodes actors choose no actions, so a chance of random ones has no effect. */
 static void check_chances(SettingsReader *reader, const JobSettings *settings) {
         static const Setting chances[] = { SETTING_Learner_EpsilonStart, SETTING_Learner_EpsilonEnd,
                 SETTING_Learner_EpsilonSteps };
@@ -112,7 +112,7 @@ static void check_chances(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* Recorded episodes have their actions already, so no policy is asked for any. */
+/* With recorded episodes actors choose no actions, so keys about choosing them have no effect. */
 static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 
@@ -140,7 +140,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "any: take single-learner-coarse, multi-learner or async");
 }
 
-/* Makes only one complaint, since the first of these mistakes hides the others. */
+/* Reports only the first of these mistakes, since it hides the others. */
 static void check_envelope(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -215,7 +215,7 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
                 return;
         }
         if (!algorithm_uses(settings->algorithm, SETTING_Learner_EnvelopeP))
-                return; /* each key is refused already */
+                return; /* each key has been refused already */
         if (!regulation_shaped(settings, &n, &m)) {
                 reader_complain(reader, "Learner", "EnvelopeP", "",
                                 "with n numbers in a state and m in an action EnvelopeP= and ModelA= are n "
@@ -299,7 +299,7 @@ static void check_curvature(SettingsReader *reader, const JobSettings *settings)
                                 "relu");
 }
 
-/* Checks all layers together: each may be valid alone and still not fit the others. */
+/* Checks all layers together: each may be valid by itself and still not fit the others. */
 static void check_network(SettingsReader *reader, const JobSettings *settings) {
         bool convolutions = settings->convolutions.n > 0;
 

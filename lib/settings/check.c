@@ -81,7 +81,7 @@ static bool names_file(const char *path) {
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Only the grammar of terms is checked here: the names of joints and bodies are known to the model alone. */
+/* Only the grammar of terms is checked here, since only the model knows the names of joints and bodies. */
 static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         bool paid = false;
@@ -250,7 +250,7 @@ static void check_slots(SettingsReader *reader, const JobSettings *settings) {
                         most, (uint64_t) most * settings->envs_per_actor, RANDOM_SLOT_MAX + 1);
 }
 
-/* Whether the key was given with another value than its default. */
+/* Whether the job gives the key a value that is not its default. */
 static bool setting_differs(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
         g_autofree JobSettings *fallback = g_new0(JobSettings, 1);
         g_autofree char *reason = NULL;
@@ -504,8 +504,8 @@ static void check_fused(SettingsReader *reader, const JobSettings *settings) {
                                 "%s; single-learner-coarse makes the same policy", why);
 }
 
-/* Why a job cannot have nodes; NULL: it can. A node has only our programs and the job's settings, and its
- * actors choose their actions themselves. */
+/* Why a job cannot have nodes; NULL: it can. A node has only actord's programs and the job's settings, and
+ * its actors choose their actions themselves. */
 static const char *refuses_nodes(const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 

@@ -15,7 +15,7 @@ static int refuse(char **ret_reason, const char *format, ...) {
         return -EINVAL;
 }
 
-/* Reads a whole number from lowest to highest at *p, and moves *p behind it. */
+/* Reads a whole number from lowest to highest at *p, and moves *p past it. */
 static bool take_number(const char **p, uint32_t lowest, uint32_t highest, uint32_t *ret) {
         char *end;
         guint64 n;
@@ -30,8 +30,8 @@ static bool take_number(const char **p, uint32_t lowest, uint32_t highest, uint3
         return true;
 }
 
-/* "32x8/4+2": 32 channels, kernels of 8 by 8, 4 apart, with 2 zeros around. "/4" and "+2" may be missing:
- * then 1 apart, and no zeros. */
+/* "32x8/4+2": 32 channels, kernels of 8 by 8, a stride of 4, a padding of 2 zeros. "/4" and "+2" are
+ * optional; without them the stride is 1 and the padding 0. */
 static bool take_convolution(const char *p, uint32_t *ret_channels, uint32_t *ret_kernel,
                 uint32_t *ret_stride, uint32_t *ret_padding) {
         *ret_stride = 1;

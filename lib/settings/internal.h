@@ -17,9 +17,9 @@ typedef struct SettingsReader {
         GPtrArray *problems; /* Problems */
 } SettingsReader;
 
-#define PROBLEMS_MAX 20u /* that have a sentence */
-/* The most problems that get a sentence. A text can have a mistake in each of its thousands of lines, and
- * the daemon must not spend minutes on sentences. Only the number of the others is given. */
+#define PROBLEMS_MAX 20u /* the most that a message prints */
+/* The most problems that get a sentence; the others are only counted. A text can have a mistake in each of
+ * its thousands of lines, and the daemon must not spend minutes on sentences. */
 #define SENTENCES_MAX 64u
 
 typedef struct Problem {

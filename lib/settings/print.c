@@ -24,14 +24,14 @@ const SettingRow *setting_row(Setting i) {
         return (unsigned) i < _SETTING_MAX ? &rows[i] : NULL;
 }
 
-/* some lists have more columns than the word */
+/* some lists have further columns */
 #define X(name, word, ...)        word,
 #define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) NULL };
 CHOICES(TABLE)
 #undef TABLE
 #undef X
 
-/* Words of older files, and their present names. */
+/* Words of older files, and their current names. */
 static const char *word_now(const char *word) {
         static const char *const words[][2] = {
                 { "generic", "scalar" }, /* KernelClass= */
@@ -237,8 +237,8 @@ static bool cpuset_has(const setting_cpuset *value, unsigned cpu) {
         return cpu < 64 * ELEMENTSOF(value->words) && (value->words[cpu / 64] >> (cpu % 64) & 1);
 }
 
-/* The list of every second of 1,024 CPUs has 2,500 characters. No host has such a set; a longer list is cut
- * after a whole range. */
+/* Every second one of 1,024 CPUs would make a list of 2,500 characters. No host has such a set. A list that
+ * is too long is cut after a whole range. */
 static int print_cpuset(const setting_cpuset *value, char *ret) {
         size_t n = 0;
 

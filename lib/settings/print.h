@@ -18,7 +18,7 @@ const SettingRow *setting_row(Setting i); /* NULL: i is out of range. */
  * it may have any value of its type. */
 const char *const *setting_words(Setting i);
 
-/* Prints the canonical text of a setting, which is parsed to the same value; "" if it is unset and has no
+/* Prints the canonical text of a setting, which parses to the same value; "" if it is unset and has no
  * default. Returns its length. */
 size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);
 

@@ -36,7 +36,7 @@ bool problem_count(SettingsReader *reader) {
         return true;
 }
 
-/* Complains about the syntax of a line in which no key can be named. */
+/* Complains about the syntax of a line that has no key to name. */
 void complain_line(SettingsReader *reader, unsigned line, const char *reason) {
         problem_add(reader, line, g_strdup_printf("%s:%u: %s", reader->file_name, line, reason));
 }

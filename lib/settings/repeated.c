@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds keys that occur twice in a section. GLib silently takes the last of equal keys, so an earlier line
- * of a long file would have no effect, and its writer would not know. */
+ * of a long file would have no effect, and its author would not notice. */
 #include <errno.h>
 #include <string.h>
 

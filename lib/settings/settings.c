@@ -89,7 +89,7 @@ static void check_section(SettingsReader *reader, const char *section) {
         g_autoptr(GPtrArray) sections = NULL;
         g_autofree char *hint = NULL;
 
-        /* Sections of an inner job, checked when that is parsed. */
+        /* Sections of an inner job, which are checked when the inner job is parsed. */
         if (g_str_has_prefix(section, SETTINGS_INNER_PREFIX))
                 return;
         if (section_known(section)) {
@@ -164,8 +164,8 @@ static char *given_value(const SettingsReader *reader, const char *section, cons
         return g_steal_pointer(&value);
 }
 
-/* An earlier program rounded fractions where a whole number is needed; now they are refused. A job that was
- * accepted then must keep the number that it had. */
+/* An earlier version rounded fractions where a whole number is needed; now they are refused. A job that was
+ * accepted then must keep its number. */
 static bool parse_rounded(Setting i, const char *value, JobSettings *settings) {
         g_autofree char *rounded = setting_round(value), *reason = NULL;
 
@@ -177,7 +177,7 @@ static void read_setting(SettingsReader *reader, Setting i, JobSettings *setting
         g_autofree char *value = given_value(reader, row->section, row->key), *reason = NULL;
 
         if (row->fallback[0] != '\0') {
-                /* Defaults go through the same parser: one that does not parse is our mistake. */
+                /* Defaults go through the same parser: one that does not parse is a bug in the table. */
                 if (setting_parse(i, row->fallback, settings, &reason) < 0)
                         g_error("default of [%s] %s=%s: %s", row->section, row->key, row->fallback, reason);
         }
@@ -222,7 +222,7 @@ static void read_options(SettingsReader *reader, JobSettings *settings) {
                         read_option(reader, reader->overrides[i].key + strlen("Environment."), settings);
 }
 
-/* Some editors write it at the beginning of UTF-8. */
+/* Some editors write it at the beginning of a UTF-8 file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 static bool loads(const char *text, size_t length, GError **ret_error) {
@@ -325,7 +325,7 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         read_options(reader, settings);
         settings_apply_name(reader, settings);
         settings_check_names(reader, settings, price_sheets);
-        /* These checks come only if there are no other errors: refused values have their defaults here, and
+        /* These checks run only if there are no other errors: refused values have their defaults here, and
          * messages about contradictions with defaults would confuse. */
         if (reader->problems->len == 0)
                 settings_check_relations(reader, settings);

@@ -13,9 +13,10 @@ typedef struct SettingOverride {
 
 /* Parses a job file and its overrides, fills in defaults, and checks ranges and combinations of values
  * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence a line, each "FILE:LINE: [Section]
- * Key=VALUE: reason; nearest valid word", to be freed with g_free(). Overrides are located as "--set
- * Section.Key". The environment's name is checked against the catalogue (lib/environments.h) unless it is a
- * path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL: unchecked). */
+ * Key=VALUE: reason; nearest valid word", to be freed with g_free(). The place of an override is given as
+ * "--set Section.Key". The environment's name is checked against the catalogue (lib/environments.h) unless
+ * it is a path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL:
+ * unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
 /* The same for a text that was accepted before, perhaps by an earlier program: a key may occur twice, and
@@ -39,7 +40,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
 char *settings_print_inner(const JobSettings *settings);
 
 /* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. key NULL: the line of
- * the section's header. For messages about values that turn out wrong later. */
+ * the section's header. For messages about values that only later turn out to be wrong. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
 /* A key that occurs a second time in its section. key and value NULL: a header that occurs a second time. */
@@ -54,12 +55,12 @@ GPtrArray *settings_repeated(const char *text, bool headers);
 /* 0; -EINVAL with *ret_message, a sentence about the first repeated key. */
 int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message);
 
-/* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
+/* "90", "5min", "2h 30min". -EINVAL: it is not a time; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
-/* "0.05", "0.05USD": a sum above zero. -EINVAL. */
+/* "0.05", "0.05USD": an amount above zero. -EINVAL. */
 int settings_parse_money(const char *text, setting_money *ret);
-/* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */
+/* "90", "-1.5e-3". -EINVAL: it is not a number; -ERANGE. */
 int settings_parse_real(const char *text, double lowest, double highest, double *ret);
 
 /* The word of `words` that is nearest to `word` by edit distance; NULL: none is near. */

@@ -20,7 +20,7 @@ typedef struct Unit {
 } Unit;
 
 static const Unit units_count[] = { { "", 1 }, { NULL } };
-/* How people say step counts; a file holds the number. */
+/* How people write numbers of steps; a job file must have the plain number. */
 static const Unit units_thousands[] = { { "k", 1000 }, { "K", 1000 }, { "M", 1000000 }, { NULL } };
 static const Unit units_percent[] = { { "%", 10 }, { NULL } };
 static const Unit units_money[] = { { "", 1000000000 }, { NULL } };
@@ -164,7 +164,7 @@ static const Unit *unit_find(const Unit *units, const char *name, size_t length)
         return NULL;
 }
 
-/* One term or, if the units are times, several: "2h 30min". -EINVAL: it is no such quantity; -ERANGE:
+/* One term or, if the units are times, several: "2h 30min". -EINVAL: it is not such a quantity; -ERANGE:
  * negative or too large. */
 static int quantity_parse(const char *text, const Unit *units, uint64_t *ret) {
         uint64_t sum = 0;
@@ -234,7 +234,7 @@ static int refuse_range(char **ret_reason, const Unit *units, double lowest, dou
         return refuse(ret_reason, "out of range: it must be from %s to %s", low, high);
 }
 
-/* Answers "20k" and "1.5M" with the number to write. */
+/* Refuses "20k" and "1.5M", and says which number to write. */
 static int refuse_number(const char *text, const char *what, char **ret_reason) {
         uint64_t n;
 
@@ -311,7 +311,7 @@ static int parse_money(
 
         while (end > 0 && (g_ascii_isalpha(number[end - 1]) || number[end - 1] == '-'))
                 end--;
-        /* at least three letters: otherwise "1e" would have a currency */
+        /* at least three letters: otherwise the "e" of "1e" would be a currency */
         if (end > 0 && n - end >= 3 && n - end < sizeof(money.currency)) {
                 memcpy(money.currency, number + end, n - end);
                 number[end] = '\0';
@@ -329,7 +329,7 @@ static int compare_nano(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* "0.5USD, 1USD": commas between them, since a currency may follow a space. */
+/* "0.5USD, 1USD": separated by commas, since there may be a space before a currency. */
 static int parse_amounts(
                 const char *text, double lowest, double highest, setting_amounts *ret, char **ret_reason) {
         g_auto(GStrv) parts = g_strsplit(text, ",", -1);

@@ -11,7 +11,7 @@ int dataset_add(void *writer, const DatasetEpisode *episode);
 int dataset_close(void *writer);
 int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 
-/* Takes a handle out of its scope. */
+/* Moves a handle out of its scope. */
 static inline hid_t handle_take(hid_t *handle) {
         hid_t taken = *handle;
 
@@ -19,7 +19,7 @@ static inline hid_t handle_take(hid_t *handle) {
         return taken;
 }
 
-/* Each handle of the library is closed at the end of its scope; a negative handle is none. */
+/* Each handle of the library is closed at the end of its scope; a negative number is not a handle. */
 #define DEFINE_HANDLE(name, function)                           \
         static inline void name##_closep(const hid_t *handle) { \
                 if (*handle >= 0)                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads episodes from a file that a stranger wrote. The file is parsed in an actor's sandbox, from memory.
+/* Reads episodes from a file that may be hostile. The file is parsed in an actor's sandbox, from memory.
  * Lengths and shapes are checked before anything is read, and every number after that. */
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ typedef struct Reader {
 } Reader;
 
 /* A driver of the library for a file in memory. The library's own driver asks the file system whether a file
- * of that name exists, and the sandbox allows no such question. */
+ * of that name exists, which the sandbox forbids. */
 typedef struct Image {
         const uint8_t *bytes;
         haddr_t n_bytes;
@@ -105,8 +105,8 @@ static hid_t image_driver(void) {
         return H5FDregister(&driver);
 }
 
-/* driver: unregister it when the file is closed. With a relative name the library would ask for the working
- * directory. */
+/* driver: unregister it when the file is closed. The name is absolute, since for a relative one the library
+ * would ask for the working directory. */
 static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         _cleanup_(list_closep) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
         const Image place = { .bytes = image, .n_bytes = n_bytes };
@@ -116,7 +116,7 @@ static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         return H5Fopen("/dataset", H5F_ACC_RDONLY, access);
 }
 
-/* Links may lead into another file, and the sandbox would kill us for opening it. */
+/* Links may lead into another file, and the sandbox would kill this process for opening it. */
 static bool is_here(hid_t place, const char *name) {
         H5L_info_t info;
 
@@ -145,8 +145,8 @@ static bool holds_numbers(hid_t dataset) {
         return class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM;
 }
 
-/* Opens an array of numbers with *ret_rows rows of *ret_width numbers. Negative: it is missing, or no such
- * array. */
+/* Opens an array of numbers with *ret_rows rows of *ret_width numbers. Negative: it is missing, or is not
+ * such an array. */
 static hid_t array_open(hid_t group, const char *name, uint64_t *ret_rows, uint64_t *ret_width) {
         _cleanup_(extent_closep) hid_t extent = -1;
         hsize_t dims[DIMS_MAX] = {};
@@ -242,8 +242,8 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are n times the space's choices: whole numbers, each below how many it has, which an
- * action may list. */
+/* Whether these are n times the space's choices: whole numbers, each below its number of choices, which may
+ * differ from number to number in an action. */
 static bool choices_check(
                 const ActordEnvSpec *spec, const ActordSpace *space, const float *values, uint64_t n) {
         uint64_t width = space_numbers(space);
@@ -280,8 +280,8 @@ static bool values_check(const ActordEnvSpec *spec, const ActordSpace *space, fl
                                          : choices_check(spec, space, values, n);
 }
 
-/* An episode must end with its last step and no other. If the file marks no end there, recording stopped at
- * that step. */
+/* An episode may end only with its last step. If the file marks no end there, recording stopped at that
+ * step. */
 static bool ends_check(uint64_t n, const uint8_t *terminations, const uint8_t *truncations, uint8_t *ret) {
         for (uint64_t t = 0; t < n; t++) {
                 bool last = t == n - 1;
