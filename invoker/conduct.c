@@ -294,24 +294,21 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         serve(invoker, c);
 }
 
-/* On the emulated clock an evaluation does not lengthen a round, since a fleet would play it beside the
- * next. */
+/* An evaluation does not lengthen a round on the emulated clock: a fleet would play it beside the next. */
 static void account_update(Invoker *invoker) {
-        uint64_t update_nsec, waited_nsec, slowest_nsec;
         Progress *progress = &invoker->progress;
+        uint64_t update_nsec;
 
         if (place_fuses(&invoker->place))
                 fused_meter(&invoker->learners, progress->round);
         update_nsec = report_learned(&invoker->reporter, &invoker->learners);
-        waited_nsec = cluster_waited(invoker);
+        progress->waited_nsec = cluster_waited(invoker);
         if (invoker->place.traits.overlaps)
-                overlap_learned(progress, waited_nsec, update_nsec);
-        else {
-                slowest_nsec = round_slowest_nsec(progress->round);
-                progress->waited_nsec = waited_nsec;
-                progress->emulated_round_nsec =
-                                clock_round_nsec(saturating_add(slowest_nsec, waited_nsec), update_nsec);
-        }
+                overlap_learned(progress, update_nsec);
+        else
+                progress->emulated_round_nsec = clock_round_nsec(
+                                saturating_add(round_slowest_nsec(progress->round), progress->waited_nsec),
+                                update_nsec);
         progress->emulated_nsec = saturating_add(progress->emulated_nsec, progress->emulated_round_nsec);
 }
 
@@ -554,8 +551,7 @@ static void advance_evaluation(Invoker *invoker) {
         }
         if (evaluate_is_over(invoker))
                 evaluated(invoker);
-        /* evaluated() may have begun the next evaluation. With the update in flight, a job that ends starts
-         * no further episode. */
+        /* evaluated() may have begun the next one. A job that ends after its update starts no episode. */
         if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
                 return;
         r = evaluate_serve(invoker, &actor);

@@ -55,8 +55,8 @@ typedef struct NodeNews {
         char words[32];
 } NodeNews;
 
-/* The CPUs for the actors of a round: those that there are, and those that there would be if each wanted node
- * were up. */
+/* The CPUs for the actors of a round: those that there are, and those that there would be if each wanted
+ * node were up. */
 typedef struct NodeCPUs {
         uint32_t n_now, n_asked;
 } NodeCPUs;

@@ -36,8 +36,9 @@ uint32_t overlap_next(const Progress *progress, const Placement *place) {
         return actor;
 }
 
-void overlap_learned(Progress *progress, uint64_t waited_nsec, uint64_t update_nsec) {
-        uint64_t rollout_nsec = round_slowest_nsec(progress->round), came_nsec, busy_nsec;
+void overlap_learned(Progress *progress, uint64_t update_nsec) {
+        uint64_t rollout_nsec = round_slowest_nsec(progress->round), came_nsec, busy_nsec,
+                 waited_nsec = progress->waited_nsec;
         Arrival *arrival = &progress->arrival;
 
         for (uint32_t a = 0; a < progress->round->n_seats; a++)

@@ -95,7 +95,7 @@ typedef struct Progress {
 int overlap_begin(Progress *progress, const Placement *place);
 /* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);
-void overlap_learned(Progress *progress, uint64_t waited_nsec, uint64_t update_nsec);
+void overlap_learned(Progress *progress, uint64_t update_nsec);
 void overlap_resume(Progress *progress); /* lets the actors act that acted when the checkpoint was written */
 /* Writes into an order which policy version its actor acts with, if that is not the newest. */
 void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor, Order *order);

@@ -206,8 +206,8 @@ static void test_slowest(void) {
         g_assert_cmpuint(most, ==, 20);
 }
 
-/* A rollout that is taken at 150 on the emulated clock, with a wait of 30: the learner is free at 0, at 160 and
- * at 200, and needs 10. */
+/* A rollout that is ready at 150 on the emulated clock, and at 180 with its wait for a node. The learner is
+ * free at 0, at 160 or at 200, and needs 10. */
 static void test_waited(void) {
         const uint64_t free_nsec[] = { 0, 160, 200 }, waited_nsec[] = { 30, 20, 0 };
 
@@ -222,7 +222,8 @@ static void test_waited(void) {
                 progress->round = round;
                 progress->arrival.free_nsec = free_nsec[i];
                 progress->arrival.flights[0] = (Flight){ .state = FLIGHT_WARM, .started_nsec = 50 };
-                overlap_learned(progress, 30, 10);
+                progress->waited_nsec = 30;
+                overlap_learned(progress, 10);
                 g_assert_cmpuint(progress->waited_nsec, ==, waited_nsec[i]);
                 g_assert_cmpuint(progress->emulated_round_nsec, ==,
                                 MAX(180, free_nsec[i]) + 10 - free_nsec[i]);
