@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all verbs share: the options, the exit statuses that scripts rely on, and functions that report a
- * problem. */
+/* Declarations that all verbs share: the options, the exit statuses that scripts rely on, and functions that
+ * report a problem. */
 #pragma once
 
 #include <glib.h>
@@ -101,8 +101,8 @@ void complain_bare(const char *sentences);
 /* The last message of these two functions; "": there was none. */
 const char *complaint_last(void);
 
-/* Whether a file that we write may take this name: it is free, or names an ordinary file and not a device, a
- * pipe or a link. false: a message has been printed. */
+/* Whether a verb may write a file of this name: the name is free, or belongs to an ordinary file and not to
+ * a device, a pipe or a link. false: a message has been printed. */
 bool may_replace(const char *path);
 
 /* Parses argv; options may come before or after the verb. STATUS_OK; or STATUS_USAGE, with a message.

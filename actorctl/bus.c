@@ -285,8 +285,7 @@ static void say_busy(bool *said, uint64_t since) {
         fprintf(stderr, "actord is busy with other callers; waiting for a turn (Ctrl-C gives up)\n");
 }
 
-/* A busy daemon answers with an error of its own and has done nothing for the call, so the call is
- * repeated. */
+/* A busy daemon answers with a special error and has done nothing for the call, so the call is repeated. */
 static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout_usec, sd_bus_error *error,
                 sd_bus_message **ret_reply) {
         uint64_t since = now_usec(), wait = BUSY_WAIT_FIRST_USEC;
@@ -299,7 +298,8 @@ static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout
                                 now_usec() - since > BUSY_LONGEST_USEC)
                         return r;
                 say_busy(&said, since);
-                /* Callers that were refused at the same time must not all come back at the same time. */
+                /* Adds a random part, so that callers that were refused at the same time do not all retry at
+                 * the same time. */
                 g_usleep(wait / 2 + (gulong) g_random_int_range(0, (gint32) wait));
                 wait = MIN(2 * wait, BUSY_WAIT_LONGEST_USEC);
                 sd_bus_error_free(error);

@@ -23,7 +23,7 @@ typedef struct Connection {
 
 /* Connects to a running daemon, or one that the bus can start. 0; or a negative errno, with a message. */
 int connection_open(const Options *options, Connection **ret);
-/* Starts a daemon only for this connection. keep: its state is kept as one of the newest runs; otherwise it
+/* Starts a daemon for this connection only. keep: its state is kept as one of the newest runs; otherwise it
  * is removed. */
 int connection_open_private(bool keep, Connection **ret);
 /* The same with its state in `directory`, which is created (an old one is removed) and removed with the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint is a file, which this program opens, since the daemon opens no path of a user. Or it is the
+/* A checkpoint may be a file, which this program opens, since the daemon opens no path of a user; or the
  * newest one of a job, which the daemon passes as a descriptor. */
 #include "actorctl/checkpoint-open.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads what a checkpoint file says about its job. It builds on lib/checkpoint/checkpoint.h, and its
+/* Reads from a checkpoint what it says about its job. It builds on lib/checkpoint/checkpoint.h, and its
  * sentences name the file. */
 #pragma once
 
 #include "lib/checkpoint/checkpoint.h"
 
-/* Checks that the file is whole and one of ours. name: for messages. 0, with *ret to be closed by
- * checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
+/* Checks that the file is complete and a checkpoint of actord. name: for messages. 0, with *ret to be closed
+ * by checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
 /* Turns its metadata ("Section.Key": "VALUE") into the text of a job file; errors as above. */

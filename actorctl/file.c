@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Opening a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
- * (follow_prepare()). A device may have no end. So only regular files are opened, and pipes that have a
- * writer already. */
+ * (follow_prepare()). Reading a device may never end. So only regular files are opened, and pipes that
+ * already have a writer. */
 #include "actorctl/file.h"
 
 #include <errno.h>

@@ -46,7 +46,7 @@ typedef struct Follower {
         ExitStatus result;
 } Follower;
 
-/* Not sd_event_exit(): the attached bus would close, but further calls follow. */
+/* sd_event_exit() would not do: it would close the attached bus, but further calls follow. */
 static void end(Follower *f, ExitStatus result) {
         if (f->ended)
                 return;
@@ -79,8 +79,7 @@ FollowLimits follow_limits(const Options *options) {
         return options->verbose ? LIMITS_ALL : LIMITS_LINE;
 }
 
-/* Reports the limits that are not enforced, once. --quiet leaves that out, but not the report that there is
- * no sandbox. */
+/* Reports the limits that are not enforced, once. With --quiet it reports only a missing sandbox. */
 static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
                 return;
@@ -116,7 +115,7 @@ static void say_waiting(Follower *f) {
         f->waiting_said = waits;
 }
 
-/* Reports each amount of CostAlert= once, since the daemon of a run leaves that to us. */
+/* Reports each amount of CostAlert= once, since the daemon of a run does not do that. */
 static void say_alerts(Follower *f) {
         const setting_amounts *amounts;
 
@@ -247,7 +246,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
         return stop_job(f);
 }
 
-/* The key q leaves a job that can go on without this program, and stops one that cannot. */
+/* Handles keys. The key q leaves a job that can go on without this program, and stops one that cannot. */
 static int on_key(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Follower *f = userdata;
         char key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends a job file by SubmitJob: its text, the settings beside it, its descriptors, its options. */
+/* Sends a job file by SubmitJob: its text, further settings, descriptors and options. */
 #include "actorctl/job-file.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The steps with a job file that need the user's rights: it reads the file, opens the paths that it names,
- * and reports mistakes at their lines. The daemon gets text and descriptors, and opens no path of a user. */
+/* Does what needs the user's rights: it reads the file, opens the paths that it names, and reports mistakes
+ * at their lines. The daemon gets text and descriptors, and opens no path of a user. */
 #include "actorctl/job-file.h"
 
 #include <elf.h>
@@ -236,8 +236,8 @@ static void complain_missing_model(JobFile *job_file) {
         (void) open_model(job_file);
 }
 
-/* Only the daemon decides which price sheets exist. But a text with other mistakes never reaches it, and a
- * wrong name of a sheet would stay hidden. So the name is also looked up here, in this installation. */
+/* Only the daemon decides which price sheets exist. But a text with other mistakes never reaches it, and
+ * would hide a wrong name of a sheet. So the name is also looked up here, in this installation. */
 static int parse_settings(JobFile *job_file, char **ret_message) {
         const SettingOverride *overrides = (const SettingOverride *) job_file->overrides->data;
         g_autofree char *message = NULL;
@@ -328,7 +328,7 @@ void job_file_done(JobFile *job_file) {
         *job_file = JOB_FILE_NONE;
 }
 
-/* The same code checks it here and in the daemon. */
+/* Adds a trained scheduler. The same code checks it here and in the daemon. */
 static ExitStatus add_trained(JobFile *job_file) {
         const char *name = job_file->settings.scheduler.argument;
         g_autofree char *path = NULL, *message = NULL;

@@ -30,8 +30,8 @@ typedef struct JobFile {
         uint64_t n_runs;        /* in a scheduler's training, for the display; 0: it is another job */
         GArray *scheduler_data; /* NULL: there is none */
         char *sheet;            /* the text of PriceSheet=./FILE; NULL: the daemon has the sheet */
-        bool with_stderr;       /* the job's standard error goes to ours */
-        bool no_file;           /* we made the text, so messages name no line */
+        bool with_stderr;       /* the job's standard error goes to this program's */
+        bool no_file;           /* the text was generated, so messages name no line */
 } JobFile;
 #define JOB_FILE_NONE \
         ((JobFile){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF, .directories = DIRECTORIES_NONE })
@@ -77,8 +77,8 @@ ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
 /* The same for files only; data that a daemon holds is left out. */
 ExitStatus job_file_add_file(JobFile *job_file);
 
-/* Environment=gym:ID renders only if it was made for that. Adds render_mode=rgb_array to its arguments,
- * unless they have a render_mode. */
+/* An environment of Gymnasium renders only if it is made with a render_mode. Adds render_mode=rgb_array to
+ * its arguments, unless they have one. */
 void job_file_want_pictures(JobFile *job_file);
 
 /* Calls SubmitJob. STATUS_OK; or another status, with a message. */

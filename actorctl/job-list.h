@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists jobs of a daemon's ledger: all, or a choice of them. */
+/* Lists jobs of a daemon's ledger: all, or only some. */
 #pragma once
 
 #include "actorctl/bus.h"
@@ -22,5 +22,6 @@ typedef struct JobChoice {
 } JobChoice;
 
 GArray *job_list_new(void);
-/* Appends the newest chosen jobs, until `rows` has so many. 0; or a negative errno, with a message. */
+/* Appends the newest of the chosen jobs, until `rows` has this many. 0; or a negative errno, with a
+ * message. */
 int job_list_fetch(Connection *connection, const JobChoice *choice, uint64_t most, GArray *rows);

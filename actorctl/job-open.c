@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A run of `actorctl run` has its own ledger and no daemon any more. To show its records, this program
+/* A run of `actorctl run` has its own ledger, and its daemon has ended. To show its records, this program
  * starts a daemon that begins no job, and that ends with the verb. */
 #include "actorctl/job-open.h"
 
@@ -65,7 +65,7 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
         return status;
 }
 
-/* After `actorctl run` users often give a number and mean that run. */
+/* After `actorctl run`, users often type a number and mean the run. */
 static void say_run(const char *number) {
         g_autofree char *directory = run_directory_of(number);
 

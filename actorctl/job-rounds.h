@@ -10,7 +10,7 @@ typedef struct JobRounds {
         size_t n, n_columns;
 } JobRounds;
 
-/* The most rounds of one answer. If there are more, the daemon chooses so many evenly. */
+/* The most rounds of one answer. If there are more, the daemon picks this many, evenly spaced. */
 #define JOB_ROUNDS_MOST 10000u
 
 /* Reads an answer of GetSeries(). 0, or a negative errno; then *ret is unchanged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reader, the JSON writer and the destructor are made from the list of properties, so a new property is
- * a row there. */
+/* The reader, the JSON writer and the destructor are generated from the list of properties, so a new
+ * property is only a row there. */
 #include "actorctl/job-status.h"
 
 #include <errno.h>
@@ -230,7 +230,7 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-/* Whether the daemon's sentence has the words of this fault up to the first bracket or conversion. */
+/* Whether the daemon's sentence contains the fault's sentence up to its first bracket or conversion. */
 static bool says_fault(const char *sentence, uint32_t fault) {
         const char *pattern = fault_sentence(fault);
         g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));

@@ -291,7 +291,7 @@ static ExitStatus dispatch(const Options *options, char **arguments) {
         return run_verb(options, verb, arguments[0] ? arguments + 1 : arguments);
 }
 
-/* Opens standard streams that were closed on /dev/null, so that no file gets their numbers. */
+/* Opens /dev/null for standard streams that are closed, so that no other file gets their numbers. */
 static void keep_standard_descriptors(void) {
         int fd;
 

@@ -277,7 +277,8 @@ static size_t find_row(const char *name, size_t length) {
         return i;
 }
 
-/* GLib passes "--set" or "-o". A wrong value is reported at once, so the GError has no message. */
+/* GLib passes "--set" or "-o" as `option`. A wrong value is reported immediately, so the GError has no
+ * message. */
 static gboolean take(const char *option, const char *value, gpointer data, GError **error) {
         const char *name = option + strspn(option, "-");
         size_t i = find_row(name, strlen(name));
@@ -306,7 +307,7 @@ static void complain_option(const char *argument) {
                 complain("unknown option %s; `actorctl --help` lists them", argument);
 }
 
-/* -n5 becomes --lines=5: GLib takes the value of a letter only from the next argument. */
+/* Turns -n5 into --lines=5: GLib takes the value of a letter only from the next argument. */
 static void expand_letter(char **word) {
         size_t row = (*word)[0] == '-' && (*word)[1] && (*word)[1] != '-' && (*word)[2]
                                      ? find_row(*word + 1, 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts the private daemon of run mode. The daemon gets a socket and a state directory and nothing else
- * from us: standard output is for the result, and Ctrl-C for this program. */
+/* Starts the private daemon of run mode. The daemon gets only a socket and a state directory from this
+ * program. Standard output is for the result, and Ctrl-C for this program. */
 #include "actorctl/private.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 
 #define RUNS_KEPT         20u /* of each kind, besides the newest run */
 #define CHECKPOINT_SUFFIX ".safetensors"
-#define FAR_FD            3 /* in the started program: its end of our socket */
+#define FAR_FD            3 /* in the started program: its end of the socket */
 #define LOCK_ATTEMPTS     200u
 #define LOCK_WAIT_USEC    10000
 #define DAEMON_END_MSEC   15000
@@ -146,7 +146,7 @@ void run_directories_prune(const char *newest) {
         }
 }
 
-/* `actorctl runs` holds a lock on each directory for a moment, and on a new one perhaps before its run
+/* `actorctl runs` holds a lock on each directory for a moment, and may lock a new one before its run
  * does. */
 static int lock_new(const char *path) {
         int lock = run_directory_lock(path);
@@ -209,7 +209,7 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         return 0;
 }
 
-/* Digits alone always name a daemon's job, even if a run's directory has this name. */
+/* A number always names a daemon's job, even if a run's directory has this name. */
 bool word_names_run(const char *word) {
         g_autofree char *ledger = g_build_filename(word, "ledger.sqlite", NULL);
 

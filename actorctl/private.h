@@ -19,12 +19,12 @@ void run_directories_prune(const char *newest);
 GArray *run_directory_numbers(void);
 /* Whether one of its jobs left a checkpoint, even one of round 0. */
 bool run_directory_has_checkpoint(const char *path);
-/* Whether a word names a run, if it might name a job: "r7", or a directory with a ledger. Digits alone never
- * do. */
+/* Whether a word that may also name a job names a run: "r7", or a directory with a ledger. A number never
+ * does. */
 bool word_names_run(const char *word);
 /* Whether a path cannot be read, so that word_names_run() cannot tell. */
 bool word_is_closed(const char *word);
-/* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
+/* The directory of the run that a word names: "7", "r7" or a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);
 /* Whether there is such a run. word: as the user gave it. STATUS_OK; or, with a message, STATUS_USAGE: there
  * is none, STATUS_FAILED: it cannot be opened. */
@@ -37,16 +37,16 @@ int run_directory_lock_shared(const char *directory);
 /* The run's name for `actorctl recover`: its number among the user's runs, otherwise its path. g_free() */
 char *run_directory_word(const char *path);
 
-/* The directory of our other programs and modules, and the path of one program. g_free() */
+/* The directory of actord's other programs and modules, and the path of one program. g_free() */
 char *private_directory(void);
 char *private_program_path(const char *program);
 
-/* Starts one of these programs with fd as its descriptor 3 and stderr_fd as its standard error, and nothing
- * else of ours. The terminal's Ctrl-C does not reach it. */
+/* Starts one of these programs with fd as its descriptor 3 and stderr_fd as its standard error; it inherits
+ * nothing else. The terminal's Ctrl-C does not reach it. */
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
-/* Starts the actord beside this program, with stderr_fd as its standard error. Returns our end of its
- * socket. inspect: it shows the directory's ledger and begins nothing. */
+/* Starts the actord beside this program, with stderr_fd as its standard error. Returns this program's end of
+ * the socket. inspect: it shows the directory's ledger and begins nothing. */
 int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
 /* How a daemon ended that has closed its socket by itself: a predicate, with advice if a limit may be the
  * reason; g_free(). private_daemon_wait() must still be called. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* We need four of the wire format's kinds of values: varints with seven bits in each byte, eight bytes, four
- * bytes, and bytes after their length. Values of fixed width are little-endian. */
+/* This file writes four of the wire format's kinds of values: varints with seven bits in each byte, eight
+ * bytes, four bytes, and bytes after their length. Values of fixed width are little-endian. */
 #include "actorctl/protobuf.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or must
- * not let us talk to it. But if it has asked systemd to start the unit and the unit fails, the bus is not
- * told. So this file asks systemd while it waits for the answer. */
+/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or
+ * forbids the call. But if it has asked systemd to start the unit and the unit fails, the bus is not told.
+ * So this file asks systemd while it waits for the answer. */
 #include "actorctl/reach.h"
 
 #include <errno.h>
@@ -59,8 +59,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
                sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
 }
 
-/* Why the unit will not start by itself; NULL: it may. The bus asked systemd to start it because of our
- * Ping, before this question. systemd handles both in order, as they use one connection. */
+/* Why the unit will not start by itself; NULL: it may. Because of the Ping, the bus has asked systemd to
+ * start it before this question. systemd handles both in order, since they come over the same connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;

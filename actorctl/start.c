@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Only the learner knows all tensors of a job, and refuses a checkpoint that lacks one. This file refuses,
- * before a daemon is started, what the settings show already: a checkpoint that is missing or damaged,
+/* Only the learner knows all tensors of a job, and refuses a checkpoint that lacks one. Before a daemon is
+ * started, this file refuses what can be seen from the settings: a checkpoint that is missing or damaged,
  * belongs to another task, or has another size. */
 #include "actorctl/start.h"
 
@@ -45,8 +45,8 @@ static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *fr
                         n_steps, ours->stop_steps);
 }
 
-/* Whether the two are certainly different tasks. Options can make one environment of two names (four
- * engines, or a throttle), and a user's file is known only to the environment itself. */
+/* Whether the two are certainly different tasks. Options can turn one named environment into another (four
+ * engines, or a throttle), and what a user's file does is known only to that environment. */
 static bool tasks_differ(const JobSettings *ours, const JobSettings *theirs) {
         const EnvironmentRow *a = environment_find(ours->environment),
                              *b = environment_find(theirs->environment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends a launch to its own spawner, and reads the invoker's rows until the invoker closes the pipe. */
+/* Sends a launch to a spawner of its own, and reads the invoker's rows until the invoker closes the pipe. */
 #include "actorctl/trial.h"
 
 #include <errno.h>
@@ -145,8 +145,8 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
         return 0;
 }
 
-/* Makes the launch as in run mode, but without a daemon. If we have user ids to give, it gets a range of
- * them, as a private daemon's job would. */
+/* Makes the launch as in run mode, but without a daemon. If this user has a range of user ids to give, the
+ * launch gets one, as a private daemon's job would. */
 static void fill_launch(const JobSettings *settings, Launch *ret) {
         bool ranges = geteuid() == 0;
 
@@ -190,7 +190,7 @@ static int ask(int fd, const Launch *launch, const int fds[], LaunchAnswer *ret)
         return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-/* Hands the launch to a spawner of our own. STATUS_OK: an invoker has begun; or another status, with a
+/* Starts a spawner and sends it the launch. STATUS_OK: an invoker has begun; or another status, with a
  * message. */
 static ExitStatus hand_over(const char *environment, const Launch *launch, const int fds[], int stderr_fd) {
         static const char *const argv[] = { "actord-spawn", "--fd=3", NULL };
@@ -317,7 +317,7 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
         if (verdict->problem == TRIAL_PROBLEM_NONE)
                 return STATUS_OK;
         if (verdict->problem == TRIAL_PROBLEM_FAULT && verdict->fault == FAULT_TIMEOUT)
-                /* A trial has its own limit, which is shorter than TimeoutSec=, since a person waits for the
+                /* A trial has its own limit, which is shorter than TimeoutSec=, since a user waits for the
                  * answer. */
                 complain("%s did not answer within %d s", environment, verdict->detail);
         else if (verdict->problem == TRIAL_PROBLEM_FAULT)

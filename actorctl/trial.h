@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tries an environment without a job: an invoker runs it in a sandbox, and this file sends the request and
- * reads the rows. The rows of a plugin come from a stranger, so each one is checked before it is used. */
+ * reads the rows. A plugin's rows may be hostile, so each one is checked before it is used. */
 #pragma once
 
 #include "actorctl/job-file.h"
 #include "include/trial.h"
 
 /* head: the fixed part of this kind of row; a RESET has none. numbers: the rest; of a PICTURE, shapes. spec:
- * the newest SPEC; NULL: there was none yet. */
+ * the newest SPEC; NULL: there has been none yet. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;

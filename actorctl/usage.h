@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The present use of a job's processes: CPU time from the clocks of its cgroup, memory from /proc. Every
+/* The current use of a job's processes: CPU time from the clocks of its cgroup, memory from /proc. Every
  * user may read both, so the daemon is not asked. */
 #pragma once
 

@@ -127,8 +127,8 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* False: the version is not in its bank any more. The order was given up meanwhile, and its relay ended with
- * it. */
+/* False: the version is not in its bank any more, since the order was given up meanwhile and its relay has
+ * ended. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
         const FramePolicy policy = { .version = order->policy_version, .bank = order->policy_bank };
@@ -177,7 +177,8 @@ static void line_close(Carrier *carrier, uint32_t container) {
                 order_ends(carrier, line);
 }
 
-/* Sends a relay's order. Its snapshots are copied and sent before the policy's bank takes the same room. */
+/* Sends a relay's order. Its snapshots are copied and sent first, since the policy's bank then uses the same
+ * memory. */
 static void line_order(Carrier *carrier, uint32_t container) {
         uint64_t bank_bytes = frame_bank_bytes(&carrier->place->page->segment);
         Line *line = &carrier->lines[container];
@@ -220,9 +221,9 @@ static void hear_hello(Carrier *carrier) {
                 _exit(EXIT_FAILURE);
 }
 
-/* Passes on an answer, or the end of a process. If the process's relay has gone, neither is needed. A relay
- * reads only while it has an order. So a message too many would wait in its socket, and in the end this
- * process would wait for the relay. */
+/* Passes on an answer, or the end of a process, unless the process's relay has gone. A relay reads only
+ * while it has an order. So a needless message would stay in its socket, and finally this process would wait
+ * for the relay. */
 static void hear_answer(Carrier *carrier) {
         const FrameHead *head = &carrier->reader.head;
         Line *line = &carrier->lines[head->container];
@@ -281,14 +282,14 @@ static void hear_invoker(Carrier *carrier) {
                 return;
         if (r < 0 || n != sizeof(word) || n_fds != 1 || word.kind != CARRIER_ATTACH ||
                         word.container >= containers_all(carrier->place))
-                _exit(EXIT_SUCCESS); /* the invoker has closed it: the node is not needed any more */
+                _exit(EXIT_SUCCESS); /* the invoker has closed its end: the node is not needed any more */
         line_close(carrier, word.container);
         carrier->lines[word.container].fd = fd;
         carrier->lines[word.container].ended = false;
         carrier->lines[word.container].birth++;
 }
 
-/* Asks for a sign of life, or gives the node up. Returns how long to sleep. */
+/* Sends a ping, or gives the node up. Returns how long to sleep. */
 static int look_at_silence(Carrier *carrier) {
         uint64_t most = patience(carrier);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head's end of a node's stream: a process of its own for each node. It carries frames between the
- * stream and the relays of the node's containers, sends each policy version once, and finds out that a node
- * has gone or is stalled. The invoker itself never waits for a network. */
+/* The head's end of a node's stream: a separate process for each node. It carries frames between the stream
+ * and the relays of the node's containers, sends each policy version once, and finds out that a node has
+ * gone or is stalled. The invoker itself never waits for a network. */
 #pragma once
 
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 
 #include "invoker/placement.h"
 
-/* Counts of one node's carrier, in memory that the invoker reads: the carrier may be killed at any time, and
- * its counts stay. */
+/* Counts of one node's carrier, in memory that the invoker reads, so that they survive if the carrier is
+ * killed. */
 typedef struct CarrierMeter {
         _Atomic uint64_t sent_bytes, received_bytes;
         _Atomic uint64_t busy_nsec; /* how long the node has had an order */
@@ -38,18 +38,18 @@ typedef struct CarrierWord {
 #define CARRIER_ROUNDS        4u
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
-/* How long a node has been silent. The head's host may have been stopped meanwhile, and then nothing was
- * asked. So not the time counts, but how often the carrier has looked, a part of its patience apart; with
- * each look but the last it asks for a sign of life. Pure. */
+/* How long a node has been silent. The head's host may have been stopped meanwhile, and then sent no pings.
+ * So the carrier counts not time but its looks, which are a part of its patience apart. With each look
+ * except the last it sends a ping. Pure. */
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */
         uint32_t n_looks;    /* since the last message; CARRIER_LOOKS: the node is given up */
 } Silence;
 
-/* The node has said something, or has got its first order. */
+/* The node has sent something, or has got its first order. */
 void silence_broken(Silence *silence, uint64_t now_nsec);
-/* Whether it is time for a look, which counts. */
+/* Whether it is time for a look; if so, it counts one. */
 bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec);
 
 _Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job's cgroup, which is delegated to us: a leaf for the invoker, one for the learner, one for each
- * container. All are reached through one directory descriptor, never by a path. */
+/* The job's cgroup, which is delegated to the invoker: a leaf for the invoker, one for the learner, one for
+ * each container. All are reached through one directory descriptor, never by a path. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,7 +55,7 @@ int leaf_make_thread(const Leaf *leaf, uint32_t k);
 int leaf_move_thread(int thread_fd, pid_t tid);
 void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 
-/* It takes effect after a moment. SIGKILL ends frozen processes, too. */
+/* Takes effect after a moment. SIGKILL ends frozen processes, too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);
 void leaf_kill(const Leaf *leaf);
 uint64_t leaf_oom_kills(const Leaf *leaf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The conductor: orders, answers, retries, rounds, and the tests for an end. Each function reacts to one
- * event and returns; the job's phase and its round say what the job waits for. */
+ * event and returns; what the job waits for is in its phase and its round. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -145,7 +145,7 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
-/* Starts some containers at once, and the rest after the next event, so that the daemon need not wait. */
+/* Starts some containers now, and the rest after the next event, so that the daemon need not wait. */
 static void serve_next(Invoker *invoker) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -219,8 +219,8 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
                 feed(invoker);
                 return;
         }
-        /* A failure may have left traces in the process, so the retry gets a new process. The attempt is
-         * over only when this one is reaped and can write no more. */
+        /* A failure may have left traces in the process, so the retry gets a new process. The attempt ends
+         * only when the old process is reaped and cannot write any more. */
         pool_end(c, pool_claim(c, answer), answer->detail);
 }
 
@@ -316,7 +316,7 @@ static void learned(Invoker *invoker, const Answer *answer) {
         const Order *order = &invoker->learners.workers[0].order;
 
         if (answer->fault != FAULT_NONE) {
-                invoker->progress.checkpoints.no_last = true; /* the learner's state must not be kept */
+                invoker->progress.checkpoints.no_last = true; /* the learner's state is not valid */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
                 return;

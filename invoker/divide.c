@@ -71,8 +71,8 @@ static int meter_thread(const Leaf *leaf, uint32_t k, pid_t tid, Meter *ret) {
         return r;
 }
 
-/* Refuses a process with more or fewer than n threads: some would not be metered, and we could not tell the
- * threads apart. */
+/* Refuses a process with more or fewer than n threads: some would not be metered, and the threads could not
+ * be told apart. */
 static int meter_each(
                 const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, pid_t *tids, ThreadMeters *made) {
         int r;

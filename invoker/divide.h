@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The CPU time of single threads of a process. If its leaf may have threaded children (cgroup v2), each
- * thread gets a cgroup of its own, which is read like any other. Otherwise only the threads' own clocks tell
- * their use. */
+ * thread gets a cgroup of its own, which is read like any other. Otherwise only the threads' own clocks
+ * measure their use. */
 #pragma once
 
 #include <stdint.h>

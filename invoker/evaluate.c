@@ -3,12 +3,11 @@
  * its result depends on the policy and on its number alone, so any container may play it.
  *
  * A job that only evaluates plays in the containers that would otherwise train. A job that trains has
- * further containers for it, numbered from MaxActors= up, which are frozen between two evaluations. If the
- * result decides what comes next, they play before the record that closes the round. Otherwise they play
- * beside the next round, which closes only after them. So there is one evaluation at a time, and the bank
- * of its policy is not overwritten: the next update spares the newest version, and the update after that
- * waits. No checkpoint is written while they play, so that a life that begins at one has no evaluation to
- * repeat. */
+ * further containers for evaluations, numbered from MaxActors= up, which are frozen in between. If the
+ * result decides what comes next, they play before the last record of the round. Otherwise they play beside
+ * the next round, which ends only after them. So there is one evaluation at a time, and the bank of its
+ * policy is not overwritten: the next update spares the newest version, and the update after that waits. No
+ * checkpoint is written while they play, so that a life that begins at one has no evaluation to repeat. */
 #include <assert.h>
 #include <math.h>
 
@@ -65,7 +64,7 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
                 statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
 }
 
-/* Records the means of all episodes. If the next update is over already, the newest statistics are of
+/* Records the means of all episodes. If the next update has ended already, the newest statistics belong to
  * that update, and stay unchanged. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;

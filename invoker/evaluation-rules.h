@@ -11,8 +11,8 @@
 /* last: the job ends with this round, whatever the evaluation shows. */
 bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last);
 
-/* Whether the next round may begin while the episodes are played. Then the evaluated round is closed before
- * they end. */
+/* Whether the next round may begin while the episodes are played. Then the evaluated round ends before they
+ * do. */
 bool evaluation_is_beside(const JobSettings *settings, bool last);
 
 /* Whether an actor's answer about an episode is possible. horizon_steps: the environment's limit; 0: it has

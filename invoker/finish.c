@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a job ends. No further order is given, and the actors are killed. If the newest checkpoint lacks
- * something, a last one is tried until it is written. Then the last record follows, and the invoker waits
- * until the daemon has it in its ledger. */
+/* How a job ends. No further order is given, and the actors are killed. If the newest checkpoint is not up
+ * to date, the invoker tries to write a last one until it succeeds. Then the last record follows, and the
+ * invoker waits until the daemon has it in its ledger. */
 #include <assert.h>
 #include <errno.h>
 
@@ -35,8 +35,8 @@ void finish_round(Invoker *invoker) {
                                                                : finish_reached(invoker);
 
         if (invoker->progress.open) {
-                /* Idle time is recorded at each round and not only when it ends: budgets and curves need
-                 * each round's cost. */
+                /* Records idle time in each round and not only when it ends: budgets and curves need each
+                 * round's cost. */
                 pool_report_idle(&invoker->pool);
                 report_round(&invoker->reporter, end);
                 invoker->progress.number = invoker->progress.round->number;
@@ -121,7 +121,7 @@ static bool worth_a_checkpoint(const Invoker *invoker) {
 void finish_advance(Invoker *invoker) {
         int r;
 
-        /* The learner first carries out its order, and can write no checkpoint before that. */
+        /* The learner cannot write a checkpoint before it has carried out its order. */
         if (learners_busy(&invoker->learners))
                 return;
         if (worth_a_checkpoint(invoker)) {

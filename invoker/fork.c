@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forks actors and learners. This is the only file of the invoker that knows actor/ and sandbox/, the two
+/* Forks actors and learners. This is the only file of the invoker that uses actor/ and sandbox/, the two
  * rooms that share its program. An actor is forked without exec, so that an administrator's environment is
  * loaded once for all actors. Before its sandbox closes, the actor maps the memory that it may see at new
  * addresses, and unmaps the rest. A learner's child is confined here and goes on in learner.c. */
@@ -23,9 +23,9 @@
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
-#define LEARNER_UID     65533u /* and lower ones: the kernel counts tasks by user id */
+#define LEARNER_UID     65533u /* and the ids below it, one each: the kernel counts tasks by user id */
 
-/* For a child, which allocates nothing: it has only its stack and these buffers. */
+/* For a child, which does not allocate memory: it has only its stack and these buffers. */
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
@@ -180,8 +180,8 @@ static uint64_t reserve_words(const Placement *place) {
         return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
 }
 
-/* Only the segments of this container's own actors: with the descriptor or mapping of another segment,
- * the container could reach that segment's actor. */
+/* Maps only the segments of this container's actors: with another segment the container could reach that
+ * segment's actor. */
 static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
         if (c->index >= place->n_containers)
                 return 0; /* this job only evaluates */

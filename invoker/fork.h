@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* fork.c is the only file that knows the rooms which share this program, actor/ and sandbox/. */
+/* fork.c is the only file that uses the rooms which share this program, actor/ and sandbox/. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +15,9 @@ int fork_load_environment(Placement *place);
 bool fork_runs_foreign_code(const Placement *place);
 int fork_make_sandboxes(Placement *place);
 void fork_free_sandboxes(Placement *place);
-int fork_confine_ourselves(void); /* gives up gaining privileges, and calls that this program never makes */
-int fork_leave_host(void);        /* leaves the host's file system, once the sandboxes are made */
+int fork_confine_ourselves(
+                void);     /* rules out new privileges, and system calls that this program never makes */
+int fork_leave_host(void); /* leaves the host's file system; call it after the sandboxes are made */
 /* Return pids, or a negative errno. fork_learner() returns 0 in the child, which enters its sandbox once it
  * has placed its descriptors. */
 pid_t fork_actor(const Placement *place, Container *c);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The frames of the stream between a job's invoker (the head) and that of a node. Each frame begins with a
- * FrameHead. Its kind bounds its length, which is checked before memory is allocated or the body is read.
- * An unexpected frame ends the stream, and with it the node.
+ * FrameHead. Its kind bounds its length, which is checked before memory is allocated or the body is read. An
+ * unexpected frame ends the stream, and with it the node.
  *
  *   node ▶ head   HELLO, then ANSWER and ENDED as they come, and a PONG for each PING
  *   head ▶ node   ORDER and KILL for processes, a POLICY before the first order that names its version, PING
  *
- * Both sides number the containers alike. A container's process on the node has a number of its own,
- * `birth`, so that a frame about a process that is gone is never taken for one about the next. */
+ * Both sides number the containers alike. Each process of a container on the node has a number of its own,
+ * `birth`. So a frame about a process that has ended is never mistaken for one about the next. */
 #pragma once
 
 #include <assert.h>

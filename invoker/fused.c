@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
- * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, with the update behind
- * it. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN, and a reading between
+ * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, followed by the
+ * update. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN, and a reading between
  * them separates acting from learning. There are no containers for training, but every actor still has its
  * records. The use of the process is metered from outside, thread by thread if the kernel allows it
  * (divide.c), and divided by the claims of the threads' clocks. */
@@ -22,7 +22,7 @@
 #include "lib/fd.h"
 #include "lib/limits.h"
 
-/* For the child, which allocates nothing. */
+/* For the child, which does not allocate memory. */
 static void *child_segments[ACTORS_MAX];
 
 int fused_load(Placement *place) {

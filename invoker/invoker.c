@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop over all events of a job. It sleeps in epoll. Everything that follows from an event is done at
- * once, here or in conduct.c. While records wait for a place in the spool, the job pauses: then only the
- * daemon and signals are heard. */
+/* The loop over all events of a job. It sleeps in epoll. Everything that follows from an event is done
+ * immediately, here or in conduct.c. While records wait for a place in the spool, the job pauses: then only
+ * the daemon and signals are heard. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 
@@ -38,9 +38,9 @@ static int make_loop(Invoker *invoker) {
         return r < 0 ? r : nodes_init(&invoker->nodes);
 }
 
-/* How many records one event can cause at most: each container may end, be parked and be read; each
- * actor's rollout may be wasted and another one recorded; and a round and the life may close. The spool
- * must have room for them before the loop serves an event. */
+/* How many records one event can cause at most: each container may end, be parked and be read; each actor's
+ * rollout may be wasted and another one recorded; and a round and the life may end. The spool must have room
+ * for them before the loop serves an event. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
                ACTORD_METRICS_MAX + 2 * NODES_MAX;
@@ -414,7 +414,7 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
-/* The daemon decides nothing while rounds of a lease are left, so it need not be woken. */
+/* Whether rounds of a lease are left. Then the daemon has nothing to decide, so it need not be woken. */
 static bool has_leased(const Invoker *invoker) {
         const Plan *plan = &invoker->link.plan;
 
@@ -423,8 +423,8 @@ static bool has_leased(const Invoker *invoker) {
                plan->through_round > saturating_add(invoker->progress.number, 1);
 }
 
-/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so within a lease one
- * message tells of several rounds. */
+/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so within a lease one message
+ * announces several rounds. */
 static void tell(Invoker *invoker) {
         const Spool *spool = &invoker->reporter.spool;
         uint64_t due_nsec = invoker->link.told_nsec + TELL_NSEC;

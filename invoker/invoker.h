@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One job, and those of its files that decide. They call the others, which know only what they are given
- * and return what happened:
+/* One job, and the files that decide about it. They call the others, which work only on their arguments and
+ * return what happened:
  *
  *   main.c invoker.c   the loop: which event came, and from which worker
  *   setup.c probe.c prepare.c   from the spawner's descriptors to a learner that starts
@@ -9,7 +9,7 @@
  *   finish.c           whether the job ends, and how
  *   trial.c            instead of all these: an environment is tried, and there is no job
  *
- *   placement.h        what the job was given, and where it lies
+ *   placement.h        what the job was given, and where it is
  *   progress.h         how far it has come; overlap.c: rounds that do not wait for all actors
  *   pool.h fork.h      containers of actors, and what a child maps and gives up
  *   nodes.h carrier.h relay.h   actors on nodes of a cluster; node.c: the invoker there
@@ -55,7 +55,7 @@ typedef struct Invoker {
         Learners learners;
         Profile profile;
 
-        bool stop; /* leave the loop */
+        bool stop; /* the loop must end */
         int signal_fd;
         uint64_t suspended_nsec; /* how long the host had slept at the last look */
         uint64_t alone_nsec;     /* since when no daemon is connected */
@@ -106,7 +106,7 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 
 /* cluster.c */
-/* Tells how many containers a round needs. Also closes nodes that are gone and whose cost has not come. */
+/* Sets how many containers a round needs. Also closes nodes that have ended but whose cost has not come. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process. It runs another program, so actors never have its memory, nor it theirs. It gets
- * everything as descriptors with fixed numbers. */
+/* The learner's process. It runs another program, so its memory is never that of an actor, and the other way
+ * round. It gets everything as descriptors with fixed numbers. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +32,10 @@
 
 enum { TASKS_SPARE = 8 };
 
-/* Moves descriptors to the numbers that the learner's program expects. A descriptor may lie at a number
- * that another one must get. Targets ascend, so a descriptor above its own target is placed before any is
- * put on its number; the others are moved out of the way first. Most need no move, and thousands of
- * actors leave no room for a copy of each descriptor. */
+/* Moves descriptors to the numbers that the learner's program expects. A descriptor may have a number that
+ * another one must get. Targets ascend, so a descriptor above its own target is placed before its number is
+ * needed; the others are moved out of the way first. Most need no move; thousands of actors leave no room to
+ * copy each descriptor first. */
 static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
                 assert(k == 0 || targets[k] > targets[k - 1]);
@@ -220,7 +220,7 @@ static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
 }
 
 /* Serving has no end of its own, so its deadline moves each time that the learner looks at its actors. A
- * learner that has rolled in time and goes on to learn has the time of an update from then on. */
+ * learner that has rolled in time and continues to learn then has the time of an update. */
 void learner_look(Learners *learners, uint64_t now) {
         Worker *learner = &learners->workers[0];
         uint64_t since = fused_learning_nsec(learners), timeout_nsec = learner->timeout_nsec;
@@ -285,7 +285,8 @@ static void name_clients(Learners *learners) {
         atomic_store_explicit(&page->learning_nsec, 0, memory_order_seq_cst);
 }
 
-/* The round of an order: the open round if the order is part of it, else the last closed one. */
+/* The round of an order: the current round if the order is part of it, otherwise the last one that has
+ * ended. */
 static uint64_t round_of(const Learners *learners, uint32_t kind) {
         switch (kind) {
         case ORDER_SERVE:

@@ -18,13 +18,13 @@ struct Learners {
         Worker workers[LEARNERS_MAX]; /* the first one publishes and writes checkpoints */
         Answer answer;                /* the first learner's, with the first fault of all */
         uint32_t n_answered;
-        bool lost;                           /* one has ended by itself */
+        bool lost;                           /* a learner has ended by itself */
         uint64_t credit_nsec[LEARNERS_MAX];  /* metered CPU time that its updates did not claim */
         uint64_t slowest_nsec[LEARNERS_MAX]; /* the time that it claims for its last order */
         /* the longest time that an order took on this host; for LEARN per rollout */
         uint64_t longest_nsec[_ORDER_KIND_MAX];
 
-        uint64_t acting_nsec; /* CPU time of a learner that also acts and that no record has yet */
+        uint64_t acting_nsec; /* CPU time of a learner that also acts, as far as no record has it yet */
         bool threads_tried;   /* thread_meters_init() was called */
         ThreadMeters threads;
 
@@ -55,7 +55,7 @@ _Noreturn void fused_child(const Placement *place, const Worker *learner);
 /* Decides which containers a fleet would have now. */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress);
 void fused_begin(Learners *learners, const Placement *place); /* call it before ROLLOUT */
-/* Call this when the order is out: the waiting actors roll. */
+/* Call this when the order has been given: the waiting actors roll. */
 void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round);
 /* Whether ROLLOUT also asks for the update, which saves an order and an answer in each round. */
 bool fused_learns(const Learners *learners);

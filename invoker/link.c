@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A SEQPACKET socket with a few messages. The daemon is trusted with the job but not with our memory: sizes
- * and numbers are checked. */
+/* A SEQPACKET socket with a few messages. The daemon is trusted with the job but not with the invoker's
+ * memory: sizes and numbers are checked. */
 #include "invoker/link.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
-/* Reads only a few at once, so that a peer that floods us does not keep the loop from its actors. */
+/* Reads only a few at once, so that a peer that sends many does not keep the loop from its actors. */
 enum { MESSAGES_AT_ONCE = 16, FAILED_WAIT_MSEC = 10000 };
 
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {

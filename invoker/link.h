@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The connection to the daemon: the daemon connects, gets the spool's descriptor, is told how far the spool
+/* The connection to the daemon. The daemon connects, gets the spool's descriptor, receives how far the spool
  * is written, and sends plans. */
 #pragma once
 
@@ -25,8 +25,8 @@ typedef struct Link {
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret);
 void link_done(Link *link);
 
-/* Accepts a waiting connection and says Hello. It replaces the one before. 0; -EAGAIN: none waits; negative:
- * the peer had gone already, and the connection before stays. */
+/* Accepts a waiting connection and says Hello. It replaces an earlier connection. 0; -EAGAIN: none waits;
+ * negative: the peer had gone already, and the earlier connection stays. */
 int link_accept(Link *link, const Hello *hello, const Spool *spool);
 /* Reads all waiting messages and passes acknowledgements to the spool. 1: the plan changed; 0: nothing new;
  * negative: the connection is closed. */
@@ -34,6 +34,6 @@ int link_receive(Link *link, Spool *spool);
 /* Tells the daemon of all new records at once. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
-/* For an invoker that cannot begin: waits a while for the daemon to connect, and tells it why. First closes
- * all other descriptors, since it may have too many. */
+/* For an invoker that cannot begin: waits for a while until the daemon connects, and sends it the reason.
+ * First closes all other descriptors, since the limit may be reached. */
 void link_tell_failed(int listen_fd, const Failed *failed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The invoker's event sources: one epoll over bells, processes, signals, the daemon's socket and one
- * timer. It only says which event came; invoker.c decides what follows. */
+/* The invoker's event sources: one epoll over bells, processes, signals, the daemon's socket and one timer.
+ * It only reports which event came; invoker.c decides what follows. */
 #pragma once
 
 #include <stdbool.h>

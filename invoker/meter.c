@@ -129,7 +129,7 @@ static int meter_read(const Meter *meter, uint64_t *ret_nsec) {
         return 0;
 }
 
-/* A counter never runs backwards: a lower reading is an error of the kernel's and counts as no use. */
+/* A counter never runs backwards: a lower reading is a kernel error and counts as no use. */
 static uint64_t meter_advance(Meter *meter, uint64_t now_nsec) {
         uint64_t used = now_nsec > meter->read_nsec ? now_nsec - meter->read_nsec : 0;
 

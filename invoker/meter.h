@@ -33,8 +33,8 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 /* The CPU time since the last reading. */
 uint64_t meter_take(Meter *meter);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
- * this number, which costs as much as a short invocation. So a worker is looked at only once in this time,
- * and a look covers all invocations since the one before. */
+ * this number, which costs as much as a short invocation. So it is read only once in this time, and a
+ * reading covers all invocations since the one before. */
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 

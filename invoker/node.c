@@ -121,12 +121,12 @@ static int make_memory(Service *node) {
                 return r;
         frame_limits(place->page, n, FRAME_SIDE_HEAD, &node->limits);
         r = frame_reader_init(&node->limits, &node->reader);
-        /* For each container an answer and an end, of two processes at most; besides, the greeting and
+        /* For each container an answer and an end, of two processes at most; in addition the greeting and
          * pings. */
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
-/* All steps from the environment's name to the job page, as at the head. */
+/* Takes all steps from the environment's name to the job page, as at the head. */
 static int prepare(Service *node) {
         Placement *place = &node->place;
         ActordEnvSpec spec = {};
@@ -294,7 +294,7 @@ static int take_frame(Service *node) {
         }
 }
 
-/* The number of finals that the rows claim; an actor may have written any number. */
+/* The number of truncated episodes by the rows, which a hostile actor may have written. */
 static uint64_t count_finals(const SegmentLayout *l, void *segment) {
         const volatile uint8_t *ends = segment_ends(segment, l);
         uint64_t n = 0;

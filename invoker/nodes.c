@@ -313,7 +313,7 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
-        /* A carrier that does not read, as one that is stopped, must not stop this process. */
+        /* A carrier that does not read, for example because it was stopped, must not stop this process. */
         (void) fcntl(pair[0], F_SETFL, O_NONBLOCK);
         nodes->meters[node - nodes->nodes] = (CarrierMeter){};
         pid = fork();
@@ -376,7 +376,7 @@ static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
         carrier_end(node);
 }
 
-/* Nothing more will come of this node: frees its place. */
+/* Frees the place of a node of which no more messages will come. */
 static int over(Nodes *nodes, Node *node, NodeNews *ret) {
         news(nodes, node, node->lost ? CLUSTER_LOST : CLUSTER_GONE, node->words, ret);
         *node = (Node){ .control_fd = -EBADF };

@@ -76,7 +76,7 @@ typedef struct Nodes {
         uint64_t retry_nsec;
         bool refused; /* no node will come */
         bool ending;
-        uint64_t end_nsec; /* until when an ending job waits for their costs */
+        uint64_t end_nsec; /* an ending job waits for their costs until this time */
 } Nodes;
 
 int nodes_init(Nodes *nodes);
@@ -94,8 +94,8 @@ uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cp
 NodeCPUs nodes_cpus(
                 const Node nodes[], uint32_t n, uint32_t n_wanted, uint32_t node_cpus, uint32_t here_cpus);
 
-/* CPU time of which a node tells for so much time by our own clock: no more than its CPUs can have worked.
- * A node may lie, and under Clock=metered this time decides how long a round took. Pure. */
+/* Limits the CPU time that a node reports to what its CPUs can have used in this time, by the head's own
+ * clock. A node may lie, and under Clock=metered this time decides how long a round took. Pure. */
 uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n_cpus);
 /* Where to put one more container; NODE_NONE: on this host. It chooses the most free CPUs; among equals this
  * host, then the lowest number. used: the containers of each node that is ready. Pure. */
@@ -116,7 +116,7 @@ uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t use
  * ready, its successor among them. Pure. */
 bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted);
 
-/* Tells how many containers a round needs. used[]: the containers of each node, by index. */
+/* Sets how many containers a round needs. used[]: the containers of each node, by index. */
 void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);
 /* A socket of frames for the container's relay to this node. Negative: the node cannot take it. */
 int nodes_attach(Nodes *nodes, uint32_t index, uint32_t container);
@@ -127,6 +127,6 @@ int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret);
 void nodes_end(Nodes *nodes, uint64_t now);
 /* Takes a node whose last cost has not come in time, or never will. 1 and the news, as far as known. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
-/* Whether an ending job need not wait any longer for what its nodes cost: no node is left. Otherwise the
- * timer is set for the end of the waiting. */
+/* Whether no node is left, so that an ending job need not wait for costs any longer. Otherwise sets the
+ * timer to the end of that wait. */
 bool nodes_are_over(Nodes *nodes, uint64_t now);

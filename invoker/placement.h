@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job was given, and where it is: contracts, sizes, shared memory, descriptors, sandboxes. It is
+/* What a job was given, and where it is: settings, sizes, shared memory, descriptors, sandboxes. It is
  * filled while the job is prepared and only read afterwards. progress.h holds how far the job has come. */
 #pragma once
 
@@ -18,7 +18,8 @@
 
 typedef struct Sandbox Sandbox;
 
-/* How the job's distribution conducts a round: the invoker knows no distribution by name. */
+/* How a round is conducted under the job's distribution. The invoker uses these traits, and knows no
+ * distribution by name. */
 typedef struct Traits {
         /* The learner's OrderKind while actors roll. NONE: actors act by themselves; SERVE: the learner acts
          * for them; ROLLOUT: its process steps all environments, and no container trains */
@@ -32,7 +33,7 @@ typedef struct Traits {
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */
-        bool inside;    /* inside the sandbox; outside it runs only code that an administrator installed */
+        bool inside;    /* inside the sandbox; outside only an administrator's code may run */
 } TrialOrder;
 
 typedef struct Placement {

@@ -34,7 +34,7 @@ typedef struct Container {
         uint32_t doing;
         Attempts starts;
         uint32_t unread; /* the actor whose last invocation is not metered yet; ACTOR_NONE */
-        uint32_t fault;  /* the fault for which we killed it; FAULT_NONE: we did not */
+        uint32_t fault;  /* the fault for which the invoker killed it; FAULT_NONE: it did not */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU time that no record has yet */
         uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
@@ -59,7 +59,7 @@ int pool_make_ask_bells(Pool *pool); /* for questions of actors to a learner tha
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
 void pool_arrange(Pool *pool, uint32_t n_needed); /* parks and thaws the containers that train */
-/* it is idle from that time on, by the emulated clock */
+/* emulated_nsec: when it became idle */
 void pool_park(Container *c, uint64_t emulated_nsec);
 void pool_thaw(Pool *pool, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);

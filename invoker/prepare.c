@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The way from an environment's name to a learner that starts. Everything that is made once for a job is
- * made here, each thing after the ones that it needs. */
+/* The way from an environment's name to a learner that starts. Makes everything that is made once for a job,
+ * in the order in which the parts need each other. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -197,7 +197,7 @@ static int start_learner(Invoker *invoker, bool verifies) {
         return verifies ? 0 : learner_start(&invoker->learners);
 }
 
-/* All sizes follow from the spec, and everything that a round needs from the sizes. */
+/* Computes all sizes from the spec, and makes everything that a round needs. */
 static void prepare_training(Invoker *invoker, const ActordEnvSpec *spec, bool asked) {
         bool verifies = invoker->place.invoked->launch.purpose == LAUNCH_VERIFY;
         uint32_t fault;
@@ -278,7 +278,7 @@ void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
         bool from_outside = ended->fault == FAULT_KILLED && ended->detail == SIGKILL;
 
         c->doing = ORDER_NONE;
-        /* As in a round, the environment is not to blame. */
+        /* As in a round, the environment is not at fault. */
         if (from_outside && attempts_fail(&c->starts, 0, ended->fault, ended->detail)) {
                 report_fault(&invoker->reporter, c->index, c->starts.n, ended->fault, ended->detail);
                 if (pool_fork(&invoker->pool, c) >= 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where the time of rounds goes, for a job with Profile=yes (include/profile.h). While the invoker is awake,
  * it controls the job or reads meters. While it sleeps it waits for something, which it names when it wakes.
- * The workers' own times divide that time in proportion, so that the parts add up to the wall time whatever
- * a worker reports. profile.c decides nothing and waits for nothing. */
+ * That time is divided in proportion to the times that workers report, so the parts add up to the wall time
+ * even if a worker lies. profile.c neither decides nor waits. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ typedef enum ProfileSleep {
         SLEEP_ROLLOUT, /* waits for actors, or a learner that acts for them */
         SLEEP_TAKE,
         SLEEP_LEARN,
-        _SLEEP_ORDERS,               /* those above wait for orders, which are answered */
+        _SLEEP_ORDERS,               /* the ones above wait for the answer to an order */
         SLEEP_OTHER = _SLEEP_ORDERS, /* waits for the daemon, a new container, a checkpoint, an evaluation */
         _SLEEP_MAX,
 } ProfileSleep;

@@ -35,7 +35,7 @@ typedef enum Phase {
         (PHASES_ROLLING | 1u << PHASE_IDLE | 1u << PHASE_LEARNING | 1u << PHASE_CHECKPOINT | \
                         1u << PHASE_EVALUATING)
 
-/* The present evaluation, if there is one. */
+/* The current evaluation, if there is one. */
 typedef struct Evaluation {
         bool goes_on;
         uint64_t round, policy_version, policy_bank; /* what is evaluated: its round and its policy */
@@ -68,7 +68,7 @@ typedef struct Ending {
 typedef struct Progress {
         Phase phase;
         Round *round;    /* the round in progress */
-        uint64_t number; /* the last closed round */
+        uint64_t number; /* the last round that has ended */
         bool open;       /* the round was learned from, and waits for its evaluation before it is recorded */
         Decision decision;
         /* this many containers, from the first on, had an order of this round or need none */
@@ -76,7 +76,7 @@ typedef struct Progress {
         Statistics statistics;
         uint8_t policy_sha256[32]; /* of the policy in the newest checkpoint, written or restored */
         uint64_t policy_version;
-        Arrival arrival; /* which bank has the newest version, and which actors act where rounds overlap */
+        Arrival arrival; /* which bank has the newest version; where rounds overlap, which actors act */
         uint32_t taken;  /* where rounds overlap: the actor of the last round; ACTOR_NONE */
 
         uint64_t round_nsec;          /* when the round began */
@@ -96,7 +96,7 @@ int overlap_begin(Progress *progress, const Placement *place);
 /* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);
 void overlap_learned(Progress *progress, uint64_t update_nsec);
-void overlap_resume(Progress *progress); /* lets the actors act that acted when the checkpoint was written */
+void overlap_resume(Progress *progress); /* restarts the actors that acted at the checkpoint */
 /* Writes into an order which policy version its actor acts with, if that is not the newest. */
 void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor, Order *order);
 /* Whether the invocation counts as a cold one. Under Clock=model the model of a fleet decides this, so it

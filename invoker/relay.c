@@ -17,7 +17,7 @@ typedef struct Relay {
         int fd;
 } Relay;
 
-/* Never polls: it waits only in write() and read(), since its sandbox allows no other call on a socket. */
+/* Waits only in write() and read(), since its sandbox allows no other calls on a socket. */
 static void send_all(const Relay *relay, const void *data, size_t n) {
         if (write_full(relay->fd, data, n) < 0)
                 _exit(EXIT_NODE_LOST);

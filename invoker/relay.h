@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A relay is a process that stands for an actor on another host. It has an actor's page, bell, segments and
+/* A relay is a process that represents an actor on another host. It has an actor's page, bell, segments and
  * sandbox. It carries out an order by sending it to the node and waiting for the answer. So the rest of the
  * invoker orders, watches, kills and reaps it like any actor, and a node's messages can do no more harm than
  * an actor. */

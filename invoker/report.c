@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes records. All their numbers are read here, from meters and clocks; only the learner's statistics
- * come from a worker. Emulated time is computed only here; daemon and client just add it up. */
+/* Writes records. All their numbers are read here, from meters and clocks, except the learner's statistics.
+ * Emulated time is computed only here; the daemon and its clients just add it up. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -211,7 +211,7 @@ void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, u
 static uint64_t report_update(Reporter *reporter, Learners *learners, uint32_t k) {
         const SegmentLayout *l = &reporter->place->page->segment;
         Worker *learner = &learners->workers[k];
-        /* A process that also acts was read just before, to divide its use among its actors. */
+        /* If the learner also acts, its meter was read just before, to divide its use among the actors. */
         uint64_t used_nsec = place_fuses(reporter->place) ? 0 : meter_take(&learner->meter);
         uint64_t cpu_nsec = used_nsec + learners->acting_nsec;
         uint64_t slowest_nsec = learners->slowest_nsec[k];

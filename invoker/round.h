@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The state of each actor in a round. Pure: no clock, no process, no descriptor. conduct.c asks what is next
- * and tells what happened. A round may learn from the rollouts of some of its actors. The other actors keep
- * their state when the round closes, and their rollouts are taken in a later round.
+ * and reports what happened. A round may learn from the rollouts of some of its actors. The other actors
+ * keep their state when the round ends, and their rollouts are taken in a later round.
  *
  *   IDLE ──begin──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accept──▶ TAKEN
  *     ▲               ▲                 │ died, late,                        │ rejected           │
@@ -27,7 +27,7 @@ typedef enum SeatState {
 } SeatState;
 
 /* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL comes from outside,
- * since an actor cannot send one and passing the memory limit is another fault; so KILLS_MAX of them are
+ * since an actor cannot send one and exceeding the memory limit is another fault; so KILLS_MAX of these are
  * allowed. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
@@ -54,7 +54,7 @@ typedef struct Seat { /* the state of one actor */
 
 typedef struct Round {
         uint64_t number;
-        uint32_t n_actors; /* that begin with the round or act already; 0: no round is open */
+        uint32_t n_actors; /* those that begin with the round or act already; 0: there is no round */
         uint32_t n_seats, n_containers;
         /* n_rollouts: how many it learns from; n_taken: how many of them the learner has taken */
         uint32_t n_rollouts, n_taken;
@@ -65,14 +65,14 @@ typedef struct Round {
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
 void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts);
-/* lets an actor act that acted when the checkpoint was written */
+/* sets an actor acting that acted when the checkpoint was written */
 void round_resume(Round *round, uint32_t actor);
 
 /* Whether the learner still waits for an actor of this container. */
 bool round_needs(const Round *round, uint32_t container);
 /* The waiting actor of this container with the lowest number; ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);
-/* The actor whose rollout is the oldest that is not taken yet; ACTOR_NONE. */
+/* The actor with the oldest rollout that has not been taken yet; ACTOR_NONE. */
 uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);

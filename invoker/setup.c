@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes over what the spawner left: checks and maps contracts, and keeps descriptors from children. */
+/* Takes over from the spawner: checks and maps what it passed, and makes sure that children do not inherit
+ * descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -50,8 +51,8 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* How the job's distribution conducts a round. A distribution that serves does so for every purpose, since
- * actors read it from the settings. One that fuses does so only in a job that trains. */
+/* How the job's distribution conducts a round. If the learner serves, it does so for every purpose, since
+ * actors read that from the settings. If it is fused, it is so only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -131,7 +132,8 @@ int setup_contracts(Placement *place) {
         return 0;
 }
 
-/* Standard output and error become the job's stream: its hostile text never passes through us. */
+/* Standard output and error become the job's stream: its text, which may be hostile, never passes through
+ * the invoker. */
 int setup_streams(void) {
         _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -164,8 +166,8 @@ int setup_signals(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* /proc of our PID namespace as a descriptor: for the peak memory of workers, after we have left the host's
- * file system. */
+/* /proc of this PID namespace as a descriptor: for the peak memory of workers, after the invoker has left
+ * the host's file system. */
 int setup_proc(void) {
         _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fs = -EBADF;
         char self[32];

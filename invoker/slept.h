@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor slept by its own will during an invocation. It holds its memory meanwhile. The time is
- * counted from order to answer, without the actor's CPU time, its waiting for a CPU, and the time in which
- * the invoker was busy or waited itself. So a busy host adds nothing. */
+/* How long an actor slept on its own account during an invocation. It holds its memory meanwhile. The time
+ * is counted from order to answer, without the actor's CPU time, its waiting for a CPU, and the time in
+ * which the invoker was busy or waited itself. So a busy host adds nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Less than this, or than a hundredth of the invocation, is noise of wake-ups. */
+/* A time below this, or below a hundredth of the invocation, is noise from wake-ups. */
 #define SLEPT_LEAST_NSEC 1000000u
 #define SLEPT_LEAST_PART 100u
 

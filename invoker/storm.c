@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Storms: bells that ring without an answer. Each ring wakes this process, and a plugin can ring as fast as
  * it can write. So a bell that rang several times within one order without an answer is muted. Until the
- * order is answered, a timer looks at the worker instead. The next order unmutes the bell. The CPU time of
- * false rings and looks is charged to the actor and not to control. */
+ * order is answered, the invoker checks the worker by a timer instead. The next order unmutes the bell. The
+ * CPU time of false rings and looks is charged to the actor and not to control. */
 #include "invoker/pool.h"
 #include "invoker/report.h"
 #include "lib/boottime.h"

@@ -17,9 +17,8 @@
 #include "lib/fd.h"
 
 enum { TICK_MSEC = 50, BENCH_RUNS = 7 };
-/* The most time for loading, a reset or a step: a person waits, and a job could not use a slower
- * environment. Only Python may take as long as in a job, since its imports depend on the disk and on other
- * load. */
+/* The time limit for loading, a reset or a step: a user waits, and a job could not use a slower environment.
+ * Only Python may take as long as in a job, since its imports depend on the disk and on other load. */
 #define STALL_NSEC_MAX UINT64_C(10000000000)
 
 typedef struct Trying {
@@ -155,8 +154,8 @@ static int check(Trying *t) {
         return 0;
 }
 
-/* Runs in the sandbox and out of it by turns, so that other load affects both alike; code of a user runs
- * only in it. */
+/* Runs in the sandbox and outside of it by turns, so that other load affects both equally. Code of a user
+ * runs only inside. */
 static Fault bench(Trying *t, int32_t *ret_detail) {
         bool foreign = fork_runs_foreign_code(&t->place);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that carry out orders. A worker may write anything into its page, and the invoker trusts none of
- * it. */
+/* Processes that carry out orders. A worker may write anything into its page, so the invoker trusts nothing
+ * there. */
 #include "invoker/worker.h"
 
 #include <assert.h>

@@ -62,16 +62,16 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
-/* Restarts its deadline, since we or the whole host were stopped and could not notice its answer. */
+/* Restarts its deadline: the invoker or the whole host was stopped, and could not notice its answer. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
-/* Reaps a process that has ended, or ends within this time. Reads its last use and the reason for its end.
- * -EAGAIN: it has not ended. */
+/* Reaps a process that has ended, or ends within this time. Reads its last use, and why it ended. -EAGAIN:
+ * it has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* The fault that an actor claims. It may claim faults of its environment and its own. The invoker sees by
+/* The fault that an actor claims. It may claim faults of its environment and of itself. The invoker sees by
  * itself how processes end, and the learner finds errors in a rollout. Pure. */
 uint32_t answer_claim(const Answer *answer);
 /* The fault that a learner claims, its own or of a rollout. */

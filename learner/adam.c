@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of operations is PyTorch's: bias corrections go into the step size and under the root,
- * epsilon stays outside. */
+/* The order of operations is PyTorch's: the bias corrections are in the step size and under the root;
+ * epsilon is outside of the root. */
 #include "learner/adam.h"
 
 #include <assert.h>

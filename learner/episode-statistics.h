@@ -15,7 +15,7 @@ enum { EPISODES_KEPT = 100 };
 
 typedef struct EpisodeStatistics {
         uint32_t n_slots;
-        double *running_return, *discounted_return; /* [n_slots]: of the present episode */
+        double *running_return, *discounted_return; /* [n_slots]: of the current episode */
         uint64_t *elapsed_steps;
         double returns[EPISODES_KEPT]; /* the return of episode i is at i % 100 */
         uint64_t n_env_steps, n_episodes;
@@ -28,8 +28,8 @@ EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
 /* Enters the steps of the first n_actors blocks, and fills in the statistics of episodes. Carry=reset: each
  * slot begins a new episode.
  *
- * The second slot of a pair (lib/pair.h) leaves its episodes halfway, to join those of the first. The
- * episodes that it does end are mostly those that end early, so it would bias the mean. */
+ * The second slot of a pair (lib/pair.h) leaves its episodes before they end, to join those of the first.
+ * The episodes that it does end are mostly those that end early, so it would bias the mean. */
 void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
                 Statistics *statistics);
 /* The normaliser of discounted returns, slot by slot. Call it before episode_statistics_enter(). */

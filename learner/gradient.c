@@ -40,7 +40,7 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
-/* The caller may write an observation there that must still be edited. */
+/* The caller may write an observation there before it is edited. */
 static size_t input_columns(const Network *network) {
         size_t n = network_inputs(network);
 
@@ -168,8 +168,8 @@ void pass_backward(
                 if (l->kind == LAYER_PARAMETER && !gradient)
                         continue;
                 assert(gradient || l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
-                /* Sums of biases that are not needed go into memory for transposed inputs, which is not in
-                 * use now. */
+                /* If the sums for biases are not needed, they go into the memory for transposed inputs,
+                 * which is free now. */
                 kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],
                                 gradient ? gradient + l->bias_at : pass->transposed, l->n_units,
                                 unit_rows(pass, l), l->activation, gradient && accumulate);

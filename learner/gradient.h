@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sends a shard of rows through the network and back. The network is data: both passes go over its list of
- * layers. A layer that several others read collects their gradients before its own turn comes. */
+ * layers. If several layers read one layer, it adds up their gradients before its own turn. */
 #pragma once
 
 #include "include/policy.h"

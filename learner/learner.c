@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out the orders. TAKE only fills the batch. Everything that lasts changes in LEARN, in the order of
+/* Carries out the orders. TAKE only fills the batch. Lasting state changes only in LEARN, in the order of
  * actors. So a rollout that is rejected or taken twice has no effect. */
 #include "learner/learner.h"
 
@@ -78,8 +78,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* Only the first learner's statistics are reported, so only it measures curvature. A policy without
-         * probabilities has no loss of that kind to differentiate. */
+        /* Only the first learner's statistics are reported, so only it measures curvature. The loss of a
+         * policy without probabilities cannot be differentiated in this way. */
         if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
                         (page->network.act == ACT_CATEGORICAL || page->network.act == ACT_GAUSSIAN)) {
                 r = curvature_new(l->runtime, &l->curvature);

@@ -19,7 +19,7 @@
 #include "learner/serve.h"
 #include "lib/checkpoint/checkpoint.h"
 
-typedef struct LearnerContext { /* what exists when the program starts; it outlives the learner */
+typedef struct LearnerContext { /* exists when the program starts, and outlives the learner */
         const JobSettings *settings;
         const JobPage *page;
         WorkerPage *worker;
@@ -27,7 +27,7 @@ typedef struct LearnerContext { /* what exists when the program starts; it outli
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
         uint32_t learner, n_learners; /* its number, and how many there are; 0 means 1 */
-        uint32_t n_updaters;          /* the first of these, which update parameters */
+        uint32_t n_updaters;          /* how many of these, from the first on, update parameters */
         void *reduce;                 /* memory that several share (lib/reduce.h) */
         int asks_fd;                  /* 0: actors act by themselves */
 } LearnerContext;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The speed that one core of this host reaches in matrix products, with the kernel that learns: a profile
+/* The speed that one core of this host reaches in matrix products, with the learner's kernel. A profile
  * compares a job with this limit. */
 #pragma once
 

@@ -18,7 +18,7 @@
 #include "lib/turn.h"
 #include "lib/width.h"
 
-/* An actor's next rollout usually comes soon; that of a fleet of actors does not. */
+/* How long to spin for the next order, which often comes soon. */
 enum { SPIN_NSEC = 50000 };
 
 DEFINE_CLEANUP(Learner *, learner_free)
@@ -112,7 +112,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
                                 &segments[a]);
                 if (r < 0)
                         return r;
-                /* The mapping is enough. A descriptor would only allow to resize the file. */
+                /* The mapping is enough. The descriptor could only be used to resize the file. */
                 (void) close(LEARNER_FD_SEGMENTS + (int) a);
         }
 

@@ -73,7 +73,7 @@ static bool step_active(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_active(batch, batch_step_row(batch, t, s));
 }
 
-/* In how many steps row s has something to learn from. */
+/* The number of steps in which the agent of row s is present. */
 static uint32_t steps_active(const Batch *batch, uint32_t s) {
         uint32_t n = 0;
 

@@ -243,7 +243,7 @@ static bool recompute_begin(Runtime *rt) {
 static void recompute_gather(Runtime *rt) {
         Batch *b = rt->batch;
 
-        /* If a learner has not come, the next gradient misses it as well, and reports that. */
+        /* If a learner is missing here, the next gradient finds that out, too, and reports it. */
         (void) runtime_meet(rt);
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a), n = b->next_rows + b->n_finals[a];
@@ -450,8 +450,8 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
 }
 
 /* Counts the operations of one row's gradient. The gradient passes through a network with fixed parameters
- * only if that network's input depends on trained parameters. In the trained network it goes on to the input
- * under the same condition. */
+ * only if that network's input depends on trained parameters. In the trained network, the gradient of the
+ * input is computed under the same condition. */
 static uint64_t gradient_operations(const Runtime *rt) {
         const Tape *tape = &rt->work.tape;
         uint64_t sum = rt->work.applies ? 0 : network_gradient_operations(rt->networks[rt->work.net]);

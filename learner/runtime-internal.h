@@ -18,11 +18,10 @@
 #include "lib/spent.h"
 
 enum {
-        /* in which a minibatch's shards are added, with any number of threads */
+        /* the lanes in which a minibatch's shards are added, with any number of threads */
         LANES_MAX = GRADIENT_PARTS,
         PARAMETER_BLOCK =
-                        /* parameters of one task that treats all of them alike; fewer are not worth waking a
-                         * thread */
+                        /* parameters of one task; fewer are not worth waking a thread */
         REDUCE_BLOCK,
         SHARD_ROWS_SMALL = 32, /* so that two threads have work even for small minibatches */
         SHARD_SMALL_BELOW = 128,
@@ -102,7 +101,7 @@ struct Runtime {
         /* where several learners share gradients, sums and parameters; NULL: there is one learner */
         uint8_t *reduce;
         ReduceLayout reduce_layout;
-        bool forsaken;         /* another learner did not come */
+        bool forsaken;         /* another learner has stopped */
         uint32_t outputs_bank; /* the bank for the next recomputed outputs */
         /* Other learners may still read the newest gradient. It was not applied, and they meet only when it
          * is. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The functions in which an algorithm is written. Shards of rows, lanes, threads and the tree that adds
- * gradients lie below them. An algorithm says what is learned, never which process or thread learns it. */
+/* The functions that algorithms call. They hide shards of rows, lanes, threads and the tree that adds
+ * gradients. An algorithm says what is learned, never which process or thread learns it. */
 #pragma once
 
 #include <assert.h>
@@ -28,7 +28,7 @@ typedef struct Rows {
 
 /* What algorithms are given */
 const JobSettings *runtime_settings(const Runtime *runtime);
-/* The present value of LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0 with the share
+/* The current value of LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0 with the share
  * of StopSteps= that was done when the round began. */
 double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
 double *runtime_state(
@@ -45,8 +45,7 @@ void runtime_vtrace(
 double runtime_explained_variance(const Runtime *runtime); /* of the targets, by old_value */
 
 /* Every row in order, except those of absent agents; or minibatches: for each epoch a permutation of these
- * rows, cut into pieces as Updates= says. n == 0: the epoch is over. A result is valid until the next
- * call. */
+ * rows, divided as Updates= says. n == 0: the epoch has ended. A result is valid until the next call. */
 Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
 
@@ -59,8 +58,8 @@ typedef struct AdvantageScale {
 AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 
 /* The mean gradient of a loss that is recorded (learner/tape/tape.h), and its sums. Then one step of Adam,
- * with the gradient's norm cut to norm_max, unless that is 0. 0; -ERANGE: a gradient or a sum is not finite;
- * -ETIMEDOUT: another learner has stopped. */
+ * with the gradient's norm limited to norm_max, unless that is 0. 0; -ERANGE: a gradient or a sum is not
+ * finite; -ETIMEDOUT: another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 /* The sums of a recording without a loss; there is no backward pass. Returns as runtime_gradient(). */

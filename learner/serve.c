@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each pass looks at all actors in their order and serves each at most once. So an actor that asks all the
- * time delays no other by more than its own turn. Nothing that an actor writes is trusted: its ordinal must
- * be the one that the invoker named, its step must be in the rollout, and its observations are copied before
+ * time delays the others only by its own turn. Nothing that an actor writes is trusted: its ordinal must be
+ * the one that the invoker named, its step must be in the rollout, and its observations are copied before
  * they are used. An actor that breaks these rules gets no answer, and its invocation ends by its
  * deadline. */
 #include "learner/serve.h"
@@ -134,7 +134,7 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* Computes some rows of all actors that are ready, one actor's after the other's. */
+/* Computes some of the rows of all actors that are ready, which are counted through actor by actor. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;
@@ -310,7 +310,7 @@ static int begin(Serve *s, const Order *order) {
 
 int serve_run(Serve *s, const Order *order) {
         /* A quarter of the time that an invocation may take. An actor that keeps the others waiting for
-         * longer is late, and they are not. */
+         * longer is late, but the others are not. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;
 

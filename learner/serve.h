@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Acting for actors, step by step, after "SEED RL: Scalable and Efficient Deep-RL with Accelerated Central
- * Inference" (Espeholt et al., ICLR'20). A batch has the actors that have asked, or all of them
+ * Inference" (Espeholt et al., ICLR'20). A batch holds the actors that have asked, or waits for all of them
  * (include/fragment.h: the inference barrier). A row's actions depend on the row alone, so it does not
  * matter which actors are served together. */
 #pragma once
@@ -20,5 +20,5 @@ int serve_new(const JobSettings *settings, const JobPage *page, WorkerPage *work
 Serve *serve_free(Serve *serve);
 
 /* Serves until worker->serve_stop is set. Meanwhile worker->served_nsec shows when it last looked. 0;
- * -ESTALE: the policy version is not there; -EINVAL: the order is not valid. */
+ * -ESTALE: the policy version is not in its bank; -EINVAL: the order is not valid. */
 int serve_run(Serve *serve, const Order *order);

@@ -9,8 +9,8 @@
  * caller would have needed for it. Waiting and waking are subtracted, and so is the time for which others
  * wanted the core of a thread that looked for tasks. When the balance is below 0, the threads did not help:
  * the caller works alone for FORBEARANCE times the loss, and then tries again. So threads that do not help
- * cost at most about 1/50 of the caller's time. A loss counts up to LOSS_MAX_NSEC, since a program that was
- * stopped for minutes has learned nothing about its threads.
+ * cost at most about 1/50 of the caller's time. A loss counts up to LOSS_MAX_NSEC only: if the program was
+ * stopped for minutes, that says nothing about its threads.
  *
  * Between two phases a thread looks for tasks for some microseconds, and yields its core to others that want
  * it. Then it sleeps on a word that goes up with each phase. The writer of a word wakes a sleeper only if

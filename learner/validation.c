@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copies, then checks. Whatever can be known is checked exactly: choices, ends, and lengths of episodes, by
- * the learner's own count. Other numbers, which an environment makes up, must be finite and within the
- * bounds of its spec. */
+/* Copies, then checks. What the learner can know by itself is checked exactly: choices, ends, and lengths of
+ * episodes. Other numbers, which an environment makes up, must be finite and within the bounds of its
+ * spec. */
 #include "learner/validation.h"
 
 #include <assert.h>
@@ -102,8 +102,8 @@ static size_t first_row(const Batch *b, uint32_t actor) {
         return batch_block(b, batch_block_of(b, actor));
 }
 
-/* Takes a row's observation. Images stay as they are, each frame in its row; for others each row gets the
- * whole stack. */
+/* Takes a row's observation. Images are not rearranged: each frame stays in its row. For other observations
+ * each row gets the whole stack. */
 static bool observation_take(Validation *validation, uint32_t actor, void *segment, uint32_t row) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor);
@@ -348,8 +348,8 @@ static Fault ends_take(
         return FAULT_NONE;
 }
 
-/* Takes which agents are present: in each step at least one of each environment, so that there is something
- * to learn from. */
+/* Takes the flags of present agents. In each step each environment must have at least one, so that there is
+ * something to learn from. */
 static Fault active_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         const SegmentLayout *l = &validation->page->segment;
         const Batch *b = validation->batch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes one actor's rollout into the batch. The segment belongs to a hostile process that may write while we
- * read. So each byte is copied once, and only the copy is checked and used. A verdict changes only the
- * actor's own block of the batch. */
+/* Takes one actor's rollout into the batch. The segment belongs to a process that may be hostile and write
+ * at the same time. So each byte is copied once, and only the copy is checked and used. A verdict changes
+ * only the actor's own block of the batch. */
 #pragma once
 
 #include "include/record.h"

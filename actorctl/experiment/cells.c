@@ -167,7 +167,7 @@ Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uin
         return cell;
 }
 
-/* The override "Scaling.Policy=" of the cell; NULL: it has none, and the job file's value holds. */
+/* The override "Scaling.Policy=" of the cell; NULL: it has none, so the job file's value applies. */
 static const char *policy_set(const GPtrArray *sets) {
         static const char key[] = "Scaling.Policy=";
 
@@ -233,8 +233,8 @@ static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cell
         return complain_arm(experiment, cell, set);
 }
 
-/* Checks that this cell can repeat whatever the other arm decides. Later, the error would come after the
- * other arm was paid for. */
+/* Checks that this cell can repeat any decision of the other arm. Otherwise the error would come only after
+ * the other arm was paid for. */
 static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         g_autofree char *reason = NULL;

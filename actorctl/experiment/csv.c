@@ -15,7 +15,7 @@ static void add_key_names(const Experiment *experiment, GString *text) {
                 g_string_append_printf(text, ",%s", sweep_range(experiment->sweep, i)->key);
 }
 
-/* A value that was drawn; one of several words has commas or quotes perhaps. */
+/* Adds a value that was drawn. A value with several words may have commas or quotes. */
 static void add_value(GString *text, const char *value) {
         g_autoptr(GString) quoted = g_string_new(value);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A cell's definition is a hash of everything on which its result depends. So a finished cell is run again
- * exactly when something of that has changed. */
+ * exactly when any of these inputs has changed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "lib/settings/print.h"
 #include "lib/sheets.h"
 
-/* A folder of modules has few files. Beyond this number, and for long files, a file counts only by its size
- * and time. */
+/* A folder of modules has few files. Of files beyond this number, and of long ones, only size and time are
+ * hashed. */
 enum {
         FILES_MAX = 1000,
         FILE_BYTES_MAX = 1 << 20,

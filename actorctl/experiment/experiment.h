@@ -57,11 +57,11 @@ typedef struct Outcome {
 } Outcome;
 
 typedef enum CellState {
-        CELL_MISSING, /* is to be run */
+        CELL_MISSING, /* has to be run */
         CELL_RUNNING,
         CELL_DONE,
         CELL_FAILED,
-        CELL_WAITING, /* of a sweep: it is not yet known whether it is to be run */
+        CELL_WAITING, /* of a sweep: it has not been decided yet whether it runs */
         CELL_UNPAID,  /* of a sweep: it would go beyond the budget */
 } CellState;
 
@@ -70,7 +70,7 @@ typedef struct Cell {
         uint64_t seed;
         char *name;
         char *definition;       /* SHA-256 of everything on which the result depends: actord-experiment(5) */
-        uint32_t n_cpus;        /* how many its job can keep busy */
+        uint32_t n_cpus;        /* how many CPUs its job can keep busy */
         uint32_t n_actors_max;  /* MaxActors= */
         uint32_t n_actors_most; /* the most that its policy can decide, perhaps fewer than MaxActors= */
         uint64_t actor_rounds;  /* an estimate from StopSteps= */
@@ -151,7 +151,7 @@ void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combi
 /* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another
  * status, with a message. */
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
-/* One cell, without a definition before it is checked. cell_free() */
+/* A cell, which gets its definition when it is checked. cell_free() */
 Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed);
 void cell_free(gpointer cell);
 ExitStatus cell_check(const Experiment *experiment, Cell *cell);
@@ -180,8 +180,8 @@ CellSource cell_source(const Experiment *experiment, const Cell *cell);
  * follows, or NULL. g_free(). */
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
-/* outcome.c: writes a cell's file into a directory, whole or not at all; of a sweep, also that of one that
- * failed, since that ranks it. */
+/* outcome.c: writes a cell's file into a directory, completely or not at all. In a sweep a failed cell has a
+ * file, too, since failing affects its rank. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
 /* Reads a finished cell. 1: it is done or failed; 0: there is no file, it belongs to another definition of
  * the cell, or (with a message) it is damaged; -EEXIST, with a message: it belongs to another experiment. */

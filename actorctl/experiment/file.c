@@ -136,8 +136,8 @@ static ExitStatus take_target(const Reader *reader, const char *key, const char 
         return STATUS_OK;
 }
 
-/* Cells are billed when they are finished. So a missing price sheet is reported before the first cell
- * runs. */
+/* Reports a missing price sheet before the first cell runs, since cells are billed only when they are
+ * finished. */
 static ExitStatus take_prices(const Reader *reader, const char *key, const char *value) {
         g_auto(GStrv) words = g_strsplit_set(value, ", ", -1);
         g_autoptr(GPtrArray) sheets = g_ptr_array_new_with_free_func(g_free);

@@ -6,8 +6,8 @@
 
 #include "actorctl/experiment/statistics.h"
 
-/* For programs: as short as it can be and still be read back; nothing if it is not finite. */
+/* For programs: the shortest text that parses to the same number; nothing if the number is not finite. */
 void add_number(GString *text, double value);
-/* For people: four significant digits, without an exponent where readers expect none. */
+/* For people: four significant digits, without an exponent for common sizes. */
 void add_short(GString *text, double value);
 void add_interval(GString *text, Interval interval);

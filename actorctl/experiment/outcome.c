@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A finished cell is a file with the object that `run --json` prints and the columns of all rounds. The file
- * gets its name when all of it is on the disk. */
+ * gets its name when it is completely on the disk. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -204,7 +204,8 @@ static bool series_is_whole(const Series *series) {
         return true;
 }
 
-/* Why the file is not a whole cell. NULL: it is; then *ret is NULL if it has another definition. */
+/* Why the file is not a complete cell. NULL: it is complete; then *ret is NULL if the cell has another
+ * definition. */
 static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
@@ -232,8 +233,8 @@ static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome *
         return NULL;
 }
 
-/* The other experiment to which the file belongs; NULL: it is ours. A cell of ours with a new definition is
- * run again, but another experiment's result must not be lost. */
+/* The other experiment to which the file belongs; NULL: it belongs to this one. A cell of this experiment
+ * with a new definition is run again, but another experiment's result must not be lost. */
 static const char *foreign_owner(JsonNode *root, const char *own) {
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
         const char *owner = object ? string_member(object, "experiment") : NULL;
@@ -241,8 +242,7 @@ static const char *foreign_owner(JsonNode *root, const char *own) {
         return !owner || strcmp(owner, own) == 0 ? NULL : owner;
 }
 
-/* Of a sweep, a cell that failed is finished, too; unless what ended it was a limit that is now another
- * one. */
+/* In a sweep a failed cell counts as finished, unless a limit ended it and that limit has changed since. */
 static int take_failure(const Experiment *experiment, Cell *cell, JsonObject *object, Outcome *outcome) {
         g_autoptr(Outcome) failed = outcome;
         JsonNode *cap = json_object_get_member(object, "cap_nano");

@@ -7,7 +7,7 @@
 #include "actorctl/experiment/svg.h"
 #include "lib/doubles.h"
 
-#define WIDTH         440 /* a phone's, or a little more */
+#define WIDTH         440 /* the width of a phone's screen, or a little more */
 #define SIDE          22
 #define FIRST         56 /* from the head to the first axis */
 #define BETWEEN       66
@@ -56,7 +56,7 @@ Parallel *parallel_free(Parallel *parallel) {
         return NULL;
 }
 
-/* A picture under way. */
+/* A picture that is being drawn. */
 typedef struct Sheet {
         const Parallel *parallel;
         GString *text;
@@ -96,7 +96,7 @@ static void draw_tick(const Sheet *sheet, double x, double y, const char *label)
                         anchor, label);
 }
 
-/* A label between the two ends, where there is room for it. */
+/* Draws a label between the two ends, if there is room for it. */
 static void draw_between(const Sheet *sheet, const ParallelAxis *axis, double value, double y) {
         double x = x_of(sheet, axis, value);
         char label[G_ASCII_DTOSTR_BUF_SIZE];
@@ -125,7 +125,7 @@ static void draw_numbers(const Sheet *sheet, const ParallelAxis *axis, double y)
                 draw_decades(sheet, axis, y);
                 return;
         }
-        /* Where less is better, the axis is turned round. */
+        /* If less is better, the axis is reversed. */
         low = MIN(axis->low, axis->high);
         high = MAX(axis->low, axis->high);
         step = nice_step(low, high, 4);

@@ -14,12 +14,12 @@ typedef struct ParallelAxis {
         double low, high;
         char *low_text, *high_text; /* at the two ends */
         bool log;
-        GStrv words; /* instead of numbers: value i lies at words[i]; not owned. NULL: numbers */
+        GStrv words; /* instead of numbers: value i is words[i]; not owned. NULL: numbers */
 } ParallelAxis;
 
 typedef struct ParallelLine {
         double *values;  /* one for each axis; NaN: the line ends before it */
-        size_t series;   /* an entry of the legend, which says the colour */
+        size_t series;   /* the entry of the legend, which decides the colour */
         double strength; /* 0 to 1 */
         bool best;
 } ParallelLine;

@@ -10,7 +10,7 @@
 #include "actorctl/experiment/experiment.h"
 #include "actorctl/experiment/plot.h"
 
-/* The most points of all curves together, which keeps a file below 100 kB. */
+/* The most points of all curves together, so that a file stays below 100 kB. */
 #define POINTS_MAX 2000u
 
 static char *combination_title(const Experiment *experiment, size_t combination) {
@@ -295,7 +295,7 @@ static void draw_pareto(const Experiment *experiment, const GPtrArray *cells, GP
         keep_plot(files, plot, "pareto.svg");
 }
 
-/* A scheduler that uses many actors has large rounds. So the x axis is steps, money or time, never
+/* The x axis is steps, money or time, never rounds, since a scheduler that uses many actors has large
  * rounds. */
 GPtrArray *plots_draw(const Experiment *experiment, const GPtrArray *cells) {
         GPtrArray *files = g_ptr_array_new_with_free_func(plot_file_free);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sentences about the text of an experiment. */
+/* Messages about the text of an experiment. */
 #include "actorctl/experiment/reader.h"
 
 #include <stdarg.h>

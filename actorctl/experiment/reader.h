@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the readers of an experiment's sections share. */
+/* Functions that the readers of an experiment's sections share. */
 #pragma once
 
 #include "actorctl/experiment/experiment.h"
@@ -11,17 +11,17 @@ typedef struct Reader {
         GKeyFile *file;
 } Reader;
 
-/* Prints a line, which may quote the file, and frees it. STATUS_USAGE. */
+/* Prints a line, which may quote the file, and frees it. Returns STATUS_USAGE. */
 ExitStatus reader_refuse(char *line);
 /* Prints a message with file, line, section and key. key NULL: it concerns the whole section.
  * STATUS_USAGE. */
 ExitStatus reader_wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
                 __attribute__((format(printf, 4, 5)));
-/* A word of a key Metric=. STATUS_OK; or another status, with a message. */
+/* Parses the word of a key Metric=. STATUS_OK; or another status, with a message. */
 ExitStatus reader_metric(const Reader *reader, const char *section, const char *word, Metric *ret);
 
-/* The sections of a sweep, and, when all sections are known, its trials as arms and its rungs as a factor.
- * STATUS_OK; or another status, with a message. */
+/* Reads the sections of a sweep. When all sections are known, makes an arm of each trial, and a factor of
+ * the rungs. STATUS_OK; or another status, with a message. */
 ExitStatus sweep_read(const Reader *reader);
 ExitStatus ranges_read(const Reader *reader);
 ExitStatus sweep_complete(const Reader *reader);

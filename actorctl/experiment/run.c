@@ -35,7 +35,7 @@ typedef struct Runner {
         Connection *connection;
         sd_event *event;
         GPtrArray *runs;                        /* Runs: the jobs that run now */
-        uint64_t n_jobs, n_ended, started_usec; /* n_ended: cells that ended while we looked on */
+        uint64_t n_jobs, n_ended, started_usec; /* n_ended: cells that this program has seen end */
         guint next;                             /* all earlier cells have begun */
         unsigned n_interrupts, n_ticks;
         bool quiet, live, lost;
@@ -174,8 +174,8 @@ static int fetch_outcome(const Runner *r, const Run *run, const JobStatus *statu
         return 0;
 }
 
-/* The trials of a sweep are ranked, and those that fail belong to the order: what follows from it must not
- * change when the sweep goes on later. */
+/* Keeps the result of a failed trial. The trials of a sweep are ranked, the failed ones included, and the
+ * decisions that follow must not change when an interrupted sweep continues. */
 static int keep_failure(Runner *r, const Run *run, const JobStatus *status, const char *fault) {
         Cell *cell = run->cell;
         int k;
@@ -361,7 +361,7 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return 0;
 }
 
-/* The results of running jobs are not needed any more. */
+/* Stops the running jobs, whose results are not needed any more. */
 static void stop_runs(const Runner *r) {
         for (guint i = 0; i < r->runs->len; i++)
                 (void) sd_bus_call_method_async(r->connection->bus, NULL, r->connection->destination,
@@ -452,7 +452,7 @@ static ExitStatus run_all(Runner *r) {
                 return STATUS_INTERRUPTED;
         if (k < 0)
                 complain("the experiment cannot go on: %s", g_strerror(-k));
-        /* A trial that fails is a result of a sweep. */
+        /* In a sweep a trial that fails is a result, too. */
         return k < 0 || r->lost || (n_in_state(r, CELL_FAILED) > 0 && !r->experiment->sweep) ? STATUS_FAILED
                                                                                              : STATUS_OK;
 }

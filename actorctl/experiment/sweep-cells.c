@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cells of a sweep. Those of a rung stand together, a trial's seeds side by side, in the order in which
- * trials may start; the next rung's are added behind them. This file gathers what is known of them, asks
- * sweep.c, and writes down what follows. */
+/* The cells of a sweep, in one array. The cells of a rung are together, in the order in which trials may
+ * start, with the seeds of a trial side by side. Those of the next rung are appended. This file gathers the
+ * results of cells, calls the pure decisions of sweep.c, and carries them out. */
 #include "actorctl/experiment/sweep.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #define NANO 1e9
 
-/* A problem with a key of [Sweep] that only the jobs show. */
+/* Reports a problem with a key of [Sweep] that is found only when the jobs are checked. */
 static ExitStatus complain_key(const Experiment *experiment, const char *key, const char *reason) {
         (void) fflush(stdout);
         fprintf(stderr, "%s:%u: [Sweep] %s=: %s\n", experiment->file_name,
@@ -19,7 +19,7 @@ static ExitStatus complain_key(const Experiment *experiment, const char *key, co
         return STATUS_USAGE;
 }
 
-/* The combination of a rung: its factor is the only one. */
+/* The rung of a cell, which is its combination, since a sweep has no other factor. */
 static size_t rung_of(const Cell *cell) {
         return cell->levels[0];
 }
@@ -39,7 +39,8 @@ static ExitStatus add_trial(const Experiment *experiment, size_t trial, size_t r
         return STATUS_OK;
 }
 
-/* A value that no trial has drawn may be wrong, too, and would be found when Trials= is raised. */
+/* Checks a value that may not be drawn by any trial: otherwise the mistake would be found only when Trials=
+ * is raised. */
 static ExitStatus check_value(const Experiment *experiment, const Range *range, const char *value) {
         Experiment probe = *experiment;
         g_autoptr(GPtrArray) arms = g_ptr_array_new_with_free_func(arm_free);
@@ -90,8 +91,8 @@ static ExitStatus check_currency(const Experiment *experiment, const Cell *cell)
         return complain_key(experiment, "Budget", reason);
 }
 
-/* The limit that the sweep's budget gives a job is the job's Budget=. Where a scheduler goes by that, a cell
- * would be another one whenever the cells before it cost something else. */
+/* The share of the sweep's budget that a job gets becomes the job's Budget=. If a scheduler depends on that,
+ * a cell's result would depend on the cost of the cells before it, so such jobs are refused. */
 static ExitStatus check_jobs(const Experiment *experiment, const GPtrArray *cells) {
         const Sweep *sweep = experiment->sweep;
         bool evaluation = sweep->metric <= METRIC_EVALUATION_AREA;
@@ -164,8 +165,8 @@ static uint64_t group_cost(const Group *group) {
         return sum;
 }
 
-/* What the metric says of the trial; the higher, the better. Of a target that was missed, and of a cell
- * that failed, nothing good. */
+/* The trial's value by the metric; higher is better. A missed target or a failed cell gives the worst
+ * value. */
 static double group_value(const Experiment *experiment, const Group *group) {
         g_autofree double *values = g_new(double, group->n);
         Metric metric = experiment->sweep->metric;
@@ -190,7 +191,7 @@ static guint newest_rung(const GPtrArray *cells) {
         return at;
 }
 
-/* What a trial cost in the rung before. */
+/* The cost of a trial in the rung before. */
 static uint64_t cost_before(const Experiment *experiment, const GPtrArray *cells, const Cell *cell) {
         for (guint i = 0; i < cells->len; i += experiment->seeds->len) {
                 Group group = group_at(experiment, cells, i);
@@ -201,8 +202,8 @@ static uint64_t cost_before(const Experiment *experiment, const GPtrArray *cells
         return 0;
 }
 
-/* What a trial that waits may cost. In a later rung: what it cost before, by its steps. In the first: as
- * much as the dearest so far. */
+/* An estimate of a waiting trial's cost. In a later rung it is the trial's earlier cost in proportion to the
+ * steps; in the first rung, the highest cost of a trial so far. */
 static uint64_t estimate(
                 const Experiment *experiment, const GPtrArray *cells, const Group *group, uint64_t dearest) {
         size_t rung = rung_of(group->cells[0]);
@@ -221,9 +222,9 @@ static void let_start(const Group *group, bool starts, uint64_t cap) {
         }
 }
 
-/* What the budget's decisions go by. */
+/* The inputs of decisions about the budget. */
 typedef struct Account {
-        uint64_t spent, dearest; /* by all cells; by the dearest trial of the newest rung */
+        uint64_t spent, dearest; /* by all cells; by the most expensive trial of the newest rung */
         size_t n_decided;        /* trials of that rung which have been decided on */
         GArray *waiting;         /* of Group */
 } Account;
@@ -243,7 +244,8 @@ static void account_gather(
         }
 }
 
-/* Without a budget the whole rung may start. With one, what the trials before have cost decides. */
+/* Lets trials start. Without a budget the whole rung may start. With one, the costs of earlier trials
+ * decide. */
 static void admit(const Experiment *experiment, const GPtrArray *cells, guint from) {
         g_autoptr(GArray) waiting = g_array_new(FALSE, FALSE, sizeof(Group));
         uint64_t budget = experiment->sweep->budget.nano;
@@ -266,8 +268,8 @@ static void admit(const Experiment *experiment, const GPtrArray *cells, guint fr
                 let_start(&g_array_index(waiting, Group, i), budget == 0 || caps[i] > 0, caps[i]);
 }
 
-/* The best of the trials that took part in the newest rung go on. 1: some do; 0: the sweep is over; a
- * negative errno, with a message. */
+/* Promotes the best trials of the newest rung to the next one. 1: there are some; 0: the sweep has ended; or
+ * a negative errno, with a message. */
 static int open_next(const Experiment *experiment, GPtrArray *cells, guint from) {
         size_t n_seeds = experiment->seeds->len, n = 0, rung = rung_of(cells->pdata[from]), promoted;
         g_autofree Standing *standings = g_new0(Standing, cells->len);
@@ -332,7 +334,7 @@ const char *trial_state_to_string(TrialState state) {
         return words[state];
 }
 
-/* Adds what a trial's cells of one rung say; rungs come in their order. */
+/* Adds the results of a trial's cells in one rung. Call it for one rung after the other. */
 static void trial_add(const Experiment *experiment, Trial *trial, const Group *group) {
         size_t rung = rung_of(group->cells[0]);
         double value;
@@ -353,7 +355,7 @@ static void trial_add(const Experiment *experiment, Trial *trial, const Group *g
                 trial->state = TRIAL_DONE;
 }
 
-/* 0: with a value or on its way to one; 1: failed; 2: not started. */
+/* 0: it has a value or still runs; 1: it failed; 2: it did not start. */
 static int class_of(const Trial *trial) {
         if (trial->state == TRIAL_FAILED)
                 return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the sections [Sweep] and [Range], and makes of them what the rest of an experiment is made of: an
- * arm for each trial, with the values that are drawn for it, and a level of the factor "rung" for each rung,
- * with its StopSteps=. */
+/* Reads the sections [Sweep] and [Range], and turns them into parts of an ordinary experiment: an arm for
+ * each trial, with the values that are drawn for it, and a level of the factor "rung" for each rung, with
+ * its StopSteps=. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ ExitStatus ranges_read(const Reader *reader) {
         return status;
 }
 
-/* What else stands in the file that has no meaning beside a sweep. */
+/* Refuses other parts of the file that have no meaning in a sweep. */
 static ExitStatus check_alone(const Reader *reader) {
         const Experiment *e = reader->experiment;
         g_autofree char *arm = e->arms->len > 0 ? g_strconcat("Arm ", experiment_arm(e, 0)->name, NULL)
@@ -202,7 +202,8 @@ static ExitStatus check_keys(const Reader *reader) {
         return STATUS_OK;
 }
 
-/* A key is drawn, or set, not both; StopSteps= follows from the rung. */
+/* Checks that no key is both drawn and set, and that StopSteps= is not set, since it follows from the
+ * rung. */
 static ExitStatus check_sets(const Reader *reader) {
         const Experiment *e = reader->experiment;
 
@@ -227,7 +228,7 @@ static ExitStatus check_sets(const Reader *reader) {
         return STATUS_OK;
 }
 
-/* As many rungs as MinSteps= can be multiplied by Eta= without passing MaxSteps=. */
+/* The number of rungs from MinSteps= up to MaxSteps=, each Eta= times as long as the one before. */
 static size_t default_rungs(const Sweep *sweep) {
         size_t n = 1;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The picture of a sweep: what was drawn for each trial, and what came of it. */
+/* The picture of a sweep: the values that were drawn for each trial, and its result. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a sweep has found: a table for a terminal, summary.md for people, summary.json for programs. */
+/* Reports the result of a sweep: a table for a terminal, summary.md for people, summary.json for
+ * programs. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static char *money(double amount, const GPtrArray *cells) {
         return g_strchomp(g_strdup(format_money(amount, cells_currency(cells), text)));
 }
 
-/* "Learner.Gamma": without the section, which the file has. */
+/* "Learner.Gamma": returns "Gamma", since the experiment's file has the section. */
 static const char *short_key(const Range *range) {
         return strchr(range->key, '.') + 1;
 }

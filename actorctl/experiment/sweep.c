@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The decisions of a sweep, as pure functions: what is drawn, who goes on, and what the money allows. */
+/* The decisions of a sweep, as pure functions: which values are drawn, which trials go on, and what the
+ * budget allows. */
 #include "actorctl/experiment/sweep.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "lib/doubles.h"
 #include "lib/rng.h"
 
-/* Of whole numbers a double holds every one up to here. */
+/* A double holds every whole number up to this one. */
 #define INT_MOST 9007199254740992.0
 
 static const char *const range_words[_RANGE_KIND_MAX + 1] = { "uniform", "log", "int", "choice", NULL };
@@ -60,7 +61,8 @@ int sweep_method_from_string(const char *word) {
         return -EINVAL;
 }
 
-/* The words behind the first one: separated by blanks, or by ; where one of them holds blanks. */
+/* The words after the first one. They are separated by blanks, or by semicolons if a word contains
+ * blanks. */
 static GStrv split_values(const char *text) {
         bool listed = strchr(text, ';');
         g_auto(GStrv) parts = g_strsplit_set(text, listed ? ";" : " \t", -1);
@@ -132,8 +134,8 @@ Range *range_parse(const char *key, const char *text, char **ret_reason) {
         return NULL;
 }
 
-/* A stream of its own for each key and trial. It is named by a digest of the key, so that another key in
- * the file, or one in another order, changes nothing. */
+/* Begins the random stream of a key and a trial. The stream's name is a digest of the key, so adding or
+ * reordering keys in the file changes nothing. */
 static void begin(const Range *range, uint64_t seed, uint64_t trial, ActordRandom *ret) {
         g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, range->key, -1);
         g_autofree char *first = g_strndup(digest, 6), *second = g_strndup(digest + 6, 6);
@@ -142,7 +144,8 @@ static void begin(const Range *range, uint64_t seed, uint64_t trial, ActordRando
                         (uint32_t) g_ascii_strtoull(second, NULL, 16));
 }
 
-/* With few digits, so that a table and a job file show what was used; an end stays as the file has it. */
+/* Prints few digits, so that tables and job files show exactly the value that was used. A value at an end of
+ * the range is printed as in the file. */
 static char *print_real(const Range *range, double value) {
         char text[G_ASCII_DTOSTR_BUF_SIZE];
         double rounded;
@@ -162,7 +165,7 @@ char *range_draw(const Range *range, uint64_t seed, uint64_t trial) {
         switch (range->kind) {
         case RANGE_UNIFORM: return print_real(range, actord_random_uniform(&random, low, high));
         case RANGE_LOG:
-                /* The C library's exp() and log() differ from host to host in their last bit. */
+                /* The last bit of the C library's exp() and log() differs between hosts. */
                 return print_real(range, double_exp(actord_random_uniform(
                                                          &random, double_log(low), double_log(high))));
         case RANGE_INT:

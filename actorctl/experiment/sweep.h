@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sweep looks for good values of some keys. Its trials are the arms of an experiment, with values that
- * are drawn from ranges. In successive halving all trials begin with a short job; the best of them go on to
- * longer ones, rung by rung ("Non-stochastic Best Arm Identification and Hyperparameter Optimization",
- * Jamieson and Talwalkar, AISTATS 2016). A rung is decided when all of its cells are finished, which "A
- * System for Massively Parallel Hyperparameter Tuning" (Li et al., MLSys 2020) calls synchronous: so which
- * trials go on does not depend on which cell was finished first.
+/* A sweep looks for good values of some keys. Its trials are the arms of an experiment, with values that are
+ * drawn from ranges. In successive halving all trials begin with a short job, and the best go on to longer
+ * jobs, rung by rung ("Non-stochastic Best Arm Identification and Hyperparameter Optimization", Jamieson and
+ * Talwalkar, AISTATS 2016). A rung is decided when all of its cells are finished; "A System for Massively
+ * Parallel Hyperparameter Tuning" (Li et al., MLSys 2020) calls this synchronous. So the order in which
+ * cells finish does not matter.
  *
- * All decisions here are functions of the file and of the finished cells, in the order of the trials. A
- * sweep that was interrupted therefore goes on to the result that it would have had. */
+ * All decisions here are functions of the file and of the finished cells, in the order of the trials. So a
+ * sweep that is interrupted and continued gives the same result as one that is not. */
 #pragma once
 
 #include "actorctl/experiment/experiment.h"
@@ -21,11 +21,11 @@
 
 typedef enum RangeKind { RANGE_UNIFORM, RANGE_LOG, RANGE_INT, RANGE_CHOICE, _RANGE_KIND_MAX } RangeKind;
 
-/* What a key's values are drawn from. */
+/* The range from which a key's values are drawn. */
 typedef struct Range {
         char *key; /* "Learner.LearningRate" */
         RangeKind kind;
-        GStrv words; /* both ends as the file has them; of RANGE_CHOICE, the values */
+        GStrv words; /* both ends as in the file; for RANGE_CHOICE, the values */
         double low, high;
 } Range;
 
@@ -34,11 +34,11 @@ typedef enum SweepMethod { SWEEP_RANDOM, SWEEP_HALVING, _SWEEP_METHOD_MAX } Swee
 struct Sweep {
         SweepMethod method;
         uint64_t n_trials, seed;
-        size_t n_rungs;                /* 1 of SWEEP_RANDOM */
-        uint64_t eta;                  /* one of so many trials goes on */
-        uint64_t min_steps, max_steps; /* of the first rung and the last; 0: those of the job */
+        size_t n_rungs;                /* 1 for SWEEP_RANDOM */
+        uint64_t eta;                  /* one in `eta` trials goes on */
+        uint64_t min_steps, max_steps; /* of the first rung and the last; 0: the job's StopSteps= */
         Metric metric;                 /* decides */
-        setting_money budget;          /* of all cells together; nano is 0: none */
+        setting_money budget;          /* for all cells together; nano 0: there is none */
         GPtrArray *ranges;             /* of Range */
 };
 
@@ -52,17 +52,17 @@ int sweep_method_from_string(const char *word);
 /* "log 1e-4 1e-2", "uniform 0 1", "int 1 8", "choice a b c", "choice a b; c d". NULL with *ret_reason,
  * g_free(). */
 Range *range_parse(const char *key, const char *text, char **ret_reason);
-/* The value of a trial, counted from 1, as a job file holds it; g_free(). It does not depend on the other
+/* The value for a trial, counted from 1, as text for a job file; g_free(). It does not depend on the other
  * keys or on the number of trials, and is the same on every host. */
 char *range_draw(const Range *range, uint64_t seed, uint64_t trial);
 
-/* What was drawn for a trial, the arm, from a range; the arm's string. */
+/* The value that was drawn for a trial (an arm) from a range. The string belongs to the arm. */
 const char *trial_value(const Experiment *experiment, size_t arm, size_t range);
 
 /* StopSteps= of a rung, counted from 0: a geometric sequence between the first and the last. 0: the
  * job's. */
 uint64_t sweep_steps(const Sweep *sweep, size_t rung);
-/* How many go on of n trials that took part in a rung. */
+/* How many of n trials in a rung go on. */
 uint64_t sweep_room(const Sweep *sweep, uint64_t n);
 
 /* A trial at the end of a rung. */
@@ -71,40 +71,40 @@ typedef struct Standing {
         double value; /* the higher, the better; minus infinity: it failed, or has no value */
 } Standing;
 
-/* The median of the seeds, of which those without a value count as worse than all others. */
+/* The median over the seeds. Seeds without a value count as worse than all others. */
 double standing_value(const double *values, size_t n);
-/* The best first; of equal ones the trial that was drawn first. */
+/* Sorts the best first; of equal ones the trial that was drawn first. */
 void standings_sort(Standing *standings, size_t n);
-/* How many of the sorted ones go on, into so much room: none that failed does. */
+/* How many of the sorted trials go on if there is room for this many: failed ones never do. */
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
 
 /* Decides, in order, which of n trials start. left is the rest of the budget, and estimates[i] what trial i
  * may cost; 0: unknown. A trial starts if the estimates up to its own are within the rest. The trials that
- * start divide the rest in proportion to their estimates, so that together they cannot cost more.
- * ret_caps[i] is the part of trial i; 0: it does not start. Returns how many start. */
+ * start divide the rest in proportion to their estimates, so together they cannot cost more. ret_caps[i] is
+ * the share of trial i; 0: it does not start. Returns how many start. */
 size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);
-/* How many trials of a first rung start next, since of a budget nothing is known before the first one is
- * finished: 1, 1, 2, 4, … */
+/* How many trials of the first rung start next: 1, 1, 2, 4, … With a budget, costs are not known before the
+ * first trial is finished. */
 size_t sweep_wave(size_t n_decided);
 
 /* Cells: makes those of the first rung, of which none may start yet, and checks the settings of all trials,
  * the ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
 ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
-/* Goes as far as the finished cells allow: lets trials start, reads those of their cells that are finished
- * already from the directory, and adds the cells of the next rung. 0; or a negative errno, with a
- * message. */
+/* Makes all decisions that follow from the finished cells: lets trials start, reads those of their cells
+ * that are already finished from the directory, and adds the cells of the next rung. 0; or a negative errno,
+ * with a message. */
 int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
 
-/* TRIAL_OPEN: it is not known yet what becomes of it; TRIAL_DROPPED: others were better. */
+/* TRIAL_OPEN: it is not decided yet; TRIAL_DROPPED: others were better. */
 typedef enum TrialState { TRIAL_OPEN, TRIAL_DONE, TRIAL_DROPPED, TRIAL_FAILED, TRIAL_UNPAID } TrialState;
 
 const char *trial_state_to_string(TrialState state);
 
 typedef struct Trial {
         size_t arm;
-        size_t n_rungs;   /* that it has finished */
+        size_t n_rungs;   /* rungs that it has finished */
         uint64_t n_steps; /* StopSteps= of the last of these; 0: the job's, or none */
-        double value;     /* of the metric, at the end of that; NaN: none */
+        double value;     /* of the metric, at the end of that rung; NaN: none */
         double cost;      /* of all its cells, evaluations included */
         TrialState state;
         const char *fault; /* of the first cell that failed; NULL: none did */
@@ -112,17 +112,18 @@ typedef struct Trial {
 
 /* All trials, of Trial, the best first; g_array_unref(). */
 GArray *sweep_trials(const Experiment *experiment, const GPtrArray *cells);
-/* What all cells have cost together. */
+/* The cost of all cells together. */
 double sweep_cost(const GPtrArray *cells);
 
 /* Reports: writes cells.csv, rounds.csv, summary.md, summary.json and sweep.svg into the directory. 0; or a
  * negative errno, with a message. */
 int sweep_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
-/* The parallel coordinates as SVG text, g_free(). */
+/* The picture as SVG text, g_free(). */
 char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t *ret_n);
-/* The table of the trials on standard output. */
+/* Prints the table of the trials to standard output. */
 void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Options *options);
-/* Sentences: how the sweep searches; what was spent, and what was not started for that; g_free(). */
+/* Sentences: how the sweep searches; what was spent, and which trials did not start for lack of budget;
+ * g_free(). */
 char *sweep_describe(const Experiment *experiment);
 char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
 /* The --set options that make a job of a trial, g_free(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A C header for machines without an operating system: the numbers of the policy as constants, and one
  * function that computes the policy's output for an observation. From <math.h> it needs tanhf(), fmaxf(),
- * fminf() and INFINITY. It allocates nothing, and needs two arrays on the stack as wide as the widest
+ * fminf() and INFINITY. It does not allocate memory, and needs two arrays on the stack as wide as the widest
  * layer. */
 #include <math.h>
 #include <stdio.h>

@@ -21,8 +21,7 @@ static bool are_finite(const float *values, size_t n) {
         return i == n;
 }
 
-/* -EDOM: a number is not finite. C has no constant for it, and programs that act by it have no use for
- * it. */
+/* -EDOM: a number is not finite. C has no constant for it, and a policy with such a number is useless. */
 static int fill(Model *model, const double *numbers) {
         size_t n = model->network.n_observation;
 
@@ -63,7 +62,7 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                                 checkpoint->name);
                 return STATUS_USAGE;
         }
-        /* The part behind an agent's own observation is only for the value, which is not exported. */
+        /* The part after an agent's own observation is only for the value network, which is not exported. */
         if (algorithm_row(model->settings.algorithm)->company == COMPANY_ALL) {
                 model->spec = said.spec;
                 model->network.n_observation = (uint32_t) space_numbers(&said.spec.observation);

@@ -30,7 +30,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
 /* The meaning of the acting layer's output: "logits", "action_values", "mean". */
 const char *model_output_name(const Model *model);
 
-/* The formats. Each function returns the whole file. */
+/* The formats. Each function returns the complete file. */
 GByteArray *model_to_onnx(const Model *model);
 GByteArray *model_to_header(const Model *model);
 /* The policy's tensors under their names, and the metadata of the checkpoint. NULL, with errno: there is no

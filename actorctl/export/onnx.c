@@ -90,7 +90,7 @@ static GByteArray *node_begin(Onnx *o, const char *operator, const char * const 
         return node;
 }
 
-/* Ends a node; its output becomes the newest value. output NULL: the output gets a name of our own. */
+/* Ends a node; its output becomes the newest value. output NULL: the output gets a generated name. */
 static void node_end(Onnx *o, GByteArray *node, const char *output) {
         if (output)
                 g_strlcpy(o->value, output, sizeof(o->value));
@@ -107,7 +107,7 @@ static void add_node(Onnx *o, const char *operator, const char * a, const char *
         node_end(o, node_begin(o, operator, tensors), NULL);
 }
 
-/* The newest value times the result that one or two operators make of it. */
+/* Multiplies the newest value by the result of one or two operators on it. */
 static void add_gated(Onnx *o, const char *first, const char *second) {
         g_autofree char *x = g_strdup(o->value);
 
@@ -242,7 +242,7 @@ static void add_layer(Onnx *o, const Layer *layer) {
                 add_flatten(o);
 }
 
-/* dims: the sizes behind the batch's; n_dims 0: one number for each row. batch: whether there is a batch. */
+/* dims: the sizes after the batch's; n_dims 0: one number for each row. batch: whether there is a batch. */
 static void add_place(Onnx *o, uint32_t field, const char *name, unsigned type, bool batch,
                 const uint32_t *dims, size_t n_dims) {
         GByteArray *place = g_byte_array_new(), *value = g_byte_array_new(), *tensor = g_byte_array_new(),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each script of CleanRL has one algorithm, and its settings are literals in a dataclass Args. A setting is
- * a row of the table `plain`, or is computed by one of the functions below; the others become a comment. The
- * table `scripts` has whatever the scripts have no setting for (networks, optimisers, wrappers). */
+ * a row of the table `plain`, or is computed by one of the functions below; the others are listed in a
+ * comment. The table `scripts` has what the scripts do without a setting (networks, optimisers,
+ * wrappers). */
 #include "actorctl/import/cleanrl.h"
 
 #include <glib.h>
@@ -156,7 +157,7 @@ static void put_number(
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
         if (!isfinite(value))
-                return; /* it stays among those that the comment lists as not carried over */
+                return; /* it stays in the comment's list of settings that were not converted */
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
         else
@@ -195,7 +196,7 @@ static void put_replay(Script *script) {
 static void put_dqn(Script *script) {
         double every = number(script, "target_network_frequency") / number(script, "train_frequency");
 
-        if (number(script, "tau") == 1) /* it takes all of the new parameters, as here */
+        if (number(script, "tau") == 1) /* the target becomes a copy of the network, as here */
                 g_hash_table_add(script->told, g_strdup("tau"));
         /* counted in environment steps there, in gradient steps here */
         put_number(script, "Learner", "TargetInterval", "target_network_frequency",

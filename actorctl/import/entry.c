@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file comes from a stranger, so its nesting, its aliases and its size have limits. */
+/* The file may be hostile, so its nesting, its aliases and its size have limits. */
 #include "actorctl/import/entry.h"
 
 #include <string.h>
@@ -54,8 +54,8 @@ static bool has_anchor(const yaml_event_t *event) {
         }
 }
 
-/* libyaml needs a time that grows with the squares of the nesting and of the number of anchors, so the
- * events are counted first. */
+/* libyaml's time is quadratic in the nesting and in the number of anchors, so the events are counted
+ * first. */
 static bool check_size(Reader *reader, yaml_parser_t *parser) {
         unsigned n_anchors = 0;
         bool ended = false;
@@ -105,7 +105,8 @@ static const char *scalar(const yaml_node_t *node) {
         return node && node->type == YAML_SCALAR_NODE ? (const char *) node->data.scalar.value : NULL;
 }
 
-/* The text of a scalar, or a list in brackets. NULL: it is deeper or longer, such as a list of aliases. */
+/* The text of a scalar, or of a list in brackets. NULL: it is too deep or too long, such as a list of
+ * aliases. */
 static char *text_of(Reader *reader, const yaml_node_t *node) {
         g_autoptr(GString) text = g_string_new("[");
 
@@ -157,7 +158,7 @@ static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         return true;
 }
 
-/* The entry that was asked for. */
+/* The entry that the user named. */
 static const yaml_node_t *find_entry(Reader *reader, const char **ret_name) {
         g_autoptr(GString) names = g_string_new(NULL);
         yaml_node_t *root = yaml_document_get_root_node(&reader->document), *found = NULL;

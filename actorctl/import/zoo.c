@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An entry of RL Zoo is a flat list of keys. For missing keys the defaults of Stable-Baselines3 hold. A key
- * is either a setting under another name (the table `plain`), or one of the functions below computes
- * settings from it. All other keys become a comment. */
+/* An entry of RL Zoo is a flat list of keys. Missing keys have the defaults of Stable-Baselines3. A key is
+ * either a setting under another name (the table `plain`), or one of the functions below computes settings
+ * from it. All other keys become a comment. */
 #include "actorctl/import/zoo.h"
 
 #include <glib.h>
@@ -208,7 +208,7 @@ static void put_number(Zoo *zoo, const char *section, const char *setting, const
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
         if (!isfinite(value))
-                return; /* it stays among those that the comment lists as not carried over */
+                return; /* it stays in the comment's list of keys that were not converted */
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
         else
@@ -308,7 +308,7 @@ static const char *default_layers(const Zoo *zoo, bool images) {
         return zoo->family & DETERMINISTIC ? "400 300" : "64 64";
 }
 
-/* Our name for the entry's activation function; NULL: we do not have it. */
+/* actord's name for the entry's activation function; NULL: actord does not have it. */
 static const char *activation_of(const Zoo *zoo, const char *text, bool images) {
         static const char *const known[] = { "relu", "tanh", "silu", "mish" };
         g_autofree char *name = first_group(text, "activation_fn['\"]?\\s*[=:]\\s*['\"]?(?:\\w+\\.)*(\\w+)");

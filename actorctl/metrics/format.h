@@ -12,7 +12,7 @@ typedef struct RoundBefore {
 
 typedef struct MetricsFormat {
         const char *name;
-        bool directory;   /* the user names a directory, and we name the file */
+        bool directory;   /* the user names a directory, and the format names the file */
         const char *head; /* the first bytes of each file, at most 32; NULL: no earlier file is replaced */
         /* Appends the beginning of the file. The columns are those of the first rounds. */
         void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);

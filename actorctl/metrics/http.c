@@ -69,7 +69,7 @@ int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only) {
                         continue;
                 if (k <= 0)
                         return k < 0 ? -errno : -ECONNRESET;
-                /* Only a string is kept: we have no use for text behind a NUL. */
+                /* The head is a string, so text after a NUL is ignored. */
                 n += (size_t) k;
                 head[n] = '\0';
                 if (strlen(head) < n) {

@@ -25,5 +25,5 @@ typedef enum HttpStatus {
  * peer has closed the connection, or it broke, so no answer is possible. */
 int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only);
 
-/* Writes the whole answer to fd. Except for HTTP_OK, the body is one sentence of ours. */
+/* Writes the whole answer to fd. Except for HTTP_OK, the body is one fixed sentence. */
 int http_write(int fd, HttpStatus status, bool head_only, const GString *text);

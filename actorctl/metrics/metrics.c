@@ -158,9 +158,9 @@ static void write_sink(
                 give_up(metrics, sink, r);
 }
 
-/* Whether the job's first round is round 1. A job that goes on from a checkpoint begins later, with totals
- * that its rounds did not make. Of very many rounds the daemon leaves out some, perhaps the first one; but
- * the first round has a decision. */
+/* Whether the job's first round is round 1. A job that continues from a checkpoint begins later, with totals
+ * that do not come from its own rounds. If there are very many rounds, the daemon leaves out some, perhaps
+ * the first one; but the first round always has a decision. */
 static bool begins_at_one(Connection *connection, const char *path, const JobRounds *rounds) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(job_rounds_done) JobRounds first = {};
@@ -173,7 +173,7 @@ static bool begins_at_one(Connection *connection, const char *path, const JobRou
                job_rounds_read(reply, &first) >= 0 && first.n > 0 && job_rounds_at(&first, 0, "round") == 1;
 }
 
-/* A job that has ended brings no further rounds, so its files begin now at the latest. */
+/* A job that has ended has no further rounds, so its files begin now at the latest. */
 static void write_rounds(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job,
                 const JobRounds *rounds) {
         bool ended = job_has_ended(job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The present figures of jobs as OpenMetrics text, for Prometheus and similar programs. */
+/* The current figures of jobs as OpenMetrics text, for Prometheus and similar programs. */
 #pragma once
 
 #include "actorctl/bus.h"

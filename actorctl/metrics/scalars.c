@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* scalars: a line of JSON for each round, with the names of TensorBoard's scalars, for programs that hand
- * them on to a tracker of experiments. What was not measured is left out. */
+/* scalars: a line of JSON for each round, with the names of TensorBoard's scalars, for programs that pass
+ * them on to an experiment tracker. Figures that were not measured are left out. */
 #include "actorctl/metrics/scalars.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 
 #include "lib/cleanup.h"
 
-/* For all bytes of one call: the caller follows a job, and its display stands still meanwhile. */
+/* The time limit for all bytes of one call: the caller follows a job, and its display stops meanwhile. */
 #define READER_MSEC 5000
 
 /* O_NONBLOCK: otherwise open() would wait for the reader of a pipe, and write() for room in it, while Ctrl-C
@@ -162,7 +162,7 @@ void sink_give_up(Sink *sink) {
         sink->fd = close_fd(sink->fd);
 }
 
-/* Whether the path still leads to our file, and not to another program's. */
+/* Whether the path still leads to the file that was opened. */
 static bool is_ours(const Sink *sink) {
         struct stat st;
 

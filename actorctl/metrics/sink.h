@@ -19,8 +19,8 @@ typedef struct Sink {
         ino_t inode;
 } Sink;
 
-/* path: as the user named it; for tensorboard the directory. careful: the path comes from a job file, which
- * may come from a stranger, so only files of the same format are replaced. 0; or a negative errno, with
+/* path: as the user named it; for tensorboard the directory. careful: the path comes from a job file, whose
+ * author may be hostile, so only files of the same format are replaced. 0; or a negative errno, with
  * *ret_reason, a static string. *ret must be cleared in both cases. */
 int sink_open(Sink *ret, const MetricsFormat *format, const char *path, bool careful,
                 const char **ret_reason);

@@ -26,7 +26,7 @@ Canvas *canvas_free(Canvas *canvas);
 /* Paints a frame of any size into the upper left corner, and cuts it if it is larger. */
 void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels);
 
-/* Paints the whole picture again: the middle of the view in the middle of the picture, as large as fits.
- * Edges are smooth: the distance of a pixel's middle from the shape's edge decides the share of the shape's
- * colour. shapes: view->n_shapes of them. */
+/* Paints the whole picture again: the view is centred, and as large as fits. Edges are smooth: the distance
+ * of a pixel's middle from the shape's edge decides the share of the shape's colour. shapes: view->n_shapes
+ * of them. */
 void canvas_paint(Canvas *canvas, const ActordView *view, const ActordShape *shapes);

@@ -28,7 +28,7 @@ typedef struct Packer {
 typedef struct Gif {
         FILE *file;
         uint32_t width, height;
-        /* the duration of a picture; the time of all so far, less the written delays */
+        /* the duration of a picture; the time of all so far, minus the written delays */
         double seconds, shown;
         uint8_t *now, *before;
         bool has_before;

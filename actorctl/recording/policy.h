@@ -7,8 +7,8 @@
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/trial.h"
 
-/* An array of double: TrialPolicyNumber, means, inverse deviations, parameters. A learner that goes on from
- * this file would publish these numbers, for an environment of this spec. 0; or a negative errno with
+/* An array of double: TrialPolicyNumber, means, inverse deviations, parameters. A learner that continues
+ * from this file would publish these numbers for an environment with this spec. 0; or a negative errno with
  * *ret_message, a sentence, g_free(). */
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);

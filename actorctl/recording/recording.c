@@ -23,7 +23,7 @@
 
 struct Recording {
         const Encoder *encoder;
-        char *path, *aside; /* aside: the file that is being written; NULL: it has its final name */
+        char *path, *aside; /* aside: its temporary name; NULL: the file has its final name */
         bool folder;
         void *encoding;
         Canvas *canvas;

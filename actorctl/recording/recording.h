@@ -24,7 +24,7 @@ bool recording_wanted(const Options *options);
 
 /* STATUS_OK; or STATUS_USAGE or STATUS_FAILED, with a message. */
 ExitStatus recording_new(const Options *options, Recording **ret);
-Recording *recording_free(Recording *recording); /* a recording without an end leaves no file */
+Recording *recording_free(Recording *recording); /* without recording_end() no file remains */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Recording, recording_free)
 
 /* Adds the next state of an episode, or ends the episode with its last state. Errors are kept for

@@ -206,7 +206,7 @@ static void add_course(Page *page, const JobRounds *rounds, const char *currency
         page_table(page, cells, G_N_ELEMENTS(heads), NULL);
 }
 
-/* A short job has no mean of its last 100 episodes. */
+/* Whether there is a mean of the last 100 episodes; a short job has none. */
 static bool has_mean(const JobRounds *rounds) {
         size_t n = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One file without scripts and external parts: it opens from a mail, prints on paper, and follows the
+/* One file without scripts and external parts: it can be opened from an email and printed, and follows the
  * reader's choice of light or dark. */
 #include "actorctl/report/page.h"
 
@@ -30,7 +30,7 @@ static const char style[] =
                 "pre{overflow-x:auto;font-size:.85rem}\n"
                 "@media print{details{display:none}h2{break-after:avoid}tr{break-inside:avoid}}\n";
 
-/* Removes control characters, and those that turn or hide text, from foreign strings; lines stay lines. */
+/* Removes control characters, and those that turn or hide text, from foreign strings; line breaks stay. */
 static char *sanitise_lines(const char *text) {
         GString *safe = g_string_new(NULL);
 
@@ -162,7 +162,7 @@ void page_table(Page *page, const GPtrArray *cells, guint columns, const double 
                 g_string_append_c(page->text, '\n');
 }
 
-/* The picture is our own XML, in which texts are escaped already. Its declaration has no place in HTML. */
+/* The picture is XML of this program, in which texts are escaped already. HTML allows no XML declaration. */
 void page_svg(Page *page, const char *svg) {
         const char *begin = strstr(svg, "<svg");
 

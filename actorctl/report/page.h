@@ -15,7 +15,7 @@ Page *page_new(PageFormat format, const char *title);
 /* level 1: a job; 2: a part of a job. */
 void page_heading(Page *page, unsigned level, const char *text);
 void page_paragraph(Page *page, const char *text);
-/* A list, which the first item begins and anything else ends. */
+/* Adds an item to a list. The first item begins the list, and anything else ends it. */
 void page_item(Page *page, const char *text);
 /* Cells, `columns` in each row; the first row is the heading. Numbers are right-aligned from column 1 on.
  * HTML shows share[row] (0 to 1; NULL: none) as a bar in the last cell. */
@@ -24,7 +24,7 @@ void page_table(Page *page, const GPtrArray *cells, guint columns, const double 
 void page_plot(Page *page, const Plot *plot);
 /* The same for a picture that is drawn already. */
 void page_svg(Page *page, const char *svg);
-/* A long text that readers may open. */
+/* A long text that is hidden until a reader opens it. */
 void page_fold(Page *page, const char *summary, const char *text);
 /* The whole page, g_free(). */
 char *page_finish(Page *page);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints a trained scheduler as lines or as JSON: its training, and the cost of that. */
+/* Prints a trained scheduler as lines or as JSON: its training, and the training's cost. */
 #include <stdio.h>
 
 #include "actorctl/job-status.h"

@@ -2,11 +2,11 @@
 /* A scheduler is trained by a job like any other, whose environment is the job for which it will decide. Its
  * hyper-parameters are those of the PPO in MinionsRL's paper (table 1; Yu et al., AAAI 2024), with two
  * differences. The paper updates after each run; here an update follows two runs, which two actors make at
- * once, with whole batches and in four epochs, since there are half as many updates. And it uses the
- * discounted return less the value (Lambda=1), as the authors' code does.
+ * once, with whole batches and in four epochs, since there are half as many updates. And the advantage is
+ * the discounted return minus the value (Lambda=1), as in the authors' code.
  *
- * With --from it goes on with the actor and critic of another training, as the paper does when it adapts a
- * scheduler to another task. Adam's state begins anew, and the cost of the earlier training is part of the
+ * With --from the training begins with the actor and critic of another one, as the paper does when it adapts
+ * a scheduler to another task. Adam's state begins anew, and the cost of the earlier training is part of the
  * new bill. */
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/scheduler/train.h"
@@ -76,8 +76,8 @@ static ExitStatus load_outer(
         return job_file_load_text(ret, base, text, NULL);
 }
 
-/* Refuses settings that an inner job cannot have, at the lines of the user's file, since the submitted text
- * is another one. */
+/* Refuses settings that an inner job cannot have, with the lines of the user's file, since the submitted
+ * text differs from it. */
 static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         g_autofree JobSettings *outer = g_new0(JobSettings, 1);
         g_autofree char *message = NULL;
@@ -98,8 +98,8 @@ static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         return STATUS_USAGE;
 }
 
-/* Warns that the new scheduler will hide one that came with actord: for jobs, a name first means the user's
- * own scheduler. */
+/* Warns that the new scheduler will hide one that came with actord: in jobs, a name refers first to the
+ * user's own scheduler. */
 static void say_replaced(const char *name, const char *own) {
         g_autofree char *shipped = trained_shipped_path(name);
 
@@ -111,8 +111,7 @@ static void say_replaced(const char *name, const char *own) {
                                 name, shipped);
 }
 
-/* Tries to write the result now, so that hours of training are not lost because the path cannot be
- * written. */
+/* Tries early whether the result can be written, so that hours of training are not lost. */
 static ExitStatus check_place(const Options *options, const char *name) {
         g_autofree char *path = trained_own_path(name);
         int r = trained_try_write(path);

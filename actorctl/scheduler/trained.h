@@ -29,14 +29,14 @@ bool trained_name_valid(const char *name);
  * *ret_message, a sentence (g_free()). */
 Trained *trained_open(const char *name, char **ret_message);
 
-/* All schedulers, sorted by name, as Trained; of two with one name, the one that the name means comes first.
+/* All schedulers, sorted by name, as Trained; of two with the same name, the one that jobs use comes first.
  * A damaged file is left out with a warning. */
 GPtrArray *trained_list(void);
 
 /* Prints the training and its cost (print.c). */
 void trained_print(const Trained *trained, const Options *options);
 
-/* Whether file_write() would succeed now; leaves nothing behind. 0, or a negative errno. */
+/* Whether file_write() would succeed now; no file remains. 0, or a negative errno. */
 int trained_try_write(const char *path);
 /* The path of the user's own scheduler of this name, whose directory is made. g_free(). */
 char *trained_own_path(const char *name);

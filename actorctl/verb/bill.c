@@ -93,7 +93,7 @@ static int fetch(const Options *options, Connection *connection, const char *pat
         return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
 }
 
-/* Of --host=USER@HOST the host. */
+/* The host of --host=USER@HOST. */
 static const char *host_of(const Options *options) {
         const char *at;
 

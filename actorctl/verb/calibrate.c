@@ -2,7 +2,7 @@
 /* calibrate: measures what a step, an update and a start take on this host, for Clock=model. It makes two
  * short runs of the job. In the first run every second round has one more actor, which starts cold each
  * time. In the second run an invocation is one step long, so the rest of its time is its start. All times
- * are metered CPU times, which another job on the same host hardly disturbs. Nothing is written to a file;
+ * are metered CPU times, which are hardly affected by other jobs on the host. Nothing is written to a file;
  * the user copies the lines. */
 #include <inttypes.h>
 #include <math.h>
@@ -106,9 +106,9 @@ static void add_stop(GPtrArray *sets, uint64_t n_steps) {
         g_ptr_array_add(sets, g_strdup_printf("Job.StopSteps=%" PRIu64, n_steps));
 }
 
-/* Makes every round learn, so that none only fills a replay buffer or waits for a gradient step to become
- * due. Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a minibatch of
- * any size. */
+/* Makes the learner learn in every round: no round may only fill a replay buffer, or wait until a gradient
+ * step is due. Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a
+ * minibatch of any size. */
 static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
         char ratio[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -177,7 +177,7 @@ static void evaluate(
                 .cold_sec = quantile(cold, n_cold, 0.5),
                 .n_rounds = rounds->n + starts->n,
         };
-        /* If all actors are in one process, or in the learner's, none starts later. */
+        /* If all actors are in one process, or in the learner's, no actor starts later. */
         if (!(ret->cold_sec > 0))
                 ret->cold_sec = NAN;
         ret->warm_sec = fmax(quantile(invocation, n_starts, 0.5) -

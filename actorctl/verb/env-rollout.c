@@ -15,7 +15,7 @@ enum { ROLLOUT_STEPS = 1000 };
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
 static void print_number(double x) {
-        /* 17 digits restore a double exactly. JSON has no word for infinite numbers and NaN. */
+        /* 17 digits restore a double exactly. JSON cannot express infinite numbers and NaN. */
         if (isfinite(x))
                 printf("%.17g", x);
         else

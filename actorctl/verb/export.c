@@ -178,7 +178,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
-        /* only one of the two files may have this name: the copy of the whole checkpoint has another one */
+        /* a copy of the whole checkpoint has another name */
         return write_out(options, word, -EBADF, bytes,
                         format->make ? format->ending : "-weights.safetensors");
 }

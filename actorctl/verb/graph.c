@@ -260,7 +260,7 @@ static ExitStatus print_file(const Options *options, const char *file) {
         return status;
 }
 
-/* A file in the working directory may be called 7; then the file is meant. */
+/* Whether the word names a job. If the working directory has a file called 7, the word 7 names the file. */
 static bool names_job(const char *word) {
         return word_names_run(word) || (word[0] && strspn(word, "0123456789") == strlen(word) &&
                                                        !g_file_test(word, G_FILE_TEST_EXISTS));

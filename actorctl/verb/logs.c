@@ -84,7 +84,7 @@ static int seek(sd_journal *journal, const Options *options) {
         return r;
 }
 
-/* Prints new entries until the reader closes our output. */
+/* Prints new entries until the reader closes standard output. */
 static int follow(sd_journal *journal) {
         int r;
 
@@ -101,7 +101,7 @@ static int follow(sd_journal *journal) {
         }
 }
 
-/* Prints present entries and returns how many, at most as many as were asked for. */
+/* Prints the entries that exist now, at most as many as --lines= says. Returns how many. */
 static int print_present(sd_journal *journal, const Options *options) {
         int r, n;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* report: one file about one job or several, or about an experiment, for readers who were not there. */
+/* report: one file about one job or several, or about an experiment, for readers who did not see it run. */
 #include "actorctl/job-open.h"
 #include "actorctl/output.h"
 #include "actorctl/report/report.h"

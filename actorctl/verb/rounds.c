@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* rounds: prints everything that is known about a job's rounds. A screen gets a few columns, programs get
- * all. */
+/* rounds: prints all figures of a job's rounds. On a screen it shows a few columns; programs get all of
+ * them. */
 #include "actorctl/bus.h"
 #include "actorctl/job-open.h"
 #include "actorctl/job-rounds.h"

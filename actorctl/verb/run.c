@@ -172,7 +172,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
-        /* the reason comes before a bill that has little to tell */
+        /* the reason is printed before the bill, which is nearly empty */
         if (job_environment_failed(status))
                 job_file_complain_environment(job_file, status->fault);
         else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Each figure
- * is a difference between two looks, so the first table comes after a second. */
+/* top: shows the current usage of the jobs that have not ended, or of the processes of one job. Each figure
+ * is a difference between two readings, so the first table appears after a second. */
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -345,7 +345,7 @@ static int open_signals(void) {
  * lines of a narrow terminal, and the line of the cursor. */
 #define OTHER_LINES 6u
 
-/* Draws the table again, as much of it as fits the terminal. */
+/* Draws as much of the table as fits the terminal. */
 static void draw(const Options *options, GArray *rows, const Look *look, size_t sort) {
         unsigned lines = terminal_lines(STDOUT_FILENO), most = lines > OTHER_LINES ? lines - OTHER_LINES : 1;
         unsigned n_more = rows->len > most ? rows->len - most : 0;

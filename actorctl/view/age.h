@@ -10,7 +10,7 @@
  * returns ret. */
 char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]);
 
-/* Add the next cell of a row: an age, which JSON has as whole seconds; or a time, which only JSON has. null:
- * usec is 0. A time in the future has age 0. */
+/* Add the next cell of a row: an age, in JSON as whole seconds; or a time, which is only in JSON. null: usec
+ * is 0. A time in the future has age 0. */
 void table_age(Table *table, uint64_t usec, uint64_t now_usec);
 void table_time(Table *table, uint64_t usec);

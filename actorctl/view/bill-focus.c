@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The columns of FOCUS 1.2 that every charge must have, those that a provider with usage, unit prices and
- * tags must have, and our own, which begin with x_. A job is charged in the month of its end, in UTC, as in
- * `actorctl totals`. */
+ * tags must have, and actord's own, which begin with x_. A job is charged in the month of its end, in UTC,
+ * as in `actorctl totals`. */
 #include "actorctl/view/bill-focus.h"
 
 #include <json-glib/json-glib.h>
@@ -63,7 +63,7 @@ static char *resource_text(const Charge *charge) {
         return g_strdup_printf("%s/%s", account, charge->names->word);
 }
 
-/* What is sold is a kind of charge; its price is the sheet's, for a unit. */
+/* The item that is sold is a kind of charge; its price for a unit is from the sheet. */
 static char *sku_price_text(const Charge *charge) {
         return g_strdup_printf(
                         "%s/%s/%s", charge->bill->price_sheet, charge->line->kind, charge->line->unit);

@@ -11,7 +11,7 @@ static const unsigned char dots[2][4] = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x
 
 typedef struct Dots {
         unsigned columns, rows; /* in cells */
-        unsigned wide, high;    /* in dots per cell */
+        unsigned wide, high;    /* how many dots a cell has */
         unsigned char *cells;
 } Dots;
 

@@ -24,7 +24,7 @@
 #define CURVE_ROWS   8u
 #define WIDE_COLUMNS 100u
 
-/* What can end the job besides its steps; NaN: nothing can. */
+/* Limits that can end the job besides its steps; NaN: there is none. */
 typedef struct Ends {
         bool known;
         double target, budget;

@@ -23,7 +23,7 @@ void display_call(Display *display, const char *called);
  * printed once. */
 void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
-/* Call this when something may have changed, as often as you like. */
+/* Call this as often as you like when the status may have changed. */
 void display_update(Display *display, const JobStatus *status);
 /* Ends the live line or block, so that the next output begins on a new line. */
 void display_end(Display *display, const JobStatus *status);

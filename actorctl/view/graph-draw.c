@@ -156,7 +156,7 @@ static void print_edge(const Graph *graph, uint32_t e, const char *label, const 
         Place p[4];
 
         edge_curve(places[edge->from], places[edge->to], p);
-        /* Away from the middle, so that the names of two crossing edges do not overlap. */
+        /* The label is not in the middle, so that the names of two crossing edges do not overlap. */
         if (p[0].x != p[3].x)
                 t = 0.42, u = 1 - t;
         x = u * u * u * p[0].x + 3 * u * u * t * p[1].x + 3 * u * t * t * p[2].x + t * t * t * p[3].x;

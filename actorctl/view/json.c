@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two repairs for json-glib. It prints real numbers with 17 digits, and appends ".0" to one without a point,
- * even after an exponent: 1e-08.0 is not JSON. And its parser recurses at each bracket, so a deeply nested
- * text would exhaust the stack. */
+/* Works around two problems of json-glib. It prints real numbers with 17 digits, and appends ".0" to one
+ * without a point, even after an exponent: 1e-08.0 is not JSON. And its parser recurses at each bracket, so
+ * a deeply nested text would exhaust the stack. */
 #include "actorctl/view/json.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ JsonNode *json_word(const char *value) {
                         : json_node_init_null(json_node_alloc());
 }
 
-/* The end of the string that begins at `at`, behind its closing quote, as json-glib writes strings. */
+/* The place after the closing quote of the string that begins at `at`, as json-glib writes strings. */
 static size_t skip_written_string(const char *text, size_t at) {
         for (at++; text[at] && text[at] != '"'; at++)
                 at += text[at] == '\\' && text[at + 1];
@@ -131,8 +131,8 @@ static bool is_unicode_escape(const char *p, const char *end) {
                g_ascii_isxdigit(p[3]) && g_ascii_isxdigit(p[4]) && g_ascii_isxdigit(p[5]);
 }
 
-/* The place behind the escape at `p`; NULL: it is not an escape of JSON. After the first half of a surrogate
- * pair, json-glib's parser takes anything, even a quote, for the other half. */
+/* The place after the escape at `p`; NULL: it is not an escape of JSON. After the first half of a surrogate
+ * pair, json-glib's parser accepts anything as the other half, even a quote. */
 static const char *skip_escape(const char *p, const char *end) {
         bool half;
 
@@ -146,7 +146,7 @@ static const char *skip_escape(const char *p, const char *end) {
         return p + (half ? 12 : 6);
 }
 
-/* The place behind the string that begins at `p`; NULL: it is not a string as JSON writes it. */
+/* The place after the string that begins at `p`; NULL: it is not a string as JSON writes it. */
 static const char *skip_string(const char *p, const char *end) {
         for (p++; p && p < end && *p != '"';)
                 if (*p == '\\')

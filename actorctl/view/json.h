@@ -24,7 +24,7 @@ JsonNode *json_word(const char *value);
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
 /* Prints a node and a newline to standard output; an object gets its `schema`. */
 void json_print(JsonNode *node, JsonMode mode);
-/* A foreign text as a string of JSON, with quotes; g_free(). */
+/* Any text as a string of JSON, with quotes; g_free(). */
 char *json_quote(const char *text);
 
 /* Both: 0, with *ret NULL for an empty text; or a negative errno with *ret_reason (g_free()), without the

@@ -31,7 +31,7 @@ static const char *pager_command(void) {
         return "less";
 }
 
-/* The pager reads the pipe as its standard input. SIGPIPE gets its default action back. */
+/* The pager reads the pipe as its standard input, and has the default action for SIGPIPE. */
 static int pager_spawn(const char *command, int fd, pid_t *ret) {
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;

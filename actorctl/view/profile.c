@@ -78,7 +78,7 @@ static double share(uint64_t part, uint64_t whole) {
         return whole > 0 ? (double) part / (double) whole : NAN;
 }
 
-/* Operations of one core per second; NaN: there was no time. */
+/* Operations of one core per second; NaN: no time was measured. */
 static double rate(const ProfileRate *r) {
         return r->core_nsec > 0 ? (double) r->operations / (double) r->core_nsec * 1e9 : NAN;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sanitises the standard error of a job. An environment's output must not control the terminal, and the job
  * must never wait for this program, which may be stopped by Ctrl-Z, killed, or busy. So a separate process,
- * in a session of its own, reads from a pipe, sanitises, and writes to our standard error. It lives until
- * the last writer is gone, and goes on reading even if its own output is closed. */
+ * in a session of its own, reads from a pipe, sanitises, and writes to the standard error of actorctl. It
+ * runs until the last writer has closed the pipe, and continues to read even if its own output is closed. */
 #include "actorctl/view/relay.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
-#define PIPE_BYTES_MAX (1u << 20) /* the largest size that a writer can give it */
+#define PIPE_BYTES_MAX (1u << 20) /* the largest size to which a writer can set the pipe */
 #define WAIT_MSEC      2000
 
 struct Relay {
@@ -209,7 +209,7 @@ Relay *relay_free(Relay *relay) {
                 return NULL;
         (void) close_fd(relay->fd);
         relay_flush(relay);
-        /* A remaining writer keeps the reading process alive; we wait for neither. */
+        /* A remaining writer keeps the reading process alive; this program waits for neither. */
         ended = wait_answer(relay) == 0;
         while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
                 ;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Passes on the standard error of a job's processes, sanitised, by a process between them and our standard
- * error. */
+/* Passes on the standard error of a job's processes, sanitised, by a process between them and the standard
+ * error of this program. */
 #pragma once
 
 #include <glib.h>
@@ -9,10 +9,11 @@ typedef struct Relay Relay;
 
 /* NULL, with a message: it failed. */
 Relay *relay_new(void);
-/* The pipe that serves as standard error for the programs that we start. NULL: ours does. */
+/* The descriptor of the pipe, for the standard error of programs that this one starts. relay NULL: its own
+ * standard error. */
 int relay_fd(const Relay *relay);
-/* Returns when everything that was written before is shown, so that our own next message comes after it.
- * relay may be NULL. */
+/* Returns when everything that was written before is shown, so that this program's next message comes after
+ * it. relay may be NULL. */
 void relay_flush(Relay *relay);
 /* Does the same, and the process ends as soon as no writer is left. */
 Relay *relay_free(Relay *relay);

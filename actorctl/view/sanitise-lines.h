@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises text from untrusted programs: it cannot move the cursor, change the title or go on for ever. */
+/* Sanitises text from untrusted programs: it cannot move the cursor, change the title or grow without
+ * limit. */
 #pragma once
 
 #include <glib.h>
@@ -9,11 +10,11 @@
 typedef struct SanitisedLines SanitisedLines;
 
 enum {
-        /* the most of a line; the number of further bytes is shown instead of them */
+        /* the most that is shown of a line; the number of its other bytes follows */
         SANITISED_LINE_BYTES = 1024,
         SANITISED_FIRST_LINES = 400, /* shown as they arrive */
         SANITISED_LAST_LINES = 20,   /* and these at the end */
-        SANITISED_OURS_LINES = 100,  /* lines of our own programs, in addition */
+        SANITISED_OURS_LINES = 100,  /* lines of actord's own programs, in addition */
 };
 
 /* A stream of lines. limited: their number is limited, too. */

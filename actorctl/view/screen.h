@@ -2,7 +2,7 @@
 /* How wide a line may be. */
 #pragma once
 
-/* The columns of the terminal to which standard output goes, also through our pager; or COLUMNS= if that is
+/* The columns of the terminal to which standard output goes, also through a pager; or COLUMNS= if that is
  * set. 0: there is no terminal, and lines may have any length. */
 unsigned screen_columns(void);
 

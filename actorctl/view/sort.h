@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The keys of --sort=: a table of the verb has a row for each. */
+/* The keys of --sort=: each verb has a table with a row for each key. */
 #pragma once
 
 #include <glib.h>

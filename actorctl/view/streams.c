@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sanitises standard output and standard error. Each of the two stdio streams is replaced by one that
- * sanitises its buffer when it is written. So messages, tables and warnings of libraries are all sanitised,
- * and no verb has to care. */
+ * sanitises its buffer when it is written. So messages, tables and warnings of libraries are all sanitised
+ * without any code in the verbs. */
 #include "actorctl/view/streams.h"
 
 #include <errno.h>

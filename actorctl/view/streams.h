@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Standard output and standard error pass through lib/sanitise.h, so that no verb has to care. */
+/* Standard output and standard error pass through lib/sanitise.h, without any code in the verbs. */
 #pragma once
 
 #include <stdio.h>
@@ -7,6 +7,6 @@
 /* Replaces stdout and stderr by streams that sanitise lines. */
 void streams_sanitise(void);
 
-/* Writes past the sanitiser: our own control sequences (cursor, erasing), and text that the user wants byte
- * for byte. */
+/* Bypasses the sanitiser: for this program's control sequences (cursor, erasing), and text that the user
+ * wants byte for byte. */
 void stream_write_raw(FILE *stream, const char *bytes);

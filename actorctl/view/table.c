@@ -27,7 +27,7 @@ static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         return n_shown > 0 ? sum + n_shown - 1 : 0;
 }
 
-/* The lower this number, the earlier the column is left out. */
+/* A column with a lower number is left out earlier. */
 static size_t order_of(const FitColumn *columns, size_t n, size_t i) {
         return columns[i].spare > 0 ? columns[i].spare : UINT_MAX + n - i;
 }
@@ -65,7 +65,7 @@ void columns_fit(FitColumn *columns, size_t n, unsigned screen) {
                 column->width--;
 }
 
-#define TEXT_LEAST      8u /* what remains of a text at least, unless its heading is wider */
+#define TEXT_LEAST      8u /* a text keeps at least this many, or the width of its heading */
 #define WRAPPED_LEAST   40u
 #define WRAPPED_LONGEST 80u
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both estimates go backwards in time, row by row: the result of the next step is in the next row
- * already. */
+/* Both estimates go backwards in time, row by row, so the next step's result is already known. */
 #include "learner/algorithm/advantage.h"
 
 #include <assert.h>

@@ -24,14 +24,14 @@ typedef struct StepsIn {
 void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, float *ret_target);
 
 typedef struct VtraceIn {
-        const float *log_probability;           /* [steps][envs]: of the policy to be learned about */
+        const float *log_probability;           /* [steps][envs]: of the policy whose values are estimated */
         const float *behaviour_log_probability; /* of the policy that acted; any finite number */
         double rho_bar, c_bar;
 } VtraceIn;
 
 /* V-trace, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
  * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1: targets for the values of one
- * policy from the steps of another one. If both are the same and neither weight is cut, the targets are
+ * policy from the steps of another. If both are the same and neither weight is clipped, the targets are
  * n-step returns. The results are [steps][envs] each; advantage = cut weight * (reward + gamma * next target
  * - value). */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Consistency Models as a Rich and Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR
- * 2024): a policy that makes an action of noise in Passes= passes. With recorded episodes, it descends
+ * 2024): a policy that makes an action from noise in Passes= passes. With recorded episodes, it descends
  *
  *   mean of 100 / (t' - t) |f(s, a + t' z, t') - f_ema(s, a + t z, t)|^2
  *
- * beside the critics' loss, where t and t' are neighbouring boundaries, of which there are more and more as
- * training goes on, z is the same noise in both, and f_ema is the policy's target. Without, it follows the
+ * beside the critics' loss, where t and t' are neighbouring boundaries, whose number grows during training,
+ * z is the same noise in both, and f_ema is the policy's target. Without recorded episodes, it follows the
  * critics alone. Critics learn as in TD3, from actions that the target samples. */
 #include "learner/algorithm/generative.h"
 

@@ -39,7 +39,7 @@ int critics_learn(Runtime *runtime, CriticStep step, CriticSteps *ret);
 Node critics_policy(Tape *tape, Net policy);
 /* The action, within the policy's bounds, for an output between -1 and 1. */
 Node critics_action(Tape *tape, const Network *policy, Node share);
-/* A critic's value of the observation and this action, joined; see critics_joined(). */
+/* A critic's value of the observation joined with this action; see critics_joined(). */
 Node critics_value(Tape *tape, Net critic, Node joined);
 Node critics_joined(Tape *tape, Node action);
 /* The next observation and the target policy's action there with noise (14), joined: "Addressing Function
@@ -76,7 +76,7 @@ int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg,
  * their steps, the policy. Then the targets of all follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
-/* 1, for random actions, until the round with which learning begins. With NSteps= above 1 there are fewer
- * windows than steps. */
+/* The chance of a random action: 1 until the round with which learning begins. n_windows counts windows of
+ * NSteps= steps. */
 double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]);

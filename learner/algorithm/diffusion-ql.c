@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Diffusion-QL: "Diffusion Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang,
- * Hunt & Zhou, ICLR 2023): a policy that makes an action of noise in Passes= steps of a diffusion. With
+ * Hunt & Zhou, ICLR 2023): a policy that makes an action from noise in Passes= steps of a diffusion. With
  * recorded episodes, it descends
  *
  *   mean of |z - F(s, sqrt(abar_i) a + sqrt(1 - abar_i) z, i)|^2
  *
- * beside the critics' loss, where i is any of the steps and the mean is over the numbers of an action,
- * too: (1) and (3) of the paper. Without, it follows the critics alone. Critics learn as in TD3, from
- * actions that the target samples (2). */
+ * beside the critics' loss, where i is any of the steps and the mean is over the numbers of an action, too:
+ * (1) and (3) of the paper. Without recorded episodes, it follows the critics alone. Critics learn as in
+ * TD3, from actions that the target samples (2). */
 #include "learner/algorithm/generative.h"
 
 static Node diffusion_distance(Tape *t, const Generator *g, const Sample *sampled) {

@@ -4,8 +4,8 @@
  * are those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the policy
  * chooses an action, and the target network estimates its value, after NSteps= rewards.
  *
- * Gradient steps and exploration follow environment steps: for each of these TrainRatio= gradient steps are
- * due. So a job learns the same from many short rounds as from few long ones, apart from the age of the
+ * Gradient steps and exploration depend on environment steps: for each of these, TrainRatio= gradient steps
+ * are due. So a job learns the same from many short rounds as from few long ones, apart from the age of the
  * policy that acts. */
 #include <math.h>
 

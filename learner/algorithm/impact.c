@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "IMPACT: Importance Weighted Asynchronous Architectures with Clipped Target Networks" (Luo et al. 2020),
- * which RLlib has as APPO. Batches go through a circular buffer, and each is learned from Epochs= times on
- * average: first a round's own batch, then batches drawn from the buffer. With pi the policy, t the target
- * network and mu the policy that acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which is pi / t
- * wherever the bound does not bind. Advantages come from V-trace for the target network, which does not
+ * which RLlib has as APPO. Batches go through a circular buffer, and each is used Epochs= times on average:
+ * a round learns first from its own batch, then from batches drawn from the buffer. With pi the policy, t
+ * the target network and mu the policy that acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which
+ * is pi / t unless the bound applies. Advantages come from V-trace for the target network, which does not
  * change while a batch is learned from. */
 #include <math.h>
 
@@ -78,7 +78,7 @@ static int impact_pass(
         return 0;
 }
 
-/* This happens only between passes: one batch has one target. */
+/* Called only between passes, so that the target does not change within a batch. */
 static void impact_target(Runtime *runtime, bool round_over) {
         const JobSettings *s = runtime_settings(runtime);
         double *n = &runtime_state(runtime)[STATE_STEPS];

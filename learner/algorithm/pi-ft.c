@@ -8,9 +8,9 @@
  *
  * beside the critics' loss, so that 1 / Eta= is the paper's beta.
  *
- * An iteration of the paper moves each F to F' less a multiple of the mean gradient of what follows pass i
- * under the last iteration's F. Here it moves there by one gradient step. The gradient of half the squared
- * distance to that, times the pass's weight, is the gradient of the sum above through the passes. */
+ * An iteration of the paper sets each F to F' minus a multiple of the mean gradient of what follows pass i
+ * under the last iteration's F. Here F moves towards that by one gradient step. The gradient of half the
+ * squared distance to that, times the pass's weight, is the gradient of the sum above through the passes. */
 #include "learner/algorithm/generative.h"
 
 static Node divergence(Tape *t, const Generator *g, const Sample *sampled) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Proximal Policy Optimization Algorithms" (Schulman et al. 2017), with the details that implementations
- * agree on ("The 37 Implementation Details of Proximal Policy Optimization", Huang et al.). The value
- * loss is half the squared error, as CleanRL has it; Stable-Baselines3's vf_coef is half of ours.
+ * agree on ("The 37 Implementation Details of Proximal Policy Optimization", Huang et al.). The value loss
+ * is half the squared error, as in CleanRL; Stable-Baselines3's vf_coef is half of ValueWeight=.
  *
  * The divergence is estimated as mean(ratio - 1 - log(ratio)), which is unbiased and never negative
- * ("Approximating KL Divergence", Schulman); its gradient serves KLWeight=, which adapts to KLTarget= as
- * in the paper, by factors of 2 outside of a factor of 1.5. */
+ * ("Approximating KL Divergence", Schulman); its gradient, times KLWeight=, is part of the loss. As in the
+ * paper, KLWeight= adapts to KLTarget= by factors of 2, if the divergence is off by more than a factor of
+ * 1.5. */
 #include "learner/algorithm/ppo.h"
 
 #include <math.h>
@@ -34,8 +35,8 @@ static Node value_loss(Tape *t, const PpoLoss *p) {
                         tape_max(t, kept_loss, loss), loss);
 }
 
-/* The order of factors in the gradient of the probability is kept from earlier releases, with the weights
- * last: otherwise policies would change. */
+/* The factors in the gradient of the probability have the order of earlier releases, with the weights last:
+ * otherwise policies would change. */
 static void ppo_loss(Tape *t, const void *arg) {
         const PpoLoss *p = arg;
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
@@ -70,7 +71,8 @@ void ppo_plain(Runtime *runtime, Tape *tape) {
 
 /* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight= adapts
  * to *ret_kl, the mean over the epoch. In an epoch that was stopped, *ret_kl is the estimate that stopped
- * it: it is of the policy that the round ends with, while a mean would include the 0 of the first step. */
+ * it. This is the divergence of the policy with which the round ends; a mean would include the 0 of the
+ * first step. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, ActorCriticTotal *total,
                 double *ret_kl) {
         const JobSettings *s = runtime_settings(runtime);
@@ -125,7 +127,7 @@ int ppo_learn(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
         runtime_advantage(runtime, s->gamma, s->lambda);
 
-        /* Measured at the policy that acted, where no ratio is clipped yet. */
+        /* Measured for the policy that acted, where no ratio is clipped yet. */
         if (settings_noise_scale(s)) {
                 loss.weights.advantage = runtime_advantage_scale(runtime, runtime_rows(runtime));
                 runtime_statistics(runtime)->noise_scale =

@@ -5,10 +5,10 @@
  *
  *     mean of ( ( ln p(y|x) / q(y|x) - ln p(y'|x) / q(y'|x) ) / eta - ( r(x, y) - r(x, y') ) )^2
  *
- * is minimised over p, where q is the policy that gave the answers. No value is estimated, nothing is
- * clipped. Where all pairs can be met, p is proportional to q exp(eta r).
+ * is minimised over p, where q is the policy that gave the answers. No value is estimated, and nothing is
+ * clipped. If the loss can be 0 for all pairs, p is proportional to q exp(eta r).
  *
- * Here x is a state of the environment, an answer is what a rollout from a snapshot of it did, and its
+ * Here x is a state of the environment, an answer is the actions of a rollout from a snapshot of it, and its
  * reward is the rollout's discounted return (lib/pair.h says when it ends). An answer's probability is the
  * product of those of its actions: the product of what the environment does is the same under p and q.
  *

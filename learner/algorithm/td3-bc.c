@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "A Minimalist Approach to Offline Reinforcement Learning" (Fujimoto & Gu 2021): TD3 on recorded steps,
  * with a policy that stays near the recorded actions. It minimises the mean of (mu(s) - a)^2 - lambda Q(s,
- * mu(s)) (5). lambda = QWeight= / mean of |Q(s, mu(s))| over the minibatch, without a gradient, makes both
- * terms comparable for any size of rewards. Actions are compared as shares of half the space, -1 to 1. */
+ * mu(s)) (5). Here lambda is QWeight= / mean of |Q(s, mu(s))| over the minibatch, without a gradient, so
+ * both terms are comparable for any size of rewards. For the difference, actions are scaled to the range
+ * from -1 to 1. */
 #include "learner/algorithm/critics.h"
 
 enum { N_CRITICS = 2 };

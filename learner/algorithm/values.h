@@ -8,5 +8,5 @@
 void values_of(const float *values, const int32_t *choice, uint32_t n, uint32_t stride, float *ret);
 void values_of_backward(const int32_t *choice, const float *d_value, uint32_t n, uint32_t stride,
                 float *ret_d_values);
-/* The choice with the highest value; among equals the first, as in lib/action.c. */
+/* The choice with the highest value; of equal ones the first, as in lib/action.c. */
 void values_greatest(const float *values, uint32_t n, uint32_t stride, int32_t *ret_choice);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One file holds everything that a job keeps outside of its daemon. It is written under another name,
- * synced, read back and renamed, so that the file under its own name is always whole. The daemon decides
+ * synced, read back and renamed, so that a file with the final name is always complete. The daemon decides
  * which checkpoint counts, and removes old ones.
  *
  * A new tensor needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list the
@@ -23,7 +23,7 @@
 #include "lib/settings/print.h"
 
 #define PARTIAL_NAME  ".checkpoint.partial"
-#define RESERVE_SPARE 4096u /* numbers in the metadata get more digits until the job's end */
+#define RESERVE_SPARE 4096u /* for numbers in the metadata, whose digits grow until the job's end */
 
 enum {
 #define X(name, unit) _STATISTIC_##name,
@@ -330,8 +330,7 @@ static void describe(Description *d, const Learner *l, const uint8_t state_sha25
         describe_settings(d, l->context.settings);
 }
 
-/* Compares the content on the disk with the bytes that were written, as far as the kernel drops its cached
- * copy. */
+/* Compares the content on the disk with the bytes that were written, if the kernel drops its cached copy. */
 static int read_back(int fd, const uint8_t expected[32]) {
         char reason[SAFETENSORS_REASON_MAX];
         _cleanup_(checkpoint_close) Checkpoint c = {};
@@ -437,7 +436,7 @@ static int open_reserve(Learner *l) {
 /* The last checkpoint of a job must not fail for lack of space, since the job may run unattended. So its
  * blocks are allocated when the job begins, and again when checkpoints grow. Only the last checkpoint is
  * written over them, in place, and only if there is no other space. Until then the file's size is 0. On a
- * file system that copies on each write, or cannot allocate ahead, nothing is reserved. There the job waits
+ * file system that copies on write, or cannot allocate in advance, nothing is reserved. There the job waits
  * for space at its end, as it also does if there was none when it began. */
 static void place_reserve(Learner *l, const Content *content) {
         _cleanup_close_ int fd = -EBADF;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A digest of everything that a learner has learned and keeps: all networks with their targets and
  * optimisers, stores, running statistics, adapted numbers of an algorithm. Equal digests of policies mean
- * that two jobs act alike; equal digests of this kind mean that they would also go on alike.
+ * that two jobs act alike; equal digests of this kind mean that they would also continue alike.
  *
  * It leaves out what belongs to actors: the slots' snapshots, in which a plugin may leave unused bytes
  * unset. It also leaves out what belongs to overlapping rounds: times, and which policy versions are still

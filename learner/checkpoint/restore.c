@@ -35,9 +35,9 @@ __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *forma
         return r;
 }
 
-/* Another version of the arithmetic computed the rounds so far, and ours computes the rest. So the job gets
- * a policy that neither version alone would give. The learner says so, and notes it in all its checkpoints
- * from now on. */
+/* Another version of the arithmetic computed the rounds so far, and this one computes the rest. So the job
+ * gets a policy that neither version alone would give. The learner says so, and notes it in all its
+ * checkpoints from now on. */
 static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
         const char *before = safetensors_metadata(checkpoint->file, METADATA_ARITHMETIC_BEFORE);
         size_t n = sizeof(l->arithmetic_before), at;
@@ -125,7 +125,8 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; set it back", tensor, what, differences);
 }
 
-/* An older program measured fewer statistics: those at the end that its file lacks count as not measured. */
+/* An older version measured fewer statistics: those at the end of the list that its file lacks count as not
+ * measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
         uint64_t n = row->shape[0];
@@ -139,7 +140,7 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-/* Whether the tensor is state of the slots. None of it decides what a policy does in a new episode. */
+/* Whether the tensor is state of the slots, which does not affect what a policy does in a new episode. */
 static bool is_of_slots(const char *tensor) {
         return strncmp(tensor, "slots.", strlen("slots.")) == 0;
 }
@@ -173,8 +174,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* These counters number random streams. A job that begins in the lower half of their range can never use up
- * the range. */
+/* These counters number random streams. A job that begins in the lower half of their range can never reach
+ * its end. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
@@ -225,7 +226,7 @@ static bool stores_possible(const Runtime *rt) {
                 return false;
         if (!rt->replay)
                 return true;
-        /* a density has no bounds, and its network no bounds of actions */
+        /* a Gaussian has no bounds, so its network has no bounds of actions */
         if (rt->network->act == ACT_GAUSSIAN)
                 return replay_possible(rt->replay, -INFINITY, INFINITY);
         return replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
@@ -245,7 +246,7 @@ static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_versi
                                -INFINITY);
 }
 
-/* Whether the actors that were acting can go on, with their versions. */
+/* Whether the actors that were acting can continue with their policy versions. */
 static bool flights_possible(const Learner *l) {
         const Arrival *arrival = &l->context.worker->arrival;
         uint32_t n_actors = l->batch->n_actors_max;
@@ -282,8 +283,8 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
-/* If the checkpoint's job read episodes and this job's actors act, or the other way round, there is no
- * environment state to go on from. So slots begin new episodes, and figures of their last episodes are
+/* If the checkpoint's job read recorded episodes and this job's actors act, or the other way round, there is
+ * no environment state to continue from. So slots begin new episodes, and figures of unfinished episodes are
  * dropped. */
 static void begin_slots(Learner *l, const Safetensors *file) {
         const char *dataset = safetensors_metadata(file, "Learner.Dataset");
@@ -359,8 +360,8 @@ int learner_restore(Learner *l, bool plays) {
         assert(l);
 
         /* Each of several learners has initialised some layers. Then the first one reads a checkpoint for
-         * all of them, and the others read their part afterwards. The first one meets the others even if it
-         * has failed, so that they do not wait for it. */
+         * all of them, and the others read their part afterwards. The first one joins the barrier even if it
+         * has failed, so that the others do not wait for it. */
         first = l->context.learner == 0;
         r = runtime_meet(l->runtime);
         if (r == 0 && first)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sub-sample is treated as one minibatch of the round: if advantages are normalised, then within it. The
- * objective is that of Nitro's paper: the mean of log-probability times advantage, as a function of the
- * parameters that decide the policy. The loss is the algorithm's own, as a function of all parameters. */
+/* The sub-sample is treated as one minibatch of the round, so advantages are normalised within it, if at
+ * all. The objective is that of Nitro's paper: the mean of log-probability times advantage, as a function of
+ * the parameters that decide the policy. The loss is the algorithm's own, as a function of all
+ * parameters. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 #include "lib/rng.h"
 
 #define GRID_MARGIN 0.01  /* the margin around the spectrum in the published code */
-#define FLAT        1e-10 /* an end that is closer to 0 than this share of the other end is rounding */
+#define FLAT        1e-10 /* if one end is smaller than this share of the other, it is only rounding */
 
 enum { STREAM_ROWS, STREAM_START };
 
@@ -162,7 +163,7 @@ void curvature_measure(Curvature *c, void (*loss)(Runtime *runtime, Tape *tape))
         if (whole)
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
-        /* products that gave no result took time, too */
+        /* also counts products that gave no result */
         if (bent || whole)
                 statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The curvature of a round's objective and loss, at the parameters with which the round ended: the ends of
- * their Hessians' spectra, on a sub-sample of its rows. It is measured when all else of the round is
- * computed, and nothing else depends on it. */
+ * their Hessians' spectra, on a sub-sample of its rows. It is measured after everything else of the round,
+ * and nothing else depends on it. */
 #pragma once
 
 #include "learner/curvature/hessian.h"
@@ -29,8 +29,8 @@ void curvature_measure(Curvature *curvature, void (*loss)(Runtime *runtime, Tape
 double curvature_ratio(double min, double max);
 /* The ratio in the same authors' published code, of the loss's Hessian: -(max + 0.01) / (min - 0.01). The
  * ends of the fraction are those of the grid on which they smooth the spectrum. The loss is the negative
- * objective, so this ratio is high where the other is low. It is negative if min > 0.01, as is theirs; NaN
- * if it is not finite. */
+ * objective, so this ratio is high where the other is low. Like theirs, it is negative if min > 0.01; NaN if
+ * it is not finite. */
 double curvature_ratio_loss(double min, double max);
 
 /* noise.c: "An Empirical Model of Large-Batch Training" (McCandlish et al. 2018), appendix A.1: the simple

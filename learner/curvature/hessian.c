@@ -4,9 +4,9 @@
  *
  *     forward:   y' = s (V x + W x')
  *     backward:  d' = s (gradient after)' + bend y',   W's part of the product = d' x + d x',
- *                and what goes on to the input: W' d' + V' d (here ' at a matrix: transposed)
+ *                and the input's part: W' d' + V' d (' at a matrix means transposed)
  *
- * which is the plain forward and backward pass twice over, with y, s, d and bend known from one of each. */
+ * This is a second forward and backward pass; y, s, d and bend are known from the first. */
 #include "learner/curvature/hessian.h"
 
 #include <assert.h>

@@ -62,7 +62,7 @@ Hessian *hessian_free(Hessian *hessian);
 
 typedef struct HessianOf {
         const Tape *loss;
-        /* whether the loss depends on values; if not, layers that only compute values have no part in it */
+        /* whether the loss depends on values; if not, layers that only compute values do not affect it */
         bool value;
         const float *parameters;
         const Batch *batch;
@@ -72,8 +72,8 @@ typedef struct HessianOf {
 
 /* Loads the mean of a loss over rows, at these parameters. */
 void hessian_load(Hessian *hessian, const HessianOf *of);
-/* ret [n_wanted] = Hessian times vector. Where a parameter has no part in the loss, the vector is taken as
- * 0, and so is the product. */
+/* ret [n_wanted] = Hessian times vector. Where a parameter does not affect the loss, the vector is taken as
+ * 0, and the product is 0. */
 void hessian_times(Hessian *hessian, const double *vector, double *ret);
 
 /* learner/curvature/hessian-head.c: between the layers that are read from outside and the terms of a loss.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The products build an orthonormal basis in which the matrix is tridiagonal. The ends of the spectrum are
- * found first. As soon as they are found, rounding destroys orthogonality. So the parts along all earlier
- * vectors are subtracted from each vector, twice, which is enough ("The Symmetric Eigenvalue Problem",
- * Parlett). */
+ * found first. After that, rounding destroys orthogonality. So the parts along all earlier vectors are
+ * subtracted from each vector, twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
 #include "learner/curvature/lanczos.h"
 
 #include <assert.h>
@@ -98,10 +97,9 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 
 /* The smallest number, apart from rounding, that exceeds at least `wanted` eigenvalues. */
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
-        /* the sum of no row is larger (Gershgorin's circles) */
+        /* no row has a larger sum (Gershgorin's circles) */
         double low = -3.0 * scale, high = 3.0 * scale;
-        /* Never 0, even for a tiny scale: between two adjacent numbers there is none, so low and high would
-         * never meet. */
+        /* Never 0, even for a tiny scale: low and high would end as two adjacent numbers and never meet. */
         double precision = fmax(4.0 * DBL_EPSILON * scale, DBL_TRUE_MIN);
 
         while (high - low > precision) {

@@ -4,9 +4,9 @@
  * actor, its rows are divided instead, by environment or into successive steps. Rows that follow each other
  * have similar gradients, but there is no better division.
  *
- * The updates themselves do not compute these gradients. A minibatch mixes the actors' rows, so that such
- * gradients differ less, and all but the first are taken at other parameters. So each share costs as much as
- * it costs in one epoch, and NoiseActors= limits their number. */
+ * The updates themselves do not compute these gradients. A minibatch mixes the actors' rows, so its
+ * gradients differ less, and all except the first are taken at other parameters. So each share costs as much
+ * as it costs in one epoch, and NoiseActors= limits the number of shares. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as an environment: one step is one round of an inner job under as many actors as the action says,
- * one episode a whole inner run with a seed of its own. MinionsRL's scheduler is trained in it; state and
+/* A job as an environment: a step is one round of an inner job, with as many actors as the action says, and
+ * an episode is a whole inner run with its own seed. MinionsRL's scheduler is trained in it; state and
  * reward are its paper's, with these differences:
  *
  *   - The state's numbers are scaled (include/minions.h). The budget that is left is a share of StopSteps=:
@@ -10,7 +10,7 @@
  *   - The run succeeds in the first round whose return reaches J. It fails after Rounds= rounds or
  *     StopSteps= steps.
  *
- * Times are those of Clock=model. A run cannot be put into a snapshot, hence the environment is sticky: an
+ * Times are those of Clock=model. A run cannot be put into a snapshot, so the environment is sticky: an
  * episode begins and ends within one invocation (Carry=reset). The inner job's settings and its environment
  * are loaded before any actor is forked, as a physics engine's model is. */
 #include <errno.h>

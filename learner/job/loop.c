@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Conducts a job's rounds like the invoker, with calls instead of processes: the same orders in the same
- * sequence. Each actor has its own ordinals and banks, like its seat in the invoker, so the number of actors
+ * sequence. Each actor has its own ordinals and banks, like a seat in the invoker, so the number of actors
  * may change from round to round. */
 #include "learner/job/loop.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fused loop: acting and learning as one fragment, one round at a time, in one process and on plain
- * memory. It has no meter, no socket and no sandbox. The policy is the one that the same job learns under
- * any other distribution with the same numbers of actors. */
+ * memory. It has no meter, no socket and no sandbox. The same job learns the same policy under any other
+ * distribution, with the same numbers of actors. */
 #pragma once
 
 #include "include/actord/env.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Convolutions, with factors read where they are. The numbers of one place are adjacent, one for each row of
- * the shard. So vectors run over rows, for any kernel, stride and padding. With few units a product of
- * matrices does not pay: copying squares into a matrix, and its blocks into the order that a library wants,
+/* Convolutions that read factors in place. The numbers of one place in an image are adjacent, one for each
+ * row of the shard. So vectors run over rows, for any kernel, stride and padding. With few units a matrix
+ * product does not pay: copying squares into a matrix, and its blocks into the order that a library wants,
  * costs half as much as multiplying.
  *
  * Forward, and for the gradient of the input, each number is one sum. Sums of several units (or channels)
- * with the same input are computed together: the input is loaded once, and each weight is spread over a
+ * with the same input are computed together: the input is loaded once, and each weight is broadcast to a
  * vector. The weights are copied first, so that they are adjacent. For the gradient of weights there is a
  * sum for each of 4 units and 4 inputs: 8 loads for 16 products.
  *

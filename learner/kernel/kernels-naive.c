@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels.c as plain loops. Tests compare with them, and readers may read them instead. */
+/* The kernels of kernels.c as plain loops. Tests compare with them, and they are easier to read. */
 #include <math.h>
 
 #include "include/policy.h"

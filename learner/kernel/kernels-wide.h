@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches, of which a compiler
- * makes vectors, or 16 sums at once that are added in a tree. The file has no include guard, on purpose. */
+/* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches, which a compiler
+ * vectorises, or 16 sums at once that are added in a tree. The file has no include guard, on purpose. */
 
 enum { KERNEL(PARTS) = KERNEL_LANES / KERNEL_WIDTH };
 
@@ -81,7 +81,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_bac
         return lanes_sum((const float *) sums);
 }
 
-/* A function of its own, so that the loops of other activations stay as they are. */
+/* A separate function, so that the compiler's code for other activations does not change. */
 KERNEL_TARGET static __attribute__((noinline)) float KERNEL(slopes_backward)(
                 float *d, const float *slopes, uint32_t stride) {
         return KERNEL(unit_backward)(d, slopes, stride, LAYER_MISH);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kernels of kernels-wide.h for each width of vectors, and the choice of one. Forced inlining puts the
- * elementary functions into loops that are compiled for that CPU. */
+ * elementary functions into loops that are compiled for each kind of CPU. */
 #include "learner/kernel/kernels.h"
 
 #include <assert.h>

@@ -92,8 +92,8 @@ void kernel_double_dots(const double *a, uint32_t n_rows, size_t n, const double
 void kernel_double_take(const double *a, uint32_t n_rows, size_t n, const double *x, double *y);
 
 /* Subtracts from row a, or from each column of g [n][KERNEL_GROUP], its parts along the rows of x [rows][n],
- * which are unit vectors, one after the other. A sum is a chain of additions that wait for each other.
- * Chains of several columns wait together, and each sum still runs from first to last. */
+ * which are unit vectors, one after the other. A sum is a chain of additions, each of which waits for the
+ * one before. Several columns' chains run at the same time, and each sum still runs from first to last. */
 void kernel_clear_row(double *a, const double *x, size_t rows, size_t n);
 void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
 

@@ -183,7 +183,7 @@ void batch_stack(const Batch *b, size_t row, const uint8_t *ret[static ACTORD_ST
         if (most == 0)
                 return;
 
-        /* The observation after a truncated step is preceded by the frames that this step saw. */
+        /* The frames before the observation after a truncated step are those that this step saw. */
         if (row - block >= b->next_rows) {
                 of = final_step(b, block, row);
                 late = 1;

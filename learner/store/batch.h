@@ -27,8 +27,8 @@ typedef struct Batch {
         uint32_t block_rows; /* of one rollout */
         uint32_t finals_max;
         uint32_t images; /* `pixels` exists, and not `observations` */
-        /* K: a row has the newest of the K frames of an image, and the earlier rows have the others; 1: it
-         * has everything */
+        /* K: a row has the newest of an image's K frames, and earlier rows have the others; 1: it has the
+         * whole image */
         uint32_t frames;
         uint32_t n_metrics;    /* metrics of an episode */
         uint32_t come_and_go;  /* `active` exists */
@@ -113,12 +113,12 @@ static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
 }
 
-/* The row of step t for row s of a step, where the rows of all blocks are counted through. */
+/* The row of step t for number s, which counts through the rows of a step in all blocks. */
 static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
-/* The slot for row s of a step, where the rows of all blocks are counted through. */
+/* The slot for number s, which counts through the rows of a step in all blocks. */
 static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
         return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
 }

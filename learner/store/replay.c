@@ -162,7 +162,7 @@ void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool res
         }
 }
 
-/* The number of windows that begin in one slot: its newest n_steps - 1 steps begin none yet. */
+/* The number of windows that begin in one slot: no window begins at the newest n_steps - 1 steps yet. */
 static uint64_t slot_windows(const Replay *replay, uint32_t slot) {
         uint64_t n = replay->n_stored[slot] < replay->capacity ? replay->n_stored[slot] : replay->capacity;
 
@@ -175,7 +175,7 @@ uint64_t replay_count(Replay *replay) {
         return replay->first[replay->n_slots];
 }
 
-/* Finds the slot in which a window begins, by halving. */
+/* Finds the slot in which a window begins, by binary search. */
 static uint32_t window_slot(const Replay *replay, uint64_t window) {
         uint32_t low = 0, high = replay->n_slots;
 
@@ -190,7 +190,8 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
         return low;
 }
 
-/* Gathers the K frames that a step saw or, for the observation after it, the K - 1 before the last. */
+/* Gathers the K frames that a step saw or, for the observation after it, the K - 1 frames before its last
+ * one. */
 static void frames_gather(
                 const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
         uint32_t reach = 0;

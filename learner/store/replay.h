@@ -6,7 +6,7 @@
  * rollout arrived.
  *
  * Each step is stored with the observation after it, since an episode's last observation is stored nowhere
- * else. Of stacked frames it is the newest one. */
+ * else. If frames are stacked, only the newest one is stored. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Goes forwards in double precision: each node has its value with first and second derivatives by the terms.
- * There are few terms, so this is simpler than second derivatives by going backwards; and it is done only
- * for a sub-sample of rows. */
+/* Computes derivatives forwards, in double precision: each node has its value, and the first and second
+ * derivatives with respect to the terms. There are few terms, so this is simpler than computing second
+ * derivatives backwards, and it is done only for a sub-sample of rows. */
 #include <assert.h>
 #include <math.h>
 
@@ -25,7 +25,7 @@ static void chain(const Slopes *f, const LossJet *a, const LossJet *b, LossJet *
         }
 }
 
-/* The side that min, max and where have chosen. */
+/* The derivatives of min, max and where: those of the chosen operand. */
 static Slopes side(bool first, double a, double b) {
         return first ? (Slopes){ .value = a, .a = 1.0 } : (Slopes){ .value = b, .b = 1.0 };
 }

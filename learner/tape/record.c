@@ -42,7 +42,7 @@ Node tape_column(Tape *tape, Column column) {
         return append(tape, (TapeNode){ .op = TAPE_COLUMN, .of = column, .width = 1 });
 }
 
-/* One node for each term, in which the gradients from all its readers add up. */
+/* Makes one node for each term, so that the gradients from all its readers add up there. */
 static Node term_append(Tape *tape, Term term, bool late) {
         for (Node k = 0; k < tape->n_nodes; k++)
                 if (tape->nodes[k].op == TAPE_TERM && tape->nodes[k].of == term) {

@@ -19,7 +19,7 @@ KERNEL_TARGET static void KERNEL(monomial)(Monomial m, const float *x, uint32_t 
         EACH_ROW y[i] = first[i] * second[i];
 }
 
-/* Adds to ret, which has the shape of x. Numbers that no monomial reads get exactly nothing. */
+/* Adds to ret, which has the shape of x. Nothing is added for numbers that no monomial reads. */
 KERNEL_TARGET static void KERNEL(monomial_backward)(
                 Monomial m, const float *x, const float *d, uint32_t n, float *ret) {
         float *d_first = ret + (size_t) m.first * n, *d_second = ret;
@@ -241,7 +241,7 @@ KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *pl
                                 EACH_ROW d[i] *= place->weight[i];
                         continue;
                 }
-                if (node->op == TAPE_OUTPUT) /* its network's turn comes later */
+                if (node->op == TAPE_OUTPUT) /* handled later, with its network */
                         continue;
                 if (node->op == TAPE_NETWORK || tape->nodes[node->a].moves)
                         KERNEL(backward_first)(tape, place, k);

@@ -5,12 +5,12 @@
  * precision. An operation runs over a whole column, so reading the tape costs next to nothing. A network is
  * an operation, too: if its parameters are fixed, a gradient passes through it to its input.
  *
- * Recording is cheap compared with any minibatch. So a loss is recorded again for each gradient. The present
+ * Recording is cheap compared with any minibatch. So a loss is recorded again for each gradient. The current
  * numbers (a scheduled clip, the mean of the advantages) enter as constants, and operations that they make
- * useless are left out.
+ * unnecessary are left out.
  *
- * Where an operation has a corner, its gradient is that of the chosen side. A number that is cut to a bound
- * has gradient 0. A gradient of 0 goes no further: it stays 0 even if exp() has overflowed. */
+ * Where an operation has a corner, its gradient is that of the chosen side. A number that is clipped to a
+ * bound has gradient 0. A gradient of 0 stays 0 even if exp() has overflowed further back. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ typedef enum Input {
         _INPUT_MAX,
 } Input;
 
-/* The network's present output for a row. If the network estimates the value of each action, TERM_VALUE is
+/* The network's current output for a row. If the network estimates the value of each action, TERM_VALUE is
  * the value of the taken one, and there is no probability. */
 typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } Term;
 
@@ -131,8 +131,8 @@ typedef struct Tape {
         TapeSum sums[TAPE_OUTPUTS_MAX];
 } Tape;
 
-/* Recording: learner/tape/record.c. The tape has room for any present loss. If one is longer, an assertion
- * tells its author. */
+/* Recording: learner/tape/record.c. The tape has room for all current losses; an assertion fails if one is
+ * longer. */
 typedef void (*Loss)(Tape *tape, const void *arg);
 
 void tape_begin(Tape *tape);
