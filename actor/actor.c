@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loop inside an actor's sandbox: wait for an order, carry it out, answer. An order's result depends
  * only on the order, the slots and the policy. So this process may be killed at any instruction, and another
- * one repeats the order with the same result. */
+ * one can repeat the order with the same result. */
 #include "actor/actor.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default; then abort() crashes.
- * Without a handler the record would name another signal. */
+/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default, and then crashes by another
+ * signal. Without this handler the record would name that signal. */
 static void abort_exits(void) {
         struct sigaction action = { .sa_handler = on_abort };
 

@@ -22,7 +22,7 @@ typedef struct ActorContext {
         void *const *segments; /* [actors]: mapped if the actor is in this container, else NULL */
         const void *policy;    /* read-only */
         int bell_fd;
-        int ask_fd; /* the learner's bell, if the learner acts for us */
+        int ask_fd; /* the learner's bell, if the learner acts for this actor */
         uint64_t spin_nsec;
         const DatasetModule *dataset_module; /* NULL: actors act; otherwise they read the file of Dataset= */
         const void *dataset;                 /* the mapped file */
@@ -38,8 +38,8 @@ const ActordEnv *actor_acquire(const ActorContext *context);
  * not load. */
 _Noreturn void actor_main(const ActorContext *context);
 
-/* An administrator's environment: a built-in one, or one in a module beside our programs (env-mujoco.so in
- * `directory`). 0; -ENOENT: there is none of this name; -ENOEXEC: the module does not load. The invoker
+/* An administrator's environment: a built-in one, or one in a module beside actord's programs (env-mujoco.so
+ * in `directory`). 0; -ENOENT: there is none of this name; -ENOEXEC: the module does not load. The invoker
  * calls this before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
@@ -49,8 +49,8 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
 
 /* An environment that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and
  * is called in the sandbox; or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
- * no code of the user's. Descriptors in the actor: python_fd is that of the virtual environment (negative:
- * the system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
+ * no code of a user. Descriptors in the actor: python_fd is that of the virtual environment (negative: the
+ * system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
 int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
                 const ActordEnv **ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An evaluation: one whole episode with its own random streams. It touches no slot, so a job learns the same
- * with and without evaluations. Episode k has the same random numbers for every policy with one seed,
- * whatever the other settings are, so two policies can be compared on common random numbers. */
+ * with and without evaluations. Under one seed episode k has the same random numbers for every policy and
+ * all other settings, so two policies can be compared on common random numbers. */
 #include <assert.h>
 #include <errno.h>
 
@@ -16,7 +16,7 @@ enum { EVALUATION_STEPS_MAX = 1000000 };
 /* Evaluations have their own RANDOM_ purposes, so this number collides with no slot of the job. */
 enum { EVALUATION_SLOT = 0 };
 
-/* Evaluations use the places behind the slots' own. */
+/* Evaluations use the places after those of the slots. */
 static double *evaluation_noise(const Host *host, uint32_t agent) {
         return host->noise + (size_t) (host->envs + agent) * host->context->page->network.n_action;
 }

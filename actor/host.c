@@ -2,9 +2,9 @@
 /* What a container keeps between orders: instances of the environment, and scratch memory. Its actors take
  * turns on the same instances, since a slot's state comes from a snapshot and goes back into one.
  *
- * A sticky environment has no snapshots. There each slot has its own instance, which alone has the slot's
- * state. When the container dies, is parked for good or repeats an invocation, the slot's current episode is
- * lost and a new one begins. */
+ * A sticky environment has no snapshots. So each slot has its own instance, and the state exists only there.
+ * When the container dies, is parked for good or repeats an invocation, the slot's current episode is lost
+ * and a new one begins. */
 #include "actor/host.h"
 
 #include <assert.h>
@@ -208,7 +208,7 @@ void host_regulate(const Host *host, const void *before, const void *after, Regu
                 step->reward = regulation_step(&host->regulation, before, after, counts);
 }
 
-/* Metrics that are measured besides the environment's own come behind them. */
+/* Further metrics come after the environment's own. */
 int host_metrics(const Host *host, const Instance *instance, const RegulationCounts *counts, double *ret) {
         ActordEnvSpec own = host->context->page->spec;
 

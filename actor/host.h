@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a container keeps between orders; only this room includes it. Its memory is taken at the first order,
- * and a rollout allocates nothing. */
+/* What a container keeps between orders; only this room includes it. Its memory is allocated at the first
+ * order, and a rollout allocates none. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,7 +52,7 @@ typedef struct Host {
         bool come_and_go;                  /* agents come and go; otherwise all stay marked as present */
         uint8_t active[ACTORD_AGENTS_MAX]; /* which agents are present after the newest reset or step */
         uint8_t acted[ACTORD_AGENTS_MAX];  /* which agents were present before it */
-        Dataset *dataset;                  /* NULL: it was not read yet */
+        Dataset *dataset;                  /* NULL: it has not been read yet */
 } Host;
 
 /* The environment's functions, with what agents see of each other (lib/company.h). ret_observations: of all
@@ -68,7 +68,7 @@ int host_active(const Host *host, const Instance *instance, uint8_t *ret);
  * after a reset. 0, or the environment's error. */
 int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
-/* Checks that the table is one of ours and complete. 0 or -ENOEXEC. */
+/* Checks that the table has actord's ABI and is complete. 0 or -ENOEXEC. */
 int environment_check(const ActordEnv *env);
 
 /* Loads a user's plugin in the sandbox. 0, or -ENOEXEC after a sentence on stderr. */

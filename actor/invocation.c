@@ -9,18 +9,18 @@
  *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
  *   begin of episode k  (seed, RESET, slot, k, 0)
  *
- * If the order says that the learner acts, the actions of each step are asked for. They are the same, since
- * the learner draws them from the same forward pass and the same stream.
+ * If the order says that the learner acts, the actor asks it for the actions of each step. They are the
+ * same, since the learner draws them by the same forward pass and stream.
  *
- * Of a stack of frames a row stores the newest; the whole stack that a slot sees is kept beside the
- * segment. We check that each stack is the one before plus one frame, since readers of the rows rely on it.
+ * Of a stack of frames a row stores the newest; the whole stack that a slot sees is kept beside the segment.
+ * Each stack is checked to be the one before plus one frame, since readers of the rows rely on it.
  *
  * Where an algorithm compares rollouts in pairs (lib/pair.h), the second slot of a pair takes a snapshot of
- * the first where a pair begins. Its episodes stay numbered as its own, and its random streams too.
+ * the first where a pair begins. Its episodes and random streams keep its own numbers.
  *
  * An environment's agents have slots of their own, one after another, and act like slots of other
- * environments. The environment is reset, stepped, kept and brought back once for all of them, with the
- * streams and the snapshot of the first one.
+ * environments. The environment is reset, stepped, saved and restored once for all of them, with the streams
+ * and the snapshot of the first one.
  *
  * When an episode ends, the next row holds the first observation of the next episode. The last observation
  * of a truncated episode is stored apart, since its return is estimated from there. */
@@ -65,7 +65,7 @@ static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
 
-/* Where the environment writes the observation of slot e in this row. */
+/* The place where the environment writes the observation of slot e in this row. */
 static void *slot_sight(const Invocation *v, uint64_t row, uint32_t e) {
         return invocation_stacks(v) ? slot_stack(v, e)
                                     : segment_observation(v->segment, &v->page->segment, row);
@@ -216,8 +216,8 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         return 0;
 }
 
-/* The second slot of pair k sees what the first one sees, and continues from its state. The bank that
- * slot_park() writes at the end has room for the snapshot until then. */
+/* The second slot of pair k sees what the first one sees, and continues from its state. Until slot_park()
+ * writes its bank at the end, that bank has room for the snapshot. */
 static int pair_begin(const Invocation *v, uint32_t t, uint32_t k) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t first = 2 * k, second = first + 1;
@@ -325,7 +325,7 @@ static void slots_add_noise(const Invocation *v, uint32_t t) {
         }
 }
 
-/* Gets the actions of a step: we draw them ourselves or ask the learner. */
+/* Gets the actions of a step: draws them here, or asks the learner. */
 static void slots_act(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const ActorContext *context = v->host->context;
@@ -343,7 +343,7 @@ static void slots_act(const Invocation *v, uint32_t t) {
  * episode. */
 static int step_end(
                 const ActordEnvSpec *spec, const ActordStep *step, uint64_t elapsed_steps, EndKind *ret) {
-        /* The segment has room for last observations only if the spec announces truncations. */
+        /* The segment has room for a last observation only if the spec announces truncations. */
         if (step->truncated && !(spec->flags & ACTORD_ENV_TRUNCATES))
                 return -EPROTO;
 

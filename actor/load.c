@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environments that an administrator installed: built in, or in a module beside our programs. They load
+/* Environments that an administrator installed: built in, or in a module beside actord's programs. They load
  * before any fork, so that all actors share their pages. A user's plugin is never loaded here. For a user's
- * packages, only our module that will load them is. */
+ * packages, only the module of actord that will load them is loaded here. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static void *module_entrance(const char *module, const char *directory, const ch
         return handle ? dlsym(handle, symbol) : NULL;
 }
 
-/* -ENOEXEC: the module did not load, or its table is not one of ours. */
+/* -ENOEXEC: the module did not load, or its table is not valid. */
 static int take(const ActordEnv *env, const ActordEnv **ret) {
         if (environment_check(env) < 0)
                 return -ENOEXEC;
@@ -71,8 +71,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         return 0;
 }
 
-/* The release that [Environment] Engine= asks for. NULL: it asks for none, or the environment has no
- * engine. */
+/* The release that [Environment] Engine= names. NULL: it names none, or the environment has no engine. */
 static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
         const ActordOption *engine = settings_option(settings, ENGINE_KEY);
 

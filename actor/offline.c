@@ -104,7 +104,7 @@ static void slot_begin(const Reading *r, uint32_t e) {
         state->needs_reset = 0;
 }
 
-/* Writes the row behind the last step, and the slot for the next invocation. */
+/* Writes the row after the last step, and the slot's state for the next invocation. */
 static void slot_end(const Reading *r, uint32_t e) {
         const SegmentLayout *l = &r->host->context->page->segment;
         uint32_t bank = r->order->snapshot_bank ^ 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A probe asks an environment for its spec before a job starts, and tries to begin an episode. If that
- * fails, the job is refused and not tried again. Each later process is probed, too: slots are laid out by
- * the first answer, and an environment with another spec would write beyond its slot. */
+ * fails, the job fails without another try. Each later process is probed, too: slots are laid out by the
+ * first answer, and an environment with another spec would write beyond its slot. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
                 return;
         }
 
-        /* once is enough: each actor checks the steps that it reads */
+        /* reading the whole file once is enough: each actor checks the steps that it reads */
         if (context->dataset_module && !context->page)
                 dataset_try(context, &spec, ret);
 }

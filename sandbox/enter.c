@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The steps of a child between its start and its first order. Each step has a function, whose comment says
+/* The steps of a child between its start and its first order. Each step is a function, whose comment says
  * what it closes. They run in the order of the table at the end. The order matters: namespaces and root need
  * capabilities, which identity and capabilities take away. Landlock needs no_new_privs, which capabilities
  * sets. The filter comes last, since it forbids what all other steps call. */
@@ -184,8 +184,8 @@ static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         return limit_memory(sandbox, entry);
 }
 
-/* Closes: files and processes of any user. The child becomes a user of its own, in its own group only. It
- * keeps its capabilities in this step. The next one takes them, beginning with the bounding set, for which
+/* Closes: files and processes of any user. The child gets a user id of its own, and only its own group. It
+ * keeps its capabilities in this step. The next step drops them, beginning with the bounding set, for which
  * it needs one. */
 static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
@@ -193,7 +193,7 @@ static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
 
         if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
                 return -errno;
-        /* The system calls themselves: glibc would signal other threads to follow, and there are none. */
+        /* Uses the system calls directly: glibc would also signal other threads, and there are none. */
         if (syscall(SYS_setgroups, 0, NULL) < 0)
                 return -errno;
         if (syscall(SYS_setresgid, entry->uid, entry->uid, entry->uid) < 0)
@@ -227,8 +227,8 @@ static int drop_own(void) {
 static int end_with_parent(const Sandbox *sandbox) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 return -errno;
-        /* The parent may have died before we asked. In a PID namespace of our own we cannot see it, but that
-         * namespace ends with the parent's. */
+        /* The parent may have died before this request. In its own PID namespace the child cannot see that,
+         * but the namespace ends with the parent's. */
         if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
                 return -ESRCH;
         return 0;
@@ -275,8 +275,8 @@ static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         return 0;
 }
 
-/* Writes values that only the child knows into its own copy of the filter program. If there is no stretch
- * for shared words, the comparison becomes true for all addresses. */
+/* Writes values that only the child knows into its own copy of the filter program. If no address range is
+ * reserved for shared words, the comparison becomes true for all addresses. */
 static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
         for (unsigned i = 0; i < filter->len; i++) {
                 uint32_t *k = &filter->filter[i].k;

@@ -48,7 +48,7 @@ static int sandbox_close_files(const SandboxSpec *spec, Sandbox *sandbox, uint32
 
 static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32_t *missing) {
 #ifdef ACTORD_SANITIZE
-        /* Sanitizers read /proc, map executable memory and use threads, all of which our lists forbid. */
+        /* Sanitizers read /proc, map executable memory and use threads, all of which the lists forbid. */
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else

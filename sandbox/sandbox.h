@@ -39,8 +39,8 @@ typedef struct SandboxSpec {
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
-/* The caller gives up gaining privileges, and the calls that neither it nor its children need (host.c). Call
- * this before anything else is done for a job. 0 or a negative errno. */
+/* The caller can gain no privileges from now on, and gives up the calls that neither it nor its children
+ * need (host.c). Call this before anything else is done for a job. 0 or a negative errno. */
 int sandbox_confine_parent(void);
 
 /* Leaves the host's file system for good. Call it when every sandbox is made: the caller's root becomes the
@@ -62,7 +62,8 @@ typedef struct SandboxEntry { /* values that differ from child to child */
         size_t n_keep_fds;
         int cgroup_fd;         /* a leaf to move into; -EBADF: the child started in its leaf */
         uint64_t mapped_bytes; /* shared memory, which the limit of addresses must not count */
-        /* The start of the stretch of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be anywhere. */
+        /* The start of the reserved range of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be
+         * anywhere. */
         uint64_t words_at;
         const char *name; /* for comm: actord-actor, actord-learner */
         /* Only the parent shares it, and the child unmaps it at the end. NULL: only the exit status reports
@@ -70,6 +71,6 @@ typedef struct SandboxEntry { /* values that differ from child to child */
         Verdict *verdict;
 } SandboxEntry;
 
-/* In the child: applies all steps, or ends with the step's status. Afterwards an actor can compute, wait and
- * ring. */
+/* In the child: applies all steps, or ends with the step's status. Afterwards an actor can only compute,
+ * wait and ring its bell. */
 void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry);

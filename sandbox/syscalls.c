@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The allow-lists, a reason per line. A call that is not here ends the process with SIGSYS, which its record
- * calls a forbidden call. So no worker has sockets, processes, programs, mounts, tracing, keys, io_uring or
- * BPF.
+/* The allow-lists, with a reason in each line. A call that is not listed ends the process with SIGSYS, which
+ * its record names a forbidden call. So no worker can use sockets, processes, programs, mounts, tracing,
+ * keys, io_uring or BPF.
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
  *   LEARNER     the learner: it also becomes its program once, has threads, and writes checkpoints
  *
  * An actor with an interpreter has the second list, but a call that is not in it fails with EPERM: packages
- * try calls that they can do without, and a user's script learns which of its lines failed. It can do no
- * more than the other actors.
+ * try calls that they can do without, and a user's script gets an exception at the line that failed. It can
+ * do no more than other actors.
  *
  * Memory is writable or executable, never both, and never first one and then the other, unless it maps a
  * file. */
@@ -152,9 +152,9 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-/* Not F_SETFL: the flags of the bell and of stderr are the invoker's, too, and it must never block on
- * either. Not F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same
- * user. Not F_DUPFD: add_read() goes by numbers. */
+/* Not F_SETFL: the invoker shares the flags of the bell and of stderr, and must never block on either. Not
+ * F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same user. Not
+ * F_DUPFD: add_read() goes by numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
@@ -180,8 +180,7 @@ static int add_read(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Address 0, which most allocations ask for, or an address where no word can be that is shared with
- * others. */
+/* Address 0, which most allocations pass, or an address outside of the range for shared words. */
 static const struct scmp_arg_cmp own_addresses[] = {
         { .arg = 0, .op = SCMP_CMP_EQ, .datum_a = 0 },
         { .arg = 0,
@@ -237,7 +236,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* A new mapping shows which addresses the kernel gives out first. */
+/* A new mapping shows which addresses the kernel uses first. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -72,8 +72,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* The job's user may have no way to a build tree in a home directory of mode 0700; the descriptor
-         * leads there. */
+        /* The job's user may not be able to reach a build tree in a home directory of mode 0700, so its path
+         * is taken from the descriptor. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -146,7 +146,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         return 0;
 }
 
-/* From the caller's environment only the sanitizers' options of a debugging build are kept. */
+/* Of the caller's environment only the sanitizers' options of a debugging build are kept. */
 static char **environment_make(void) {
         static const char *const kept[] = { "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
                 "LSAN_OPTIONS" };
@@ -201,8 +201,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* Opens the stream in the job's scope, since the journal limits messages by the connecting unit. So a noisy
- * job is limited, and the daemon is not. */
+/* Opens the stream in the job's scope, since the journal limits messages by the connecting unit. So the
+ * limit applies to a job with much output, and not to the daemon. */
 static void open_journal(Request *request) {
         char identifier[64];
         int fd;

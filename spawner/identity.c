@@ -85,7 +85,8 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* We may not kill a child of another user id, but it ends when its channel is closed. */
+        /* This process may not kill a child of another user id, but the child ends when its channel is
+         * closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
@@ -164,7 +165,8 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* This also proves that we have capabilities in the new namespace, which is not so on some hosts. */
+        /* This also shows that the process has capabilities in the new namespace, which some hosts
+         * prevent. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 

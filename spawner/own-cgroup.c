@@ -16,8 +16,9 @@
 #include "lib/fd.h"
 
 /* A job's cgroup is named after the daemon's process and the job, and lasts until all of the job's lives are
- * billed. The daemon of a run never comes back. Another daemon may be killed and come back as a new process,
- * which still has to read the counter. So its job's cgroup is kept for a day after its process has died. */
+ * billed. The daemon of a run never comes back. Other daemons may be killed and started again as a new
+ * process, which still has to read the counter. So its job's cgroup is kept for a day after its process has
+ * died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
 #define LIFE_NAME "life-%llu" /* the cgroup in it that is delegated */
@@ -29,7 +30,7 @@
 enum { LEFT_SEC = 24 * 3600 };
 enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
-/* Our own path in the unified hierarchy. */
+/* This process's path in the unified hierarchy. */
 static int own_cgroup(char ret[256]) {
         _cleanup_fclose_ FILE *f = fopen("/proc/self/cgroup", "re");
         char line[1024];
@@ -83,8 +84,8 @@ static bool is_populated(int parent_fd, const char *name) {
         return file_read_at(parent_fd, path, text, sizeof(text)) < 0 || !strstr(text, "populated 0\n");
 }
 
-/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after we first found it left. If the kernel
- * keeps no such attribute, the cgroup stays until the host restarts. */
+/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after the spawner first found it so. If the
+ * kernel keeps no such attribute, the cgroup stays until the host restarts. */
 static bool is_long_left(int parent_fd, const char *name) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         uint64_t now = (uint64_t) time(NULL), since;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Asks systemd for one transient, delegated scope for each life of a job. The call only queues a job of the
- * manager's, and a wrong property makes that job fail later. So we wait for the signal that tells how that
- * job ended, and then look the process up in the kernel. */
+ * manager, and a wrong property makes that job fail later. So this file waits for the signal that tells how
+ * the manager's job ended, and then looks the process up in the kernel. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -153,8 +153,8 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         }
 }
 
-/* systemd 252 may report a scope as started although its process is not in it yet, or any more. So the
- * kernel is asked in which cgroup the process is. */
+/* systemd 252 may report a scope as started although its process is not in it yet, or is no longer in it. So
+ * the kernel is asked in which cgroup the process is. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
         char at[256], full[512];
@@ -360,7 +360,7 @@ static int stop_slice(Asking *a) {
         return await_result(a);
 }
 
-/* Asks the manager something about the job's slice, by `ask`, and returns its result. */
+/* Calls `ask`, a question to the manager about the job's slice, and returns its result. */
 static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Asking *a, uint64_t *ret_nsec),
                 uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;

@@ -30,7 +30,8 @@ static void programs_done(Programs *programs) {
         (void) close_fd(programs->directory_fd);
 }
 
-/* Opens them here with the caller's rights: the job's user may have no way to their directory. */
+/* Opens them here with the caller's rights, since the job's user may not be able to reach their
+ * directory. */
 static int programs_open(Programs *ret, LaunchAnswer *answer) {
         int r;
 
@@ -242,8 +243,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* No manager removes a cgroup that we made, and no other process may do so. So we stay until the job is
- * over. */
+/* No manager removes a cgroup that the spawner made, and no other process may. So the spawner stays until
+ * the job has ended. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
@@ -254,8 +255,8 @@ static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup)
 }
 
 /* Removes only this life's cgroup. The one around it is the job's: it has counted the use of earlier lives,
- * and of this one before it failed. A daemon will ask for that and then have it removed. No daemon comes
- * back to a run, so the rest of a run is removed at once. */
+ * and of this one before it failed. A daemon will ask for that and then have it removed. The daemon of a run
+ * does not come back, so its cgroups are removed at once. */
 static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
         LaunchAnswer unheard = {};
 
@@ -326,8 +327,8 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         if (*ret_settles)
                 return settle(&request->launch, answer);
 
-        /* The root user of a container without the reserved range is not the host's root: like any user it
-         * can only give its own id. */
+        /* Root in a container without the reserved range is not the host's root: like any user it can give
+         * only its own id. */
         if (!ids_are_mapped(request->launch.uid_first, request->launch.n_uids)) {
                 request->launch.uid_first = geteuid();
                 request->launch.n_uids = 1;
@@ -356,7 +357,7 @@ int spawner_serve(int fd, const Terms *terms) {
                 r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &settles, &answer);
 
         sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
-        /* The daemon is gone and will never know of this job, so the job must not run. */
+        /* The daemon has gone and will never know of this job, so the job must not run. */
         if (sent < 0 && r >= 0) {
                 child_done(&child, true);
                 r = sent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CartPole: push a cart left or right so that the pole on it stays up. The task of "Neuronlike adaptive
- * elements that can solve difficult learning control problems" (Barto, Sutton and Anderson, 1983) with
- * the corrected equations of Florian (2007), as Gymnasium's CartPole-v0 and v1 integrate them (explicit
- * Euler, 20 ms). */
+/* CartPole: push a cart left or right so that the pole on it stays upright. The task of "Neuronlike adaptive
+ * elements that can solve difficult learning control problems" (Barto, Sutton and Anderson, 1983) with the
+ * corrected equations of Florian (2007), as Gymnasium's CartPole-v0 and v1 integrate them (explicit Euler,
+ * 20 ms). */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* faas: scale one serverless function, by containers and by CPU shares, beside others that scale
- * themselves.
+/* faas: scale one serverless function, by containers and by CPU shares, beside others that scale themselves.
  *
  * State, actions, limits and reward are those of the single-agent problem of "SIMPPO: A Scalable and
  * Incremental Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as
- * published in teaching material of its authors' university. Observed, all in [0, 1]: mean CPU
- * utilisation u; SLO preservation p = min(1, SLO / latency); this function's CPU shares / 20480; the
- * shares of the others on the node / 92160; containers / 20; arrivals a second / 10. Actions: nothing, a
- * container more, one less, 128 shares more in each container, 128 less; at most 10 containers of 128 to
- * 2048 shares. The reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it then does nothing),
- * where requests arrived and there was no container, and where the action undoes the container that the
- * one before it added or removed. An episode begins over-provisioned: arrivals a second + 2 containers,
- * 1024 shares each.
+ * published in teaching material of its authors' university. Observed, all in [0, 1]: mean CPU utilisation
+ * u; SLO preservation p = min(1, SLO / latency); this function's CPU shares / 20480; the shares of the
+ * others on the node / 92160; containers / 20; arrivals a second / 10. Actions: nothing, a container more,
+ * one less, 128 shares more in each container, 128 less; at most 10 containers of 128 to 2048 shares. The
+ * reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it then does nothing), where requests arrived
+ * and there was no container, and where the action undoes the container that the one before it added or
+ * removed. An episode begins over-provisioned: arrivals a second + 2 containers, 1024 shares each.
  *
- * The cluster is a model of our own, a queue for each function in steps of dt = 10 s:
+ * The cluster is actord's own model, a queue for each function in steps of dt = 10 s:
  *
  *     arrivals  A ~ Poisson(dt rate), rate = min(10, base (1 + 0.3 sin(2 pi t / 120 + phase)) b); base is
  *               drawn from [1, 3); b is 3 in a burst and else 1; a burst begins with chance 0.03 a step and
  *               ends with chance 0.15
  *     speed     s = shares / 1024, times Cores 1024 / (all shares on the node) where that is below 1: a
- *               container of 1024 shares is one core, and an oversold node slows all containers alike;
+ *               container of 1024 shares is one core, and an oversold node slows all containers equally;
  *               Cores= is 6 for each function unless set
  *     served    D = min(Q + A, c s dt) of 1 core-second each, by c containers
  *     queue     Q' = min(Q + A - D, 500); what does not fit is dropped
  *     u         = D / (c s dt)
  *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
  *
- * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours=
- * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. With
- * Agents=N the first N functions are agents, each with the observation, the actions and the reward above,
- * and the others follow that rule. They act at once, before requests come.
+ * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours= other
+ * functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. With Agents=N
+ * the first N functions are agents, each with the observation, the actions and the reward above, and the
+ * others follow that rule. They act at once, before requests come.
  *
- * With Stay=S an agent that is there goes after a step with a chance of 1 / S, unless it is the only one,
- * and takes waiting requests with it; one that is away comes with that chance, over-provisioned. A function
- * that is away has no shares and gets no requests. */
+ * With Stay=S an agent that is present leaves after a step with a chance of 1 / S, unless it is the only
+ * one, and takes waiting requests with it. An absent agent returns with that chance, over-provisioned. An
+ * absent function has no shares and gets no requests. */
 #include <math.h>
 #include <stdio.h>
 
@@ -194,8 +192,8 @@ static double arrival_rate(const Function *function, double n_steps) {
         return fmin(function->base * wave * (function->burst > 0 ? BURST_FACTOR : 1), RATE_MAX);
 }
 
-/* A Poisson number by inversion. It takes one draw for any mean, so that later draws of the stream do not
- * shift. */
+/* A Poisson number by inversion. It takes one draw for any mean, so the mean does not change later draws of
+ * the stream. */
 static double draw_poisson(double mean, ActordRandom *random) {
         double left = actord_random_uniform(random, 0, 1), chance = exp(-mean), k = 0;
 
@@ -348,7 +346,7 @@ static double *last_of(Faas *f, int agent) {
         return agent == 0 ? &f->cluster.last : &f->account.last[agent];
 }
 
-/* Carries out an agent's action. Returns whether it was legal and undid nothing. */
+/* Carries out an agent's action. Returns whether it was legal and did not undo the action before it. */
 static bool act(Faas *f, int agent, int32_t choice) {
         bool there = is_there(f, agent);
         bool legal = there && scale(&f->cluster.functions[agent], choice), undone;
@@ -523,7 +521,7 @@ static int faas_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* A new episode begins, which does not include earlier waiting times. */
+/* Begins a new episode, without the waiting times of the last one. */
 static int faas_set_state(void *instance, const double *state, void *ret_observation) {
         Faas *f = instance;
         int r;

@@ -4,24 +4,24 @@
  *
  * The interface is that of "Reinforcement Learning Environment for 5G-Enabled IoT Device Resource
  * Management" (Sherlock and Balyan, IEEE) and of its authors' poster of 2025: observed are the bit error
- * rate, the allocated bandwidth, the signal power, and the device's distance and angle to the
- * transmitter; an action adjusts bandwidth and power. Reward, ranges, episode and channel are not
- * published: they are a model of our own, and results on it say nothing about theirs.
+ * rate, the allocated bandwidth, the signal power, and the device's distance and angle to the transmitter;
+ * an action adjusts bandwidth and power. Reward, ranges, episode and channel are not published: here they
+ * are actord's own model, so results cannot be compared with theirs.
  *
  * Bandwidth B = 50 kHz 20^b and power P = -20 dBm + 43 dB p, with b and p in [0, 1]. A continuous action
  * moves b by at most 0.1 and p by at most 0.1; a discrete one is a row and a column of three, 3 i + j: i
- * moves b by -0.05, 0 or 0.05, j moves p by as much. The device walks in a sector of 120 degrees, 20 to
- * 200 m away: its radial and angular velocities are Gauss-Markov processes that turn at the edges. With d
- * the distance and phi the angle:
+ * moves b by -0.05, 0 or 0.05, j moves p by as much. The device walks in a sector of 120 degrees, 20 to 200
+ * m away: its radial and angular velocities are Gauss-Markov processes that turn at the edges. With d the
+ * distance and phi the angle:
  *
  *     received = P - (32.4 + 20 log10 3.5 + 31.9 log10 d) - min(12 (phi / 65 degrees)^2, 30) - shadowing
  *     SNR      = received - (-174 + 9 + 10 log10 B), both in dB
  *     BER      = 0.2 exp(-1.5 snr / (2^(R/B) - 1)), at least 1e-9, R = 250 kbit/s
  *
- * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with
- * a noise figure of 9 dB, and the bound of M-QAM at R/B bits a symbol (Goldsmith, Wireless
- * Communications, chapter 9) taken for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step
- * is a second; the reward is
+ * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with a
+ * noise figure of 9 dB, and the bound of M-QAM at R/B bits a symbol (Goldsmith, Wireless Communications,
+ * chapter 9) taken for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step is a second; the
+ * reward is
  *
  *     -|log10 BER - TargetLogBER| - BandwidthWeight b - PowerWeight p
  */

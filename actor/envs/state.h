@@ -18,7 +18,7 @@ static inline double env_clamp(double x, double low, double high) {
         return x > high ? high : x;
 }
 
-/* A snapshot comes from memory that others may have written, so an impossible state is refused. */
+/* A snapshot may be forged, so an impossible state is refused. */
 static inline bool env_state_finite(const double *state, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (!isfinite(state[i]))

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods
- * and the stream below them stays slow.
+/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods and
+ * the stream below them stays slow.
  *
- * A model of our own after scenario theta of pystorms ("pystorms: A simulation sandbox for the
- * development and evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling &
- * Software 2023). From it are the two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %),
- * Horton's infiltration (3.0 to 0.5 mm/h, 4 /h), the ponds of 1000 m2 and 2 m with a bottom orifice of 1
- * m by 1 m each, the hourly rain of the storm and the measure of performance. It computes no dynamic
- * wave: results are not comparable with the EPA SWMM engine that theta runs on.
+ * actord's own model, after scenario theta of pystorms ("pystorms: A simulation sandbox for the development
+ * and evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023).
+ * From it are the two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %), Horton's
+ * infiltration (3.0 to 0.5 mm/h, 4 /h), the ponds of 1000 m2 and 2 m with a bottom orifice of 1 m by 1 m
+ * each, the hourly rain of the storm and the measure of performance. It computes no dynamic wave: results
+ * are not comparable with the EPA SWMM engine that theta runs on.
  *
- * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4
- * m, finest where a little is much; 96 of them are an episode of a day. The rain is the storm times
- * StormScale=, or times a number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds
- * and the flow of the stream (theta's states and its measure), and the rain of this hour and of the next
- * (mm/h). The reward of a step is the mean over its 30 s steps of
+ * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4 m,
+ * finest where a little is much; 96 of them are an episode of a day. The rain is the storm times
+ * StormScale=, or times a number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds and
+ * the flow of the stream (theta's states and its measure), and the rain of this hour and of the next (mm/h).
+ * The reward of a step is the mean over its 30 s steps of
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, where no more
- * water leaves a store than is in it:
+ * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, where no more water leaves a store
+ * than is in it:
  *
  *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015 and d_p =
  *              1 mm where it is impervious, n = 0.15 and d_p = 4 mm elsewhere (Manning's equation for a
@@ -27,8 +27,8 @@
  *     stream   a linear reservoir of 5 minutes below both orifices
  *     flood    what a full pond cannot hold
  *
- * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can
- * be accounted. */
+ * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can be
+ * accounted. */
 #include <math.h>
 
 #include "actor/envs/builtin.h"

@@ -9,7 +9,7 @@ typedef struct Wait {
         double latency, served; /* the requests of a step: seconds, and how many */
 } Wait;
 
-/* Shell sort: qsort() may ask the kernel for the size of memory, which a sandbox forbids. */
+/* Shell sort: qsort() may ask the kernel how much memory the host has, which a sandbox forbids. */
 static inline void waits_sort(Wait *waits, size_t n) {
         for (size_t gap = n / 2; gap > 0; gap /= 2)
                 for (size_t i = gap; i < n; i++) {

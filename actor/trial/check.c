@@ -19,7 +19,7 @@ enum { N_STEPS = 2000, N_LEAK = 100000, N_WARM = 5000, N_MOVE = 97, ACTION_OFFSE
 /* An allocator keeps some of the memory that was freed. */
 enum { HEAP_SPARE = 4096, PAGES_SPARE_KIB = 1024 };
 
-/* An engine may normalise the state that it is given, above all quaternions. */
+/* An engine may normalise the state that it gets, above all quaternions. */
 #define STATE_TOLERANCE 1e-12
 
 typedef struct Point {
@@ -104,12 +104,12 @@ static int check_options(Point *p, Stage s[2]) {
         const ActordOption nonsense = { "Nonsense", "1" };
         ActordEnvSpec spec = {};
 
-        /* silent, since the environment should refuse: its message would mislead the user */
+        /* without stderr, since the environment should refuse, and its message would mislead the user */
         (void) close(STDERR_FILENO);
         return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
 }
 
-/* The first byte that was never written, since it still has each run's own pattern. -1: there is none. */
+/* The first byte that was never written: it still has the pattern of each run. -1: there is none. */
 static int64_t unwritten(const void *a, const void *b, size_t n, int pattern_a, int pattern_b) {
         for (size_t i = 0; i < n; i++)
                 if (((const uint8_t *) a)[i] == pattern_a && ((const uint8_t *) b)[i] == pattern_b)
@@ -274,7 +274,7 @@ static int check_ranges(Point *p, Stage s[2]) {
         return r;
 }
 
-/* for the signal handler, which gets no argument of ours */
+/* for the signal handler, which has no argument for it */
 static const Stage *guarded_stage;
 
 static TrialFinding beyond(const Stage *stage, int32_t *ret_detail, const void *address) {
@@ -409,7 +409,7 @@ static int check_determinism(Point *p, Stage s[2]) {
         return TRIAL_FINDING_KEPT;
 }
 
-/* Takes B into another state, and then restores it from A's snapshot. */
+/* Moves B into another state, and then restores it from A's snapshot. */
 static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         int r;
 

@@ -111,7 +111,7 @@ static bool says_episodes(const Trial *trial) {
         return trial->request->kind == TRIAL_PLAY_EPISODES;
 }
 
-/* The environment's own observation, without the numbers that the policy is shown beside it. */
+/* The environment's own observation, without the numbers that are added for the policy. */
 static const void *observation_shown(const Play *p) {
         return p->host->own ? p->host->own : p->host->observation;
 }

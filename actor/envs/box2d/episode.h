@@ -4,8 +4,7 @@
  * Box2D's world cannot be saved: contacts, their impulses and the order of its lists are private. So a
  * snapshot has the origin of the world: the numbers that its reset drew, then each step's action and drawn
  * numbers. A restore builds the world again and repeats these steps, which gives the same world bit for bit.
- * If the instance is already at the end of that episode, as in an actor that goes on, there is nothing to
- * do. */
+ * If the instance is already at that step, as in an actor that just continues, nothing is repeated. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +26,8 @@ typedef struct EpisodeKind {
         int (*rebuild)(void *task);
         void (*advance)(void *task, const void *step);
 
-        /* Checks drawn numbers: others may have written a snapshot, and it must not lead to a number that is
-         * not finite. */
+        /* Checks drawn numbers: a snapshot may be forged, and must not lead to a number that is not
+         * finite. */
         bool (*drawn_valid)(const double *drawn);
         bool (*step_valid)(const void *step);
 } EpisodeKind;
@@ -36,7 +35,7 @@ typedef struct EpisodeKind {
 /* A multiple of 8. */
 size_t episode_bytes(const EpisodeKind *kind);
 
-/* Forgets the last episode; then the caller draws the numbers of the new one. */
+/* Drops the last episode; the caller then draws the numbers of the new one. */
 void episode_begin(const EpisodeKind *kind, Episode *e);
 
 /* The place for a new step. NULL: no episode was begun, or all steps were made. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ground that the bipedal walker crosses, as Gymnasium makes it: the slope walks at random and is drawn
+/* The ground that the bipedal walker crosses, as Gymnasium makes it: the slope is a random walk that tends
  * back to the middle height; under Hardcore there are stumps, stairs and pits. The drawn numbers are kept
  * for each chunk, and everything else follows from them. */
 #pragma once

@@ -22,7 +22,7 @@
 #define MAIN_BELOW       (4 / SCALE)
 #define SIDE_AWAY        (12 / SCALE)
 #define SIDE_ABOVE       (14 / SCALE)
-#define SIDE_ABOVE_X     (17 / SCALE) /* in the original, x has another height than y */
+#define SIDE_ABOVE_X     (17 / SCALE) /* in the original, x and y use different heights */
 #define LEG_AWAY         (20 / SCALE)
 #define LEG_DOWN         (18 / SCALE)
 #define LEG_TORQUE       40.0

@@ -11,9 +11,9 @@
  * A snapshot is the environment with its wrappers as pickle writes it, if a copy that was saved and restored
  * steps like the original (bridge.py, check()). Otherwise the environment is sticky.
  *
- * Slots take turns on the same environments. An environment that remembers something across resets (a
- * running mean, a count of episodes) would remember another slot's episodes. So it begins each episode as a
- * copy of its initial state. */
+ * Slots take turns on the same environments. An environment that keeps state across resets (a running mean,
+ * a count of episodes) would otherwise carry it from one slot's episode to another's. So it begins each
+ * episode as a copy of its initial state. */
 #include "actor/envs/gym/parallel.h"
 
 #include <errno.h>
@@ -450,7 +450,7 @@ static int gym_shared(const void *instance, float *ret) {
         return parallel_shared(&i->parallel, &task.parallel, ret);
 }
 
-/* There are pictures only under render_mode=rgb_array. */
+/* An environment has pictures only with render_mode=rgb_array. */
 static int gym_paint(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels) {
         const GymInstance *i = instance;
         _cleanup_(python_unrefp) PyObject *found =

@@ -109,7 +109,7 @@ static PyObject *entry(const ParallelTask *task, PyObject *dictionary, uint32_t 
         return found;
 }
 
-/* Takes the observations of agents that must have one, or have one anyway. */
+/* Takes the observations of agents: of those that must have one, and of others that have one. */
 static int observe(const ParallelTask *task, const ParallelSpaces *spaces, PyObject *observations,
                 const uint8_t *must, void *ret) {
         Py_ssize_t n = spaces->observation->bytes;
@@ -258,7 +258,7 @@ int parallel_read(Parallel *p, const ParallelTask *task, const ParallelSpaces *s
                 ret[a].terminated = n == 0 && !truncated;
                 ret[a].truncated = truncated;
         }
-        /* Agents that are cut off are judged by their last observation. Of one that has ended, nothing is
+        /* If agents are truncated, their last observation is read. If an agent has terminated, nothing is
          * read. */
         if (n > 0)
                 memcpy(p->active, there, task->n_agents);

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* bridge.py and parallel.py are compiled in as text, since the actor's root has no file of ours. */
+/* bridge.py and parallel.py are compiled in as text, since the actor's root has no files of actord. */
 __asm__(".pushsection .rodata\n"
         "bridge_text:\n"
         ".incbin \"actor/envs/gym/bridge.py\"\n"

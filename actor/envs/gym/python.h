@@ -36,8 +36,8 @@ PyObject *python_helper(const char *name);
  * a message. */
 PyObject *python_call(const char *name, const char *format, ...);
 
-/* The name of a module because of which a call has failed. Returns whether there is one. */
+/* Gets the name of a module whose absence made a call fail. Returns whether there is one. */
 bool python_missed(char *ret, size_t n);
 
-/* Prints the present exception. Returns -EIO, which an environment's function can return. */
+/* Prints the current exception. Returns -EIO, which an environment's function can return. */
 int python_tell(void);

@@ -64,7 +64,8 @@ int mujoco_take_engine(const ActordOption *option) {
         if (!env_option_valid(option) || strcmp(option->key, ENGINE_KEY) != 0)
                 return 0;
 
-        /* This module has one engine. actor/load.c has looked for the module with the requested one. */
+        /* This module has one release of the engine. actor/load.c chooses the module with the requested
+         * release. */
         if (option->value[0] && strcmp(option->value, ENGINE_DEFAULT) != 0 &&
                         strcmp(option->value, mj_versionString()) != 0)
                 return -EINVAL;
@@ -311,7 +312,7 @@ static void data_step(void *userdata) {
 }
 
 /* A warning means that MuJoCo has replaced a diverged state by the initial one, or dropped contacts for lack
- * of room. In both cases the trajectory is not the task's any more. */
+ * of room. In both cases the trajectory is no longer a valid one of the task. */
 static bool data_warned(const mjData *data) {
         for (int i = 0; i < mjNWARNING; i++)
                 if (data->warning[i].number > 0)

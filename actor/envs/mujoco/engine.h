@@ -121,8 +121,8 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* The reward for not having fallen. Under v4 a task whose episodes end at a fall also pays it for the last
- * step; under v5 only while the robot is healthy. */
+/* The reward for not having fallen. In v4 a task whose episodes end at a fall gives it for the last step,
+ * too; in v5 only while the robot is healthy. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* MuJoCo reports errors through a callback that must not return; without a callback it prints and exits. An
- * actor has to answer instead, so the callback jumps back to the call below. */
+ * actor has to answer its order instead, so the callback jumps back into mujoco_guard(). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "actor/envs/mujoco/engine.h"
 
-/* The innermost guarded call of this thread. It is a variable, since MuJoCo's callback takes no argument of
- * ours. */
+/* The innermost guarded call of this thread. It is a variable, since MuJoCo's callback has no argument for
+ * it. */
 static _Thread_local jmp_buf *guard;
 
 static _Thread_local char said[512];
@@ -17,7 +17,7 @@ static _Thread_local char said[512];
 static void on_error(const char *message) {
         (void) snprintf(said, sizeof(said), "%s", message);
         if (!guard)
-                abort(); /* outside mujoco_guard() there is nowhere to go, and returning is undefined */
+                abort(); /* outside of mujoco_guard() there is no place to jump to */
         longjmp(*guard, 1);
 }
 

@@ -12,7 +12,7 @@ static mjModel *humanoidstandup_model;
 /* v4 has the same constants without names. */
 static const EnvOption humanoidstandup_options[] = { HUMANOIDSTANDUP_V5_OPTIONS(ENV_OPTION) };
 
-/* The reward is for the height over a frame's time, as if it had begun at zero, and not for rising. */
+/* The reward is the height divided by a step's time, as if the robot had risen from zero in that step. */
 static void humanoidstandup_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;

@@ -141,7 +141,7 @@ static void load(void *userdata) {
         model = release_load(l->path, l->error, sizeof(l->error));
 }
 
-/* FNV-1a: only equality matters, and a collision would only help the author of both files. */
+/* FNV-1a: only equality matters, and a collision could only deceive the author of both files. */
 static int take_digest(void) {
         size_t n = (size_t) mj_sizeModel(model);
         _cleanup_free_ uint8_t *bytes = calloc(1, n);

@@ -37,7 +37,7 @@ typedef struct MeasureOf {
 int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measures *ret, char *message,
                 size_t n_message);
 
-/* Keeps the present number of each velocity in its slot, for the next step. */
+/* Keeps the current number of each velocity in its slot, for the next step. */
 void measures_keep(const Measures *measures, const mjModel *model, const mjData *data, double *ret_slots);
 
 /* The sum of weights times numbers; and whether any comparison holds. */

@@ -46,7 +46,7 @@ static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #endif
 }
 
-/* Whether a step depends on state that our snapshots lack: of plugins, delays or sleeping bodies. */
+/* Whether a step depends on state that snapshots lack: of plugins, delays or sleeping bodies. */
 static inline bool release_keeps_more(const mjModel *model) {
 #if RELEASE_MAJOR >= 4
         if (model->nhistory > 0 || model->opt.enableflags & mjENBL_SLEEP)

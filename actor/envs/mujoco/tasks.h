@@ -16,7 +16,7 @@ extern const ActordEnv ant_v5_env, halfcheetah_v5_env, hopper_v5_env, humanoid_v
                 humanoidstandup_v5_env, inverteddoublependulum_v5_env, invertedpendulum_v5_env,
                 pusher_v5_env, reacher_v5_env, swimmer_v5_env, walker2d_v5_env;
 
-/* Large enough for users, and so small that no sum of rewards overflows. */
+/* Large enough for users, and small enough that no sum of rewards overflows. */
 #define WEIGHT_MAX 1e6
 #define NOISE_MAX  1e3
 
