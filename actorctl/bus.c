@@ -210,7 +210,8 @@ int connection_open_run(const char *directory, Connection **ret) {
         if (connection->lock_fd < 0) {
                 r = connection->lock_fd;
                 if (r == -EWOULDBLOCK)
-                        complain("the run in %s is going on; its records can be shown when it has ended",
+                        complain("the run in %s is still in progress; its records can be shown when it "
+                                 "has ended",
                                         directory);
                 else
                         complain("%s cannot be read: %s", directory, g_strerror(-r));

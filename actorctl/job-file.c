@@ -29,8 +29,8 @@ static ExitStatus read_text(const char *file, char **ret) {
 
         r = file_read(file, JOB_TEXT_MAX, &text, &n);
         if (r == -EFBIG)
-                sentence = g_strdup_printf(
-                                "%s: longer than %u KiB, which no job file is", file, JOB_TEXT_MAX / 1024);
+                sentence = g_strdup_printf("%s: longer than %u KiB, the limit for a job file", file,
+                                JOB_TEXT_MAX / 1024);
         else if (r < 0)
                 sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, file_reason(r));
         else if (text && strlen(text) < n) {

@@ -40,7 +40,7 @@ const Verb verbs[] = {
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
         { VERB_STATUS, "status", "[JOB|RUN...]", "how a job, or the daemon, is doing", 0, 64, verb_status,
                         RUN_IS },
-        { VERB_SHOW, "show", "JOB|RUN|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
+        { VERB_SHOW, "show", "JOB|RUN|FILE", "every setting of a job, including defaults", 1, 1, verb_show,
                         "The output is a job file again. FILE is a checkpoint (.safetensors) of\n"
                         "any job. " RUN_IS },
         { VERB_CAT, "cat", "JOB|RUN", "the job file as it was submitted", 1, 1, verb_cat, RUN_IS },
@@ -50,7 +50,7 @@ const Verb verbs[] = {
         { VERB_FREEZE, "freeze", "JOB...", "keep a job in the queue, where it costs nothing", 1, 64,
                         verb_freeze,
                         "A job that runs ends its round and writes a checkpoint first. `actorctl thaw`\n"
-                        "lets it go on from there, to the same policy. It stays frozen over restarts.\n" },
+                        "lets it go on from there, to the same policy. It stays frozen across restarts.\n" },
         { VERB_THAW, "thaw", "JOB...", "let a frozen job go on", 1, 64, verb_thaw, "" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
                         "Ctrl-C ends the watching, not the job.\n" },
@@ -59,23 +59,23 @@ const Verb verbs[] = {
                         "one core. A terminal shows it anew each second: keys sort, q quits.\n" },
         { VERB_BILL, "bill", "[JOB|RUN]", "what a job costs, by kind; what all jobs cost", 0, 1, verb_bill,
                         "Without a job: what all jobs of the daemon cost, by owner (the default), tag,\n"
-                        "month or job, or several of them, as --by=month,owner. --owner=, --tag= and\n"
+                        "month or job, or several of them, like --by=month,owner. --owner=, --tag= and\n"
                         "--since= choose jobs; those that have not ended count with their cost so far.\n\n"
-                        "paper: execution only, as publications count. full: start-up, warm pool,\n"
-                        "requests and retries as well, which is what one pays.\n\n"
+                        "paper: execution only, as in publications. full: start-up, warm pool,\n"
+                        "requests and retries as well, which is the amount that you pay.\n\n"
                         "Below the bill, by estimate: the same rounds under other distributions, and on\n"
                         "the fleets of servers that price sheets name in the same currency. A fleet is\n"
                         "paid for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
-                        "time on the emulated clock is the same under all.\n"
+                        "time on the emulated clock is the same under all sheets.\n"
                         "--beside: a table of what the rounds cost as functions, on servers (--fleet=\n"
                         "names the sheet of others) and on nodes, by the job's prices or --prices=.\n"
                         "--format=focus: the charges as CSV in FOCUS 1.2, for FinOps tools.\n\n" RUN_IS },
         { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
-                        "money, environment steps, CPU time. Others' lines are shown to root alone.\n" },
-        { VERB_ROUNDS, "rounds", "JOB|RUN", "everything known of a job's rounds", 1, 1, verb_rounds,
+                        "money, environment steps, CPU time. Only root sees the lines of others.\n" },
+        { VERB_ROUNDS, "rounds", "JOB|RUN", "all figures of a job's rounds", 1, 1, verb_rounds,
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
                         "org.actord1(5), GetSeries(), explains each.\n\n" RUN_IS },
@@ -85,7 +85,7 @@ const Verb verbs[] = {
                         "or of one, as OpenMetrics text, which Prometheus reads; with --http, as the\n"
                         "answer to one request. With --metrics it writes the rounds that a job has had\n"
                         "until now.\n\n" RUN_IS },
-        { VERB_DECISIONS, "decisions", "JOB|RUN", "how many actors each round was given, and why", 1, 1,
+        { VERB_DECISIONS, "decisions", "JOB|RUN", "how many actors each round had, and why", 1, 1,
                         verb_decisions,
                         "Each number with what the scheduler saw of the round before. The output of\n"
                         "--json, kept in a file, is what Policy=replay:FILE repeats. --check lets the\n"
@@ -101,10 +101,10 @@ const Verb verbs[] = {
                         "The training loop as fragments and the tensors between them, as the job's\n"
                         "distribution policy maps them to processes. A shape that only the\n"
                         "environment knows is a word.\n" RUN_IS },
-        { VERB_EXPORT, "export", "JOB|RUN|FILE", "copy a checkpoint, or write its policy for others", 1, 1,
+        { VERB_EXPORT, "export", "JOB|RUN|FILE", "copy a checkpoint, or export its policy", 1, 1,
                         verb_export,
                         "FILE is a checkpoint (.safetensors). Without --format the newest checkpoint is\n"
-                        "copied as it is. onnx and header hold the policy alone, normalisation included;\n"
+                        "copied as it is. onnx and header hold only the policy, with its normalisation;\n"
                         "the environment is loaded in a sandbox, as the network's shape follows from it.\n\n"
                         RUN_IS },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
@@ -133,9 +133,9 @@ const Verb verbs[] = {
                         "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
                         "the same command goes on after Ctrl-C; after you edit the file, it reruns only\n"
                         "the cells that changed.\n"
-                        "A private daemon runs the jobs, unless --system or --user names one; as many at\n"
-                        "once as find CPUs for what each keeps busy, its learner's threads or its actors,\n"
-                        "or --jobs=N whatever they need.\n"
+                        "A private daemon runs the jobs, unless --system or --user names one. It runs as\n"
+                        "many at once as there are CPUs for (each job keeps its learner's threads or its\n"
+                        "actors busy), or --jobs=N.\n"
                         "With a section [Sweep], the file looks for good settings within a budget.\n" },
         { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
                         verb_calibrate,
@@ -146,13 +146,13 @@ const Verb verbs[] = {
                         "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
                         "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY),\n"
                         "pettingzoo:MODULE (several agents, likewise), or mujoco:FILE.xml (a model, with\n"
-                        "--set Reward=TERMS). What a user brings runs in a sandbox.\n\n"
+                        "--set Reward=TERMS). A user's own environment runs in a sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"
                         "                 registered threshold (\"of 2\": one of two choices)\n"
-                        "  show NAME      what the environment says of itself\n"
-                        "  check NAME     does it keep what actord/env.h asks? A line for each point\n"
-                        "  bench NAME     steps a second, in the sandbox and out of it\n"
-                        "  rollout NAME   each step that it makes, as JSON lines with every digit\n\n"
+                        "  show NAME      the environment's own description\n"
+                        "  check NAME     whether it keeps the rules of actord/env.h: a line for each\n"
+                        "  bench NAME     steps a second, inside and outside of the sandbox\n"
+                        "  rollout NAME   its steps as JSON lines, with every digit\n\n"
                         "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
         { VERB_QUOTA, "quota", "[USER]", "what a user's jobs use, and may use", 0, 1, verb_quota,
@@ -160,35 +160,35 @@ const Verb verbs[] = {
                         "limits in actord.conf(5).\n" },
         { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "list, show, train, export or remove schedulers", 0,
                         3, verb_scheduler,
-                        "list              those of your own, and those that came with actord\n"
+                        "list              your own, and those that came with actord\n"
                         "show NAME         what one was trained on, and what that cost\n"
                         "train FILE        learn what each round of a job is worth (MinionsRL)\n"
                         "export NAME FILE  copy one into a file, for another user\n"
-                        "remove NAME       remove one of your own\n\n"
+                        "remove NAME       remove your own one of this name\n\n"
                         "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
-                        "One of your own comes before one of the same name that came with actord.\n"
+                        "Your own scheduler comes before one of the same name that came with actord.\n"
                         "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
-                        "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
-                        "aside. With --from it begins with another one; a tenth of the runs may then be\n"
-                        "enough; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
+                        "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are\n"
+                        "ignored. With --from it begins with another one: a tenth of the runs may then be\n"
+                        "enough, and its bill is added. Ctrl-C keeps the result as NAME.unfinished.\n" },
         { VERB_REPORT, "report", "JOB|RUN...|FILE.exp", "one file about jobs: curves, cost, settings", 1, 16,
                         verb_report,
                         "How far a job came, its learning curve, actors and why their number changed, its\n"
                         "cost by kind, where the time went, and all settings. Of several jobs also a\n"
-                        "picture of all curves. The file holds everything: no script, nothing from\n"
-                        "elsewhere. It is printed, or written by --output=FILE.\n"
+                        "picture of all curves. The file is complete: it has no script and loads nothing\n"
+                        "from elsewhere. It is printed, or written by --output=FILE.\n"
                         "Of an experiment: the tables and plots of what is finished.\n" RUN_IS },
-        { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "others' hyper-parameters as a job file", 2, 3,
+        { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "hyper-parameters of others as a job file", 2, 3,
                         verb_import,
                         "cleanrl FILE.py: the defaults of a script of CleanRL, which is read and never\n"
                         "executed. It keeps its name: ppo.py, ppo_continuous_action.py, dqn.py,\n"
                         "ddpg_continuous_action.py, td3_continuous_action.py, sac_continuous_action.py.\n\n"
                         "zoo FILE.yml [NAME]: an entry of RL Zoo's hyperparams/, whose files are named\n"
-                        "after their algorithms: ppo, a2c, dqn, ddpg, td3, sac. Where the entry is\n"
-                        "silent, the job has the defaults of Stable-Baselines3.\n\n"
-                        "What a job cannot say stands in a comment at its head. It is printed, or\n"
-                        "written by --output=FILE.\n" },
+                        "after their algorithms: ppo, a2c, dqn, ddpg, td3, sac. For keys that it\n"
+                        "lacks, the job has the defaults of Stable-Baselines3.\n\n"
+                        "Settings that a job file lacks are listed in a comment at its top. The job file\n"
+                        "is printed, or written by --output=FILE.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

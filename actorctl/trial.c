@@ -369,7 +369,7 @@ ExitStatus trial_submission(const Options *options, const char *environment, Job
 
         *ret = JOB_FILE_NONE;
         if (strpbrk(environment, "\r\n")) {
-                complain("a name with a line break cannot stand in a job file");
+                complain("a name with a line break cannot be in a job file");
                 return STATUS_USAGE;
         }
         g_ptr_array_add(sets, g_strconcat("Job.Environment=",

@@ -37,7 +37,7 @@ bool delivery_script(Delivery *delivery, Engine *engine, size_t i, char ret[TEXT
         r = parcel->wanted ? text_parcel_script(arguments.argv, folder, parcel->digest, ret)
                            : text_script(arguments.argv, ret);
         if (r < 0)
-                engine_refuse(engine, "actord lies in %.150s, a name that a script cannot have: move it",
+                engine_refuse(engine, "actord is in %.150s, a path that a script cannot contain: move it",
                                 engine->terms.directory);
         return r >= 0;
 }
@@ -50,7 +50,7 @@ void delivery_node_ended(Delivery *delivery, Engine *engine, EngineNode *node, c
                 if (!parcel->wanted && parcel_pack(parcel, engine->terms.directory, words) < 0)
                         engine_refuse(engine, "%s", words);
                 parcel->wanted = node->excused = true;
-                (void) snprintf(words, 256, "it does not see %.120s, so the programs travel there",
+                (void) snprintf(words, 256, "it does not see %.120s, so the programs are sent there",
                                 engine->terms.directory);
         } else if (node->exit_status == NODE_EXIT_NO_FILE)
                 (void) snprintf(words, 256,

@@ -221,7 +221,7 @@ void text_end(const TextJob *job, char words[256]) {
         const char *what = "Slurm ended its allocation";
 
         if (strcmp(job->state, "TIMEOUT") == 0)
-                what = "its time limit is over ([Slurm] TimeLimit=)";
+                what = "its time limit has passed ([Slurm] TimeLimit=)";
         else if (strcmp(job->state, "PREEMPTED") == 0)
                 what = "Slurm gave the node to another job (preempted)";
         else if (strcmp(job->state, "CANCELLED") == 0)

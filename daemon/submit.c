@@ -90,7 +90,7 @@ static int take_own_sheet(const Manager *manager, Submission *s, sd_bus_error *e
 
         if (manager->context.mode == DAEMON_SYSTEM)
                 reason = "on the system's actord the administrator sets the prices: name a sheet of "
-                         "`actorctl price list`, or ask for yours in /etc/actord/price";
+                         "`actorctl price list`, or ask for yours to be put into /etc/actord/price";
         else if (!s->sheet_text)
                 reason = "this file was not sent along with the job";
         else if (strlen(s->sheet_text) > SHEET_BYTES_MAX)
@@ -213,7 +213,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 choice_cluster_to_string(s->settings.cluster));
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)
                 return sd_bus_error_setf(error, BUS_ERROR(SandboxRefused),
-                                "%s: [Actor] Sandbox=none is for root alone: your actors would run with "
+                                "%s: [Actor] Sandbox=none is for root only: your actors would run with "
                                 "this service's rights.",
                                 s->file_name);
         return 0;

@@ -173,8 +173,8 @@
         X("ExcludeCurrentPositions", "do not observe its place on the ground") \
         X("UseContactForces", "contacts cost, and are observed")               \
         X("ContactCostWeight", "cost of the squares of contact forces")        \
-        X("ContactForceMin", "lower contact forces count as this")             \
-        X("ContactForceMax", "higher contact forces count as this")            \
+        X("ContactForceMin", "lower bound on contact forces")                  \
+        X("ContactForceMax", "upper bound on contact forces")                  \
         X("ContactCostMin", "least cost of a step's contacts")                 \
         X("ContactCostMax", "greatest cost of a step's contacts")              \
         X("ImpactCostWeight", "cost of the squares of contact forces")         \

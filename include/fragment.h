@@ -27,7 +27,7 @@
         X(ADVANTAGE, "advantage", "values, advantages and targets of a round")      \
         X(GRADIENT, "gradient", "gradients of a minibatch, in shards of rows")      \
         X(UPDATE, "update", "adds gradients up and moves the parameters")           \
-        X(PUBLISH, "publish", "makes parameters the next policy version")           \
+        X(PUBLISH, "publish", "publishes parameters as the next policy version")           \
         X(EVALUATE, "evaluate", "plays episodes without learning from them")
 
 #define HOSTS(X)                                                                    \
@@ -36,7 +36,7 @@
 #define CHANNELS(X)                     /* X(NAME, word, its meaning) */                     \
         X(SEGMENT, "segment", "the actor's shared memory, handed over by an order")          \
         X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")             \
-        X(POLICY, "policy", "banks of versions that the learner alone writes")               \
+        X(POLICY, "policy", "banks of versions, which only the learner writes")               \
         X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")             \
         X(PARAMETERS, "parameters",                                                          \
                 "the learners' shared parameters, written by the learners that update them")

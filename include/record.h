@@ -62,7 +62,7 @@ typedef enum RecordKind {
         X(KILLED, "killed", "was killed by signal %d")                                                    \
         X(EXITED, "exited", "ended by itself with status %d")                                             \
         X(SANDBOX, "sandbox", "could not be confined: step %d of its sandbox failed")                     \
-        X(MEMORY, "out-of-memory", "passed its memory limit (%d times)")                                  \
+        X(MEMORY, "out-of-memory", "exceeded its memory limit (%d times)")                                  \
         X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")           \
         X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                             \
         X(LOAD, "load", "could not load its environment")                                                 \
@@ -75,7 +75,7 @@ typedef enum RecordKind {
         X(ANSWER, "answer", "answered nonsense (%d)")                                                     \
         X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                             \
         X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")            \
-        X(INTERNAL, "internal", "met an error of its own (error %d)")                                     \
+        X(INTERNAL, "internal", "had an internal error (error %d)")                                     \
         X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")        \
         X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
         X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                         \

@@ -48,10 +48,10 @@ typedef enum SandboxLevel {
         X(LANDLOCK, "landlock", "Landlock does not close files: Sandbox=none, or a kernel without it")  \
         X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")      \
         X(CGROUP, "cgroup", "no writable cgroup: process clocks meter, idle actors are not frozen")     \
-        X(MEMORY, "memory", "no memory controller: MemoryMax= holds as RLIMIT_AS and RLIMIT_DATA only") \
-        X(TASKS, "tasks", "no pids controller: TasksMax= holds by the system call filter only")         \
+        X(MEMORY, "memory", "no memory controller: only RLIMIT_AS and RLIMIT_DATA enforce MemoryMax=") \
+        X(TASKS, "tasks", "no pids controller: only the system call filter enforces TasksMax=")         \
         X(CPU_QUOTA, "cpu-quota", "no cpu controller: CPUQuota= is not enforced")                       \
-        X(CPUS, "cpus", "no cpuset controller: AllowedCPUs= holds by sched_setaffinity only")
+        X(CPUS, "cpus", "no cpuset controller: only sched_setaffinity() enforces AllowedCPUs=")
 
 typedef enum Limit {
 #define X(name, word, sentence) LIMIT_##name,

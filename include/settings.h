@@ -187,7 +187,7 @@ enum KernelClass_ {
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")         \
         X(Job, Budget, money, budget, "", 1, 1e18, "no round begins once the full total has reached this")  \
         X(Job, CostAlert, amounts, cost_alert, "", 1, 1e18,                                                 \
-                "amounts at which the journal reports the full total, as 0.5USD, 1USD")                     \
+                "amounts at which the journal reports the full total, such as 0.5USD, 1USD")                \
         X(Job, OnEnd, string, on_end, "", 0, 0, "unit of the user's manager to start when the job ends")    \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0,           \
                 "which process runs which part of the training loop")                                       \
@@ -204,7 +204,7 @@ enum KernelClass_ {
         X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX,                                         \
                 "most actors of a round; unset: Actors")                                                    \
         X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX,                                           \
-                "Policy=schedule: actors*rounds, as 25*10 30*5; the last number stays")                     \
+                "Policy=schedule: actors*rounds, such as 25*10 30*5; the last number stays")                \
         X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300,                                     \
                 "Policy=adapt: return at which a round has MaxActors; unset: StopReturn")                   \
         X(Scaling, Window, u32, window, "6", 1, 64,                                                         \
@@ -216,7 +216,7 @@ enum KernelClass_ {
         X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18,                                              \
                 "Objective=deadline: when training should have ended, on the emulated clock")               \
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6,                                                 \
-                "Policy=auto: worth of a second of time, as a multiple of the learner's price")             \
+                "Policy=auto: value of a second, as a multiple of the learner's price")             \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX,                                       \
                 "idle actors that are always kept frozen for later rounds")                                 \
         X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12,                                        \
@@ -234,8 +234,8 @@ enum KernelClass_ {
         X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15,                               \
                 "memory of an actor: allocated, limited and billed")                                        \
         X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")             \
-        X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")             \
-        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "CPUs that actors may run on, as 0-3,8")      \
+        X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, such as 50%")        \
+        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "CPUs that actors may run on, such as 0-3,8") \
         X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0,                                            \
                 "auto: the strongest level that this host allows")                                          \
         X(Actor, Python, string, python, "", 0, 0,                                                          \
@@ -347,7 +347,7 @@ enum KernelClass_ {
         X(Learner, SafetySet, matrix, safety_set, "", 0, 1e9,                                               \
                 "largest size of each number of s; 0: any; the envelope must lie inside")                   \
         X(Learner, Convolutions, convolutions, convolutions, "", 0, 0,                                      \
-                "layers before the hidden ones: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")          \
+                "layers before the hidden ones: CHANNELSxKERNEL/STRIDE+PADDING, such as 32x8/4 64x4/2")     \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536,                                 \
                 "units of each hidden layer; 0: no layer, after Convolutions")                              \
         X(Learner, Activation, choice_activation, activation, "tanh", 0, 0,                                 \

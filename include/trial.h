@@ -189,7 +189,7 @@ typedef struct TrialRate {
         X(PICTURE_BAD, "the picture of its draw() is invalid: %d shapes, or numbers that are not finite") \
         X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")                      \
         X(SETUP, "%d")                                                                                    \
-        X(AGENTS, "a data set is of one agent, and it has %d")
+        X(AGENTS, "a data set has one agent, and the environment has %d")
 
 typedef enum TrialProblem {
 #define X(name, sentence) TRIAL_PROBLEM_##name,

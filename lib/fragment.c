@@ -185,7 +185,7 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
                 return "a user's model would be read in the learner's process, and only files that an "
                        "administrator installed may";
         if (environment_loads_packages(settings->environment))
-                return "EPA SWMM out of a user's package would share the learner's memory, and only code "
+                return "EPA SWMM from a user's package would share the learner's memory, and only code "
                        "that an administrator installed may";
         if (environment_is_job(settings->environment))
                 return "a job as an environment brings a learner of its own into the process";

@@ -41,8 +41,8 @@
         X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")         \
         X(STORE, "observation.shape: the steps that ReplaySize= or BufferBatches= keeps need more than "    \
                  "MemoryMax= of [Learner]")                                                                 \
-        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and no kernel "    \
-                 "may be larger than its input")                                                            \
+        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three dimensions, and no "      \
+                 "kernel may be larger than its input")                                                     \
         X(SIZE, "observation.shape: the network (Convolutions=, HiddenLayers=) or a segment "               \
                 "(RolloutSteps=, EnvsPerActor=) is too large")                                              \
         X(OTHER, "the spec has changed since the job began: it must depend on the options alone, and its "  \

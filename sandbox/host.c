@@ -14,7 +14,7 @@ static const struct {
         const char *name, *reason;
 } denied[] = {
         { "acct", "switches the host's process accounting" },
-        { "add_key", "keys are for sessions of people" },
+        { "add_key", "keys belong to the login sessions of users" },
         { "adjtimex", "the clock is the host's" },
         { "bpf", "programs in the kernel" },
         { "clock_adjtime", "the clock is the host's" },
@@ -31,7 +31,7 @@ static const struct {
         { "iopl", "ports of devices" },
         { "kexec_file_load", "another kernel" },
         { "kexec_load", "another kernel" },
-        { "keyctl", "keys are for sessions of people" },
+        { "keyctl", "keys belong to the login sessions of users" },
         { "lookup_dcookie", "the kernel's profiler" },
         { "modify_ldt", "old emulators' segments" },
         { "nfsservctl", "obsolete" },
@@ -39,8 +39,8 @@ static const struct {
         { "perf_event_open", "watches other processes" },
         { "query_module", "obsolete" },
         { "quotactl", "disk quotas are the administrator's" },
-        { "reboot", "the host goes on" },
-        { "request_key", "keys are for sessions of people" },
+        { "reboot", "no job may restart the host" },
+        { "request_key", "keys belong to the login sessions of users" },
         { "settimeofday", "the clock is the host's" },
         { "swapoff", "swap is the administrator's" },
         { "swapon", "swap is the administrator's" },

@@ -127,7 +127,7 @@ static const Allowed calls[] = {
         { "prlimit64", LIBRARIES | LEARNER, HOLD_NO_CHANGE, "threads ask how large a stack is" },
         { "pwrite64", LEARNER, HOLD_NOTHING, "a checkpoint's header, after its tensors" },
         { "pwritev", LEARNER, HOLD_NOTHING, "a checkpoint's tensors" },
-        { "read", LIBRARIES | LEARNER, HOLD_OWN_FILES, "files it could open" },
+        { "read", LIBRARIES | LEARNER, HOLD_OWN_FILES, "files that it could open anyway" },
         { "readlink", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers resolve $ORIGIN" },
         { "readlinkat", LIBRARIES | LEARNER, HOLD_NOTHING, "as readlink" },
         { "renameat", LEARNER, HOLD_NOTHING, "a checkpoint appears whole or not at all" },

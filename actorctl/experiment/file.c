@@ -57,7 +57,7 @@ GArray *seeds_parse(const char *text, char **ret_reason) {
                         continue;
                 if (!read_range(*word, &first, &last) || last < first) {
                         *ret_reason = g_strdup_printf(
-                                        "%s is neither a seed nor a range of them, as 1-40", *word);
+                                        "%s is neither a seed nor a range of them, such as 1-40", *word);
                         return NULL;
                 }
                 for (guint64 seed = first; seed <= last; seed++) {
@@ -74,7 +74,7 @@ GArray *seeds_parse(const char *text, char **ret_reason) {
                 }
         }
         if (seeds->len == 0) {
-                *ret_reason = g_strdup("there are no seeds: write ranges and numbers, as 1-40");
+                *ret_reason = g_strdup("there are no seeds: write ranges and numbers, such as 1-40");
                 return NULL;
         }
         return g_steal_pointer(&seeds);
@@ -278,7 +278,7 @@ static ExitStatus read_factor(const Reader *reader, const char *section) {
         }
         if (factor->levels->len == 0 || factor->levels->len > LEVELS_MAX)
                 return reader_wrong(reader, section, NULL,
-                                "a factor has 1 to %u levels, as LEVEL=Section.Key=VALUE", LEVELS_MAX);
+                                "a factor has 1 to %u levels, such as LEVEL=Section.Key=VALUE", LEVELS_MAX);
         return STATUS_OK;
 }
 
@@ -367,8 +367,8 @@ static ExitStatus check_complete(const Reader *reader) {
                 return reader_wrong(reader, "Experiment", NULL,
                                 "Job=FILE.conf is missing: name the job file to vary");
         if (!e->seeds)
-                return reader_wrong(
-                                reader, "Experiment", NULL, "Seeds= is missing: write the seeds, as 1-40");
+                return reader_wrong(reader, "Experiment", NULL,
+                                "Seeds= is missing: write the seeds, such as 1-40");
         if (!e->title) {
                 g_autofree char *base = g_path_get_basename(e->file_name);
 

@@ -52,7 +52,7 @@ static ExitStatus take_metric(const Reader *reader, const char *key, const char 
 static ExitStatus take_budget(const Reader *reader, const char *key, const char *value) {
         if (settings_parse_money(value, &sweep_of(reader)->budget) < 0)
                 return reader_wrong(reader, SWEEP, key,
-                                "it must be an amount of money above 0, as 5 or 5USD, for all cells "
+                                "it must be an amount of money above 0, such as 5 or 5USD, for all cells "
                                 "together");
         return STATUS_OK;
 }
@@ -185,14 +185,15 @@ static ExitStatus check_keys(const Reader *reader) {
                 return reader_wrong(reader, SWEEP, NULL, "Trials= is missing: how many are drawn");
         if (s->metric < 0)
                 return reader_wrong(reader, SWEEP, NULL,
-                                "Metric= is missing: what decides which trial is better, as return_last5");
+                                "Metric= is missing: what decides which trial is better, such as "
+                                "return_last5");
         if (metric_is_to_target(s->metric) && isnan(reader->experiment->target))
                 return reader_wrong(reader, SWEEP, "Metric",
                                 "[Experiment] Target= is missing: the return to reach");
         if (s->ranges->len == 0)
                 return reader_wrong(reader, SWEEP, NULL,
-                                "[Range] has no key: write a setting to draw, as Learner.Gamma=uniform 0.9 "
-                                "1");
+                                "[Range] has no key: write a setting to draw, such as Learner.Gamma=uniform "
+                                "0.9 1");
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                 if (keys[i].halving && s->method != SWEEP_HALVING &&
                                 g_key_file_has_key(reader->file, SWEEP, keys[i].key, NULL))

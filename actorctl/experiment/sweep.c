@@ -79,7 +79,7 @@ static char *check_choices(const Range *range) {
         guint n = g_strv_length(range->words);
 
         if (n < 2 || n > CHOICES_MAX)
-                return g_strdup_printf("write 2 to %u values behind choice%s", CHOICES_MAX,
+                return g_strdup_printf("write 2 to %u values after choice%s", CHOICES_MAX,
                                 n == 1 ? "; a single one belongs in [Set]" : "");
         for (guint i = 1; i < n; i++)
                 for (guint k = 0; k < i; k++)
@@ -92,8 +92,7 @@ static char *check_ends(Range *range) {
         const char *word = range_words[range->kind];
 
         if (g_strv_length(range->words) != 2)
-                return g_strdup_printf(
-                                "write two numbers behind %s: the lowest value and the highest", word);
+                return g_strdup_printf("write two numbers after %s: the lowest value and the highest", word);
         for (size_t i = 0; i < 2; i++)
                 if (settings_parse_real(range->words[i], -1e300, 1e300, i ? &range->high : &range->low) < 0)
                         return g_strdup_printf("%s is not a number", range->words[i]);

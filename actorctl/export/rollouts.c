@@ -330,7 +330,9 @@ static ExitStatus load_module(const DatasetModule **ret) {
         if (r >= 0)
                 return STATUS_OK;
         if (r == -EPROTO)
-                complain("%s is of another build than actorctl: install all of actord from one build", path);
+                complain("%s comes from another build than actorctl: install all parts of actord from one "
+                         "build",
+                                path);
         else
                 complain("%s does not load: this actord was built without libhdf5-dev, or libhdf5 is not "
                          "installed",

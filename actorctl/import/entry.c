@@ -194,7 +194,7 @@ static const yaml_node_t *find_entry(Reader *reader, const char **ret_name) {
         else if (n == 0)
                 (void) refuse(reader, "it has no entries");
         else if (n > 1 && !reader->name)
-                (void) refuse(reader, "name one of its entries behind the file: %s", names->str);
+                (void) refuse(reader, "name one of its entries after the file: %s", names->str);
         return reader->reason ? NULL : found;
 }
 

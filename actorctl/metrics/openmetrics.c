@@ -16,7 +16,7 @@
 
 /* X(family, help, member of JobStatus) */
 #define COUNTS(X)                                                                      \
-        X("rounds", "Rounds that are closed.", round)                                  \
+        X("rounds", "Rounds that have ended.", round)                                  \
         X("env_steps", "Steps of the environment.", n_env_steps)                       \
         X("episodes", "Training episodes that ended.", n_episodes)                     \
         X("invocations", "Invocations of actors.", n_invocations)             \

@@ -191,7 +191,7 @@ static ExitStatus bill_many(const Options *options) {
 
 static ExitStatus check_many(const Options *options, bool many) {
         if (many && (options->beside || options->fleet || (options->prices && !options->format))) {
-                complain("--beside, --fleet= and --prices= are for the bill of one job: name it, as "
+                complain("--beside, --fleet= and --prices= are for the bill of one job: name it, as in "
                          "`actorctl bill 7`");
                 return STATUS_USAGE;
         }

@@ -133,7 +133,7 @@ static ExitStatus check_usage(const Options *options, const Format *format, cons
                 return STATUS_USAGE;
         }
         if (options->weights_only && format->make) {
-                complain("--weights-only is for --format=safetensors; %s always holds the policy alone",
+                complain("--weights-only is for --format=safetensors; %s always holds only the policy",
                                 format->name);
                 return STATUS_USAGE;
         }
@@ -174,7 +174,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
         }
         bytes = format->make ? format->make(model) : model_to_safetensors(model, &checkpoint->checkpoint);
         if (!bytes) {
-                complain("the policy of %s cannot be put into a file: %s", checkpoint->name,
+                complain("the policy of %s cannot be written to a file: %s", checkpoint->name,
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }

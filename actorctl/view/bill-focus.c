@@ -23,7 +23,8 @@ typedef struct Charge {
 bool bill_focus_check(const JobBill *bill) {
         if (strlen(bill->currency) == 3 && strspn(bill->currency, CURRENCY) == 3)
                 return true;
-        complain("the price sheet %s counts in %s; FOCUS takes a currency of three capital letters, as USD: "
+        complain("the price sheet %s counts in %s; FOCUS takes a currency of three capital letters, such as "
+                 "USD: "
                  "name another sheet by --prices=",
                         bill->price_sheet, bill->currency);
         return false;

@@ -48,8 +48,8 @@ unsigned bill_by_parse(const char *words) {
                 unsigned bit = by_of(*word);
 
                 if (!bit) {
-                        complain("--by=%s: write owner, tag, month or job, or several with commas between, "
-                                 "as owner,month",
+                        complain("--by=%s: write owner, tag, month or job, or several, separated by commas, "
+                                 "such as owner,month",
                                         words);
                         return 0;
                 }

@@ -192,8 +192,8 @@ void graph_print_svg(const Graph *graph, const char *title) {
                "<path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                "<text x=\"%d\" y=\"34\" font-size=\"17\" font-weight=\"bold\">%s</text>\n"
-               "<text x=\"%d\" y=\"56\">an update waits for %s%s%s; dashed: has a value before its producer "
-               "ran</text>\n",
+               "<text x=\"%d\" y=\"56\">an update waits for %s%s%s; dashed: the value exists before its "
+               "producer runs</text>\n",
                         width, height, MARGIN, title, MARGIN, barrier_to_string(graph->round_barrier),
                         graph->inference_barrier != BARRIER_NONE ? ", serving a step for " : "",
                         graph->inference_barrier != BARRIER_NONE

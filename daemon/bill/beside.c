@@ -69,7 +69,7 @@ static char *servers_lack(const PriceSheet *sheet, const PriceSheet *servers, co
         uint32_t n_places;
 
         if (!price_sheet_has_servers(servers) && servers->from_rates != 1)
-                return g_strdup_printf("the price sheet %s names no servers; name one that does, as "
+                return g_strdup_printf("the price sheet %s names no servers; name one that does, such as "
                                        "--fleet=ec2-nitro",
                                 servers->name);
         if (strcmp(sheet->currency, servers->currency) != 0)
@@ -113,7 +113,7 @@ static void make_nodes(const Beside *beside, const JobSettings *settings, Beside
                 ret->unknown = g_strdup("the job ran on no nodes, so their sizes and times are unknown");
         else if (price_sheet_has_servers(sheet) || sheet->kwh > 0)
                 ret->unknown = g_strdup_printf(
-                                "the price sheet %s has no prices for nodes; name one that has, as "
+                                "the price sheet %s has no prices for nodes; name one that has, such as "
                                 "--prices=slurm-tres",
                                 sheet->name);
         if (ret->unknown)

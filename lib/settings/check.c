@@ -68,10 +68,10 @@ static void check_python_name(SettingsReader *reader, const JobSettings *setting
         if (of_agents && !names_module(id))
                 reader_complain(reader, "Job", "Environment", settings->environment,
                                 "write pettingzoo:MODULE, the dotted name of a module with parallel_env(), "
-                                "as pettingzoo:mpe2.simple_spread_v3");
+                                "such as pettingzoo:mpe2.simple_spread_v3");
         else if (!of_agents && (*id == '\0' || *id == ':' || id[strlen(id) - 1] == ':'))
                 reader_complain(reader, "Job", "Environment", settings->environment,
-                                "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
+                                "write gym:ID, such as gym:CartPole-v1, or gym:MODULE:ID");
 }
 
 /* Whether a path ends in a file name, which becomes a name in the actors' root. */
@@ -104,7 +104,7 @@ static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         }
         if (!paid)
                 reader_complain(reader, "Environment", MJCF_REWARD_KEY, "",
-                                "a model has no reward of its own: write terms, as in Reward=alive 1, or "
+                                "a model has no reward of its own: write terms, such as Reward=alive 1, or "
                                 "RewardPlugin=");
 }
 
@@ -134,7 +134,7 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
 static void check_plugin(SettingsReader *reader, const JobSettings *settings) {
         if (!names_file(settings->environment))
                 reader_complain(reader, "Job", "Environment", settings->environment,
-                                "this names a directory; a plugin is a file, as ./FILE.so");
+                                "this names a directory; a plugin is a file, such as ./FILE.so");
 }
 
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
@@ -425,8 +425,8 @@ static void check_on_end(SettingsReader *reader, const JobSettings *settings) {
                                                  (*p == '%' && (p[1] == 'j' || p[1] == 'r')));
         if (!known || unit[0] == '@' || unit[0] == '.' || unit[0] == '-')
                 reader_complain(reader, "Job", "OnEnd", unit,
-                                "write the name of a unit, as mail.service or tell@%%j.service; %%j is the "
-                                "job's number, and %%r how it ended");
+                                "write the name of a unit, such as mail.service or tell@%%j.service; %%j is "
+                                "the job's number, and %%r how it ended");
 }
 
 static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {

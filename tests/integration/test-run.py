@@ -341,7 +341,7 @@ def records_refused():
 
     run("hopper", during=look_and_kill, ok=False)
     newest, during = seen
-    assert during.status == 1 and f"the run in {runs}/{newest} is going on" in during.err, during.err
+    assert during.status == 1 and f"the run in {runs}/{newest} is still in progress" in during.err, during.err
     left = ctl("rounds", "r" + newest)
     assert left.status == 1 and f"`actorctl recover r{newest}`" in left.err and "Job 1 has ended" not in left.err, left.err
     equal(ctl("recover", "r" + newest).status, 0, "recover")

@@ -308,7 +308,7 @@ static PyObject *reset_call(GymInstance *i, uint32_t seed) {
                 return NULL;
         }
         if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
-                PyErr_SetString(PyExc_TypeError, "reset() returned no pair (observation, info)");
+                PyErr_SetString(PyExc_TypeError, "reset() did not return a pair (observation, info)");
                 (void) python_tell();
                 return NULL;
         }

@@ -141,7 +141,7 @@ int parallel_begin(Parallel *p, const ParallelTask *task, const ParallelSpaces *
         int n;
 
         if (!PyDict_Check(observations)) {
-                PyErr_SetString(PyExc_TypeError, "reset() returned no dictionary of observations");
+                PyErr_SetString(PyExc_TypeError, "reset() did not return a dictionary of observations");
                 return python_tell();
         }
         n = present(p, task, p->active);

@@ -169,10 +169,10 @@ static int check_model(void) {
         if (model->nq < 1)
                 return tell("the model has no joints, so that nothing moves");
         if (model->nu > MUJOCO_CONTROLS_MAX)
-                return tell("the model has %d actuators; %d are the most", (int) model->nu,
+                return tell("the model has %d actuators; the limit is %d", (int) model->nu,
                                 MUJOCO_CONTROLS_MAX);
         if (model->nq + model->nv > MUJOCO_OBSERVATION_MAX)
-                return tell("the model has %d positions and velocities; %d are the most",
+                return tell("the model has %d positions and velocities; the limit is %d",
                                 (int) (model->nq + model->nv), MUJOCO_OBSERVATION_MAX);
         if (!(model->opt.timestep > 0))
                 return tell("the model's timestep is %g; it must be above 0", model->opt.timestep);

@@ -427,7 +427,7 @@ static const Wrong wrongs[] = {
         { HEAD RANDOM "[Range]\nGamma=int 1 5\n", "*write Section.Key=KIND*" },
         { HEAD RANDOM "[Range]\nLearner.Gamma=unifrom 0 1\n", "*x.exp:9: *did you mean uniform*" },
         { HEAD RANDOM "[Range]\nLearner.Gamma=0.9 1\n", "*write uniform, log or int and two numbers*" },
-        { HEAD RANDOM "[Range]\nLearner.Gamma=uniform 0.9\n", "*write two numbers behind uniform*" },
+        { HEAD RANDOM "[Range]\nLearner.Gamma=uniform 0.9\n", "*write two numbers after uniform*" },
         { HEAD RANDOM "[Range]\nLearner.Gamma=uniform 0.9 x\n", "*x is not a number*" },
         { HEAD RANDOM "[Range]\nLearner.Gamma=uniform 0.9 0.9\n", "*from 0.9 to 0.9 is empty*" },
         { HEAD RANDOM "[Range]\nLearner.Gamma=log 0 1\n", "*0 has no logarithm*" },

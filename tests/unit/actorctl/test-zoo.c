@@ -107,7 +107,7 @@ static void test_entries(void) {
 
         assert_lines(b, "Gamma=0.25", "StopSteps=100");
         g_assert_null(import(yaml, "ppo", NULL, &reason));
-        g_assert_cmpstr(reason, ==, "x.yml: name one of its entries behind the file: A-v1, B-v1");
+        g_assert_cmpstr(reason, ==, "x.yml: name one of its entries after the file: A-v1, B-v1");
         g_assert_null(import(yaml, "ppo", "C-v1", &other));
         g_assert_cmpstr(other, ==, "x.yml: there is no entry C-v1; there are: A-v1, B-v1");
 }
