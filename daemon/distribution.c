@@ -202,7 +202,7 @@ static Mean mean_make(const DistributionInput *input) {
 
         if (input->settings->clock == CLOCK_MODEL)
                 most = 0;
-        /* The overheads of several processes that a single one does not have. */
+        /* A single process does not have the overheads that follow. */
         if (input->distribution == DISTRIBUTION_FUSED)
                 mean.hand_over = most / 2;
         else

@@ -49,7 +49,7 @@ static int failure_exit_status(int error) {
         case EINVAL:
         case EBADMSG:
         case EUCLEAN: return FAILURE_CONFIG;
-        default: return FAILURE_OTHER; /* the enum is not ours */
+        default: return FAILURE_OTHER; /* the enum is defined elsewhere */
         }
 }
 

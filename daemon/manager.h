@@ -37,8 +37,8 @@ typedef struct Manager {
         JobReplay *older_replay;
         sd_event_source *fold_timer;
         uint64_t written_usec; /* when the ledger was last written */
-        /* Since when a reader is known to hold the write-ahead file, and when that was logged; 0: no reader
-         * does, or it was not logged. */
+        /* When a reader was first seen to hold the write-ahead file, and when that was logged; 0: no reader
+         * holds it, or it was not logged. */
         uint64_t pinned_usec, pinned_said_usec;
         uint64_t trimming; /* the job whose records are being removed; 0: none */
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;

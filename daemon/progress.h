@@ -124,7 +124,7 @@ uint64_t progress_scope_cpu_nsec(const Progress *progress);
 /* Sample standard deviation of the evaluation episodes; NaN below two. */
 double progress_evaluation_deviation(const Progress *progress);
 
-/* "the learner was killed by signal 9". */
+/* Returns a sentence such as "the learner was killed by signal 9", in ret. */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
 /* The same for the fault with which this life has ended, with the package that was missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes a named event source in one step. *source is replaced. Without memory it becomes NULL, and a
+/* Makes a named event source in one step. *source is replaced. If there is no memory it becomes NULL, and a
  * negative errno is returned. */
 #pragma once
 
@@ -12,8 +12,8 @@ static inline int source_named(sd_event_source *const *source, const char *name,
         return r;
 }
 
-/* Fires once, after that time or up to a quarter of a second later. The time passes also while the host
- * sleeps. */
+/* Fires once, after that time or up to a quarter of a second later. Time during which the host sleeps
+ * counts, too. */
 static inline int timer_start(sd_event *event, sd_event_source **source, const char *name, uint64_t usec,
                 sd_event_time_handler_t handler, void *userdata) {
         *source = sd_event_source_disable_unref(*source);

@@ -149,7 +149,7 @@ static int read_bytes(sd_bus_message *m, const char *type, const void **ret, siz
         return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
-/* A value of another type is the caller's mistake, too, and is answered with a sentence. */
+/* A value of another type is the caller's mistake, too, so the caller gets a sentence about it. */
 static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus_error *error) {
         const char *word, *type;
         int r;

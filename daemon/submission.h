@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The content of a caller's message, before any of it is believed: a text, settings beside it, files,
+/* The content of a caller's message, before any of it is checked: a text, settings beside it, files,
  * options. Reading touches only the message, so tests can try any message. */
 #pragma once
 

@@ -48,8 +48,8 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
         r = sheets_list(&sheets);
         if (r < 0)
                 return reply_no_sheets(error, r);
-        /* The administrator's default is stored with the job, so that a later change of it changes no
-         * bill. */
+        /* Stores the administrator's default with the job, so that later changes of the default do not
+         * change its bill. */
         if (*manager->context.config.default_price_sheet && !names_sheet(s))
                 g_array_append_val(s->overrides,
                                 ((SettingOverride){ "Billing.PriceSheet",
@@ -141,7 +141,7 @@ static int complain_of_directory(
                         environment_directory(&s->settings, kind), what);
 }
 
-/* Whether exactly the directories that the job names have come. */
+/* Checks that exactly the directories that the job names were sent. */
 static int check_directories(const Submission *s, sd_bus_error *error) {
         for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
                 bool wanted = environment_directory(&s->settings, kind);
@@ -243,7 +243,8 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl has made this check already, and can name the line of an experiment. Other clients have not. */
+/* actorctl has made this check already, and can name the line of an experiment. Other clients have not made
+ * it. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];
@@ -359,7 +360,7 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
         r = job_directory_commit(manager->context.jobs_fd, directory, row->id);
         if (r >= 0)
                 r = job_new(&manager->context, row, ret);
-        /* The submitter is told that the job failed, so it must not start after the next restart. */
+        /* The submitter gets an error, so the job must not start after the next restart. */
         if (r < 0)
                 job_row_end(&manager->context, row);
         return r;

@@ -119,7 +119,7 @@ static Fields *fields_of(Progress *progress) {
         return fields;
 }
 
-/* Writes the line of a field. Fields that are 0 or were not measured get none. */
+/* Writes the line of a field. Fields that are 0 or were not measured get no line. */
 static void append(GString *text, const Field *field) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -189,7 +189,7 @@ static int set(const Field *field, const char *value) {
         return 0;
 }
 
-/* Reads a line. Unknown names are ignored: they come from a newer program, or from a quantity that does not
+/* Reads a line. Unknown names are ignored: they come from a newer version, or from a quantity that does not
  * exist any more. */
 static int read_line(const Fields *fields, char *line) {
         char *value = strchr(line, '=');

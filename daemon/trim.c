@@ -105,7 +105,7 @@ static void trim_some(void *userdata) {
         Manager *manager = userdata;
         int r;
 
-        /* Records that wait to be written come first. A ledger that cannot be written cannot be trimmed
+        /* Records that wait to be written have priority. A ledger that cannot be written cannot be trimmed
          * either. */
         if (manager->context.ledger_blocked || ledger_is_full(manager->context.ledger)) {
                 background_stop(&manager->trimming_records);

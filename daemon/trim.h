@@ -5,7 +5,7 @@
 
 #include "daemon/manager.h"
 
-/* Continues the work of an earlier daemon, and looks again from time to time. */
+/* Continues removals that an earlier daemon began, and looks for old records from time to time. */
 void trim_start(Manager *manager);
 /* Call this when a job has ended, so that its records may have to be removed. */
 void trim_soon(Manager *manager);

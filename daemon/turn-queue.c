@@ -91,8 +91,8 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Removes the newest item of the user or stranger with the most items, if these are more than `one`;
- * otherwise returns NULL. */
+/* Removes the newest item of the user or unknown connection with the most items, if these are more than
+ * `one`; otherwise returns NULL. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;
@@ -126,8 +126,8 @@ static void *give_way(TurnQueue *queue, unsigned one) {
         return item;
 }
 
-/* Makes room for one more item of a user or a stranger with n items. Returns the item that loses its
- * place. */
+/* Makes room for one more item of a user or an unknown connection with n items. Returns the item that loses
+ * its place. */
 static void *make_room(TurnQueue *queue, unsigned n, void *item, unsigned n_max) {
         void *gone;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Items of several users, each of which waits for its turn. The users take turns, and within each user the
  * user's connections take turns; the items of one connection keep their order. So if one user has thousands
- * of items, an item of another user waits for one of them only. The daemon has two such queues: one of
+ * of items, an item of another user waits only for one of them. The daemon has two such queues: one of
  * messages with descriptors (daemon/gate.h), and one of calls (daemon/turns.h).
  *
  * When the queue is full, the user with the most items loses the newest of them. So a user who floods the

@@ -23,7 +23,7 @@ struct Turns {
         TurnQueue *queue;      /* messages */
         GHashTable *questions; /* name → Question */
         unsigned n_read;
-        const sd_bus_message *served; /* it is on its way to its handler */
+        const sd_bus_message *served; /* the call that is being passed to its handler */
         sd_event_source *source;
 };
 
@@ -116,8 +116,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* Runs after the bus in each turn of the loop, so that the newest calls take part; but before it when enough
- * calls were read. */
+/* Runs after the bus source in each turn of the loop, so that the newest calls are included; but before it
+ * when enough calls were read. */
 static int arm(Turns *turns) {
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);
@@ -158,7 +158,7 @@ static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : 1;
 }
 
-/* The bus answers after everything that it already had for us. The daemon goes on meanwhile. */
+/* The bus answers after all messages that it already has for the daemon. The daemon continues meanwhile. */
 static int ask(Turns *turns, const char *name) {
         Question *question;
         int r;

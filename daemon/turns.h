@@ -4,16 +4,17 @@
  * another user. Therefore calls are taken off the bus as they come, which is cheap. One of them is served in
  * each turn of the event loop, in the order of daemon/turn-queue.h.
  *
- * The daemon asks the bus for the user of a connection. The answer comes behind all messages that the bus
- * already has for the daemon, perhaps a flood, so the daemon does not wait for it. Until the answer arrives,
- * the connection's calls wait in a queue of their own. A call that loses its place to another one is
- * refused. */
+ * The daemon asks the bus for the user of a connection. The answer comes after all messages that the bus
+ * already has for the daemon, which may be many, so the daemon does not wait for it. Until the answer
+ * arrives, the connection's calls wait in a queue of their own. A call that loses its place to another one
+ * is refused. */
 #pragma once
 
 #include "daemon/manager.h"
 
 #define CALLS_MAX 4096u
-/* These places are free whatever else waits in lines, so that the daemon can always be called. */
+/* These places stay free, no matter how many calls wait in lines, so that the daemon can always be
+ * called. */
 #define CALLS_LEAST    16u
 #define CALLS_READ_MAX 256u /* calls to read off the bus before one is served */
 

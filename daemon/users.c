@@ -23,7 +23,7 @@
 
 /* From the process that asks: those of the user's groups that rules name. */
 typedef struct Answer {
-        int32_t error; /* 0: known, also for a user without an entry, who is in no group; or negative */
+        int32_t error; /* 0: known (a user without an entry is in no group); or negative */
         uint32_t n;
         gid_t groups[CONFIG_RULES_MAX];
 } Answer;
@@ -115,7 +115,7 @@ static void find_groups(const Config *config, uint32_t uid, Answer *ret) {
                 keep_named(config, groups, (size_t) n, ret);
 }
 
-/* Runs in the process that asks. It may hang for good, so it has nothing of the daemon's open. */
+/* Runs in the process that asks. It may hang for ever, so it has none of the daemon's descriptors open. */
 static _Noreturn void child_run(const Lookup *lookup, int channel) {
         enum { OURS = STDERR_FILENO + 1 };
         static Answer answer;
@@ -169,7 +169,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* If the timer cannot be set, the failure is forgotten when the user is next asked for. */
+/* If the timer cannot be set, the next request for the user clears the failure. */
 static void try_later(Users *users) {
         if (!users->retry)
                 (void) timer_start(users->context->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The settings of actord.conf that hold for a user. With sections for groups they depend on the user's
- * groups, and the host's user database may be on a network and not answer. So a process of its own asks the
- * database, with a deadline, while the daemon goes on. The answer is kept until the daemon ends. */
+ * groups, and the host's user database may be on a network and not answer. So a separate process asks the
+ * database, with a deadline, while the daemon continues. The answer is kept until the daemon ends. */
 #pragma once
 
 #include "daemon/hold.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks by SHA-256 whether a file of ours still has the bytes that were written. A large file takes seconds
- * to read and the daemon has one thread, so a process of its own reads it. A few of them run at once, and
- * the others wait: after a restart all jobs may want to begin from their checkpoints, and a disk does not
- * read many files at once any faster. */
+/* Checks by SHA-256 whether a file of the daemon still has the bytes that were written. A large file takes
+ * seconds to read and the daemon has one thread, so a process of its own reads it. A few of them run at
+ * once, and the others wait: after a restart all jobs may want to begin from their checkpoints, and reading
+ * many files at once is no faster. */
 #pragma once
 
 #include <stdint.h>

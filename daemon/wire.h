@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of bytes from which a reader knows a message's size. */
+/* How many bytes of a message are needed to know its size. */
 #define WIRE_START_BYTES 16u
 
 typedef struct WireFields {

@@ -32,7 +32,7 @@ typedef enum ClusterFd {
         CLUSTER_FD_SOCKET = 3,
         CLUSTER_FD_SETTINGS,    /* sealed memfd: JobSettings; the keys of [Slurm] are in it */
         CLUSTER_FD_LAUNCH,      /* sealed memfd: Launch of the purpose NODE */
-        CLUSTER_FD_DIRECTORY,   /* O_PATH: the directory of our programs and modules */
+        CLUSTER_FD_DIRECTORY,   /* O_PATH: the directory of actord's programs and modules */
 } ClusterFd;
 
 typedef enum ClusterRequestKind {

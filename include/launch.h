@@ -178,7 +178,7 @@ typedef enum InvokerFd {
         /* O_DIRECTORY: the delegated cgroup, with the invoker in it or in its leaf `invoker` */
         INVOKER_FD_CGROUP,
         INVOKER_FD_LEARNER,     /* O_PATH: the learner's binary, for execveat */
-        /* O_PATH: the directory of our programs; Invoked.directory may lead through it */
+        /* O_PATH: the directory of actord's programs; Invoked.directory may lead through it */
         INVOKER_FD_DIRECTORY,
         /* O_DIRECTORY: the parent of the scopes of ActorScope=each; only if scope_each in Invoked is above
          * 0 */
@@ -198,7 +198,7 @@ typedef struct Invoked {
         /* the possible SandboxLevel; its namespaces are entered already */
         uint32_t level;
         uint32_t cgroup;                        /* InvokerCgroup */
-        /* the directory of our programs and modules (env-mujoco.so) */
+        /* the directory of actord's programs and modules (env-mujoco.so) */
         char directory[240];
         char scope_prefix[120];                 /* for ACTOR_SCOPE_NAME */
 } Invoked;

@@ -63,7 +63,8 @@ typedef struct Placement {
         int page_fd, policy_fd;
         int policy_read_fd; /* the same file for reading only; -EBADF: until policy_fd is sealed */
         int *segment_fds;   /* [n_actors] */
-        /* an epoll of the actors' bells, and our own bell in it; -EBADF: actors act by themselves */
+        /* an epoll of the actors' bells, and the invoker's own bell in it; -EBADF: actors act by
+         * themselves */
         int asks_fd, stop_fd;
         int reduce_fd; /* shared by several learners; -EBADF: there is one learner */
 } Placement;

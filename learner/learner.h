@@ -53,7 +53,7 @@ typedef struct Learner {
         char arithmetic_before[128];
 } Learner;
 
-/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: the page is not one of ours; -ENODEV: this CPU lacks
+/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: the page is not valid; -ENODEV: this CPU lacks
  * KernelClass=. */
 int learner_new(const LearnerContext *context, Learner **ret);
 Learner *learner_free(Learner *learner);

@@ -7,11 +7,11 @@
 #include "include/settings.h"
 #include "lib/algorithm-traits.h"
 
-/* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
- * -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions of several choices; -ERANGE:
- * continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's inputs, or
- * there are too many inputs; -EDOM: the observation is not an image, or is too small for the convolutions;
- * -E2BIG. */
+/* 0; -EINVAL: actord's policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete
+ * actions; -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions of several choices;
+ * -ERANGE: continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's
+ * inputs, or there are too many inputs; -EDOM: the observation is not an image, or is too small for the
+ * convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
 /* Makes a network beside the policy. 0, -EINVAL, -E2BIG; -EILSEQ: LinkEditing= has another size than the

@@ -22,7 +22,7 @@ typedef struct Trial {
         const JobSettings *settings; /* those of the context */
         const TrialRequest *request;
         const double *numbers; /* the numbers behind the request */
-        TrialPage *page;       /* the worker's page: the answer, besides the records */
+        TrialPage *page;       /* the worker's page, for the verdict */
         const char *directory; /* CATALOGUE: the directory of modules */
         uint32_t level;        /* SandboxLevel */
         uint32_t point;        /* CHECK: the TrialPoint_ to try */

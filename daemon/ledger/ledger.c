@@ -229,7 +229,7 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
         return ledger->path ? ledger_look(ledger) : -ENOMEM;
 }
 
-/* An older schema lacks columns that our statements name. A copy in memory gets them. */
+/* An older schema lacks columns that this version's statements name. A copy in memory gets them. */
 static int replace_by_copy(Ledger *ledger) {
         _cleanup_(sqlite3_closep) sqlite3 *copy = NULL;
         sqlite3_backup *backup;

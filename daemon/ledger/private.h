@@ -23,7 +23,7 @@
         "currency, rounds, env_steps, return_mean, cost_full"
 
 /* X(column, field of Record, comment): quantities that are integers. Each has a column of its own, so that
- * anyone can query them without our programs. Unsigned 64-bit values keep their bits, which matters only
+ * users can query them without actord's programs. Unsigned 64-bit values keep their bits, which matters only
  * above 2^63. `actor` and `sha256` are separate, since they may be NULL. */
 #define RECORD_COLUMNS_1(X)                                                                         \
         X(kind, kind, "see table kinds")                                                            \
@@ -166,8 +166,8 @@ int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
-int ledger_schema_apply(Ledger *ledger); /* creates or checks it; -EUCLEAN: not ours, or newer */
-/* 1: our statements fit the schema; 0: it is older. */
+int ledger_schema_apply(Ledger *ledger); /* creates or checks it; -EUCLEAN: another program's, or newer */
+/* 1: this version's statements fit the schema; 0: it is older. */
 int ledger_schema_is_newest(Ledger *ledger);
 
 static inline void statement_finalizep(sqlite3_stmt **statement) {

@@ -115,8 +115,8 @@ static inline uint32_t scheduler_clip(const JobSettings *settings, double n) {
         return (uint32_t) (n > lowest ? MIN(n, highest) : lowest);
 }
 
-/* Streams of the job's seed for schedulers that draw numbers. They are keyed by the round to be decided, so
- * no state of them must be kept. */
+/* Streams of the job's seed for schedulers that draw numbers. They are keyed by the round for which a
+ * decision is made, so they have no state to keep. */
 typedef enum SchedulerStream {
         SCHEDULER_STREAM_RANDOM,
         SCHEDULER_STREAM_NOISE,
@@ -128,8 +128,8 @@ static inline void scheduler_random_begin(
                         (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
 }
 
-/* Decides for the round after view->round, unless that is decided already. 1: there is a new decision; else
- * 0. */
+/* Decides for the round after view->round, unless that has been decided already. 1: there is a new decision;
+ * otherwise 0. */
 int scheduler_decide(const SchedulerView *view, SchedulerState *state);
 
 /* The newest decision. */

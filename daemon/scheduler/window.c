@@ -33,7 +33,7 @@ static bool window_bounds(const Window *window, uint32_t size, double *ret_lowes
         return highest > lowest;
 }
 
-/* Uses halves, since the distance of two numbers may exceed the largest number. */
+/* Uses halves, since the difference of two numbers may exceed the largest number. */
 static double window_lowness(const Window *window, uint32_t size, double value) {
         double lowest, highest;
 

@@ -20,6 +20,6 @@ void window_add(Window *window, uint32_t size, double value);
 /* (max - value) / (max - min) over the window; 0 if all values are equal. */
 double window_highness(const Window *window, uint32_t size, double value); /* (value - min) / (max - min) */
 
-/* The paper's formula for the round to be decided, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin) d^k.
- * First R is put into the window of the state; if R is not finite the score is 0. */
+/* The paper's formula for the next round, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin) d^k. First R
+ * is put into the window of the state; if R is not finite the score is 0. */
 uint32_t window_count(const SchedulerView *view, SchedulerState *state, double r);

@@ -24,7 +24,8 @@ typedef struct FusedFault {
 } FusedFault;
 
 /* env is not trusted: its spec is checked. The settings are copied. 0; -EINVAL: the spec is impossible, or
- * our policies cannot act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of spec(). */
+ * actord's policies cannot act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of
+ * spec(). */
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
