@@ -182,8 +182,7 @@ typedef struct Record {
          * in the job's cgroup. 0: it ran on this host */
         uint32_t node;
         uint32_t n_cpus;                        /* NODE */
-        /* NODE; ROUND: only waited_nsec, the part of emulated_round_nsec in which rollouts waited for
-         * nodes */
+        /* NODE; ROUND: only waited_nsec, the part of emulated_round_nsec for which rollouts waited */
         NodeUse use;
         /* ENDED: the count of the job's whole cgroup, with which the records are compared; 0: not known */
         uint64_t scope_cpu_nsec;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The conductor: orders, answers, retries, rounds, and the tests for an end. Each function reacts to one
- * event and returns; what the job waits for is in its phase and its round. */
+/* The conductor: orders, answers, retries, rounds, ends. Each function reacts to one event and returns. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -219,8 +218,7 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
                 feed(invoker);
                 return;
         }
-        /* A failure may have left traces in the process, so the retry gets a new process. The attempt ends
-         * only when the old process is reaped and cannot write any more. */
+        /* The retry gets a new process, without traces of the failure, when this one has been reaped. */
         pool_end(c, pool_claim(c, answer), answer->detail);
 }
 
@@ -551,7 +549,7 @@ static void advance_evaluation(Invoker *invoker) {
         }
         if (evaluate_is_over(invoker))
                 evaluated(invoker);
-        /* evaluated() may have begun the next one. A job that ends after its update starts no episode. */
+        /* evaluated() may have begun another one. A job that ends after its update starts no episode. */
         if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
                 return;
         r = evaluate_serve(invoker, &actor);

@@ -18,10 +18,10 @@ uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec);
 /* The time of a learner's update: the CPU time of its slowest thread; under Clock=model, the rows of its
  * gradients times UpdateUSec=. */
 uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows);
-/* How much longer the rollouts of a round take with n_now CPUs than they would with n_asked, which is the
- * wait for nodes that the cluster has pending. cpu_nsec: of all rollouts, which the CPUs share. most_nsec: of
- * the one that used most; no number of CPUs is faster than it alone. 0 under Clock=model, and if no node is
- * missing. */
+/* How much longer the rollouts of a round take with n_now CPUs than they would with n_asked. This is the
+ * wait for nodes that are still pending. cpu_nsec: CPU time of all rollouts, which the CPUs share;
+ * most_nsec: of the longest rollout, since a round is never shorter than that. 0 under Clock=model, and if
+ * no node is missing. */
 uint64_t clock_wait_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t most_nsec, uint32_t n_now,
                 uint32_t n_asked);
 /* The duration of a round: learner + slowest actor (they do not overlap under single-learner-coarse). */
