@@ -5,16 +5,21 @@
  * afterwards, so that a child copies a dozen mounts and not the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "sandbox/places.h"
 #include "sandbox/step.h"
+
+enum { FILE_SYSTEM_BYTES = 64 << 10 }; /* a tmpfs's own need, besides its files */
 
 /* Directories that the invoker may mount over: in its own mount namespace no other process sees it. */
 static const char *const stages[] = { "/tmp", "/run", "/mnt", "/var" };
@@ -136,14 +141,82 @@ static int add_libraries(int root_fd) {
         return 0;
 }
 
+static int copy_memory(int memory_fd, int directory_fd, const char *name, uint64_t bytes) {
+        _cleanup_close_ int fd = openat(
+                        directory_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0555);
+        off_t at = 0;
+
+        if (fd < 0)
+                return -errno;
+        while ((uint64_t) at < bytes) {
+                ssize_t n = sendfile(fd, memory_fd, &at, bytes - (uint64_t) at);
+
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                if (n == 0)
+                        return -ENODATA;
+        }
+        return 0;
+}
+
+/* A file system for this one file, detached. Programs may be mapped from it, unlike from the root. */
+static int make_file_system(uint64_t bytes) {
+        _cleanup_close_ int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+        char size[32];
+        int fd;
+
+        if (context < 0)
+                return -errno;
+        (void) snprintf(size, sizeof(size), "%" PRIu64, bytes + FILE_SYSTEM_BYTES);
+        if (fsconfig(context, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+                        fsconfig(context, FSCONFIG_SET_STRING, "nr_inodes", "4", 0) < 0 ||
+                        fsconfig(context, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+                        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+                return -errno;
+        fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        return fd < 0 ? -errno : fd;
+}
+
+/* Memory cannot be mounted, so the root gets a copy. The copy takes the descriptor's place, so that the
+ * rules for files hold for it, and the memory is given back. */
+static int attach_memory(int root_fd, const char *path, int memory_fd, uint64_t attributes) {
+        _cleanup_close_ int file_system = -EBADF, copy = -EBADF;
+        const char *slash = strrchr(path, '/');
+        char directory[sizeof(((LaunchMount *) NULL)->at)];
+        uint64_t bytes;
+        int r;
+
+        if (!slash)
+                return -EOPNOTSUPP;
+        (void) snprintf(directory, sizeof(directory), "%.*s", (int) (slash - path), path);
+        r = fd_size(memory_fd, &bytes);
+        if (r < 0)
+                return r;
+        file_system = make_file_system(bytes);
+        r = file_system < 0 ? file_system : copy_memory(memory_fd, file_system, slash + 1, bytes);
+        if (r < 0)
+                return r;
+        r = attach(root_fd, directory, file_system, attributes);
+        if (r < 0)
+                return r;
+        copy = openat(root_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        return copy < 0 || dup3(copy, memory_fd, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
 /* Mounts what the spawner passed on for the job: detached trees, or plain descriptors that can still be
- * cloned. */
+ * cloned; or copies memory. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t attributes = MOUNT_ATTR_NODEV | (mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0);
                 const char *path = mounts[i].at + strspn(mounts[i].at, "/");
                 int fd = INVOKER_FD_MOUNTS + (int) i, r;
 
+                if (memfd_check_sealed(fd) >= 0) {
+                        r = attach_memory(root_fd, path, fd, attributes);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
                 r = attach(root_fd, path, fd, attributes);
                 if (r == -EINVAL) {
                         _cleanup_close_ int tree = open_tree(

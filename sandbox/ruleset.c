@@ -147,6 +147,9 @@ static int ruleset_fill(int ruleset_fd, const SandboxSpec *spec, uint64_t fs) {
         for (uint32_t i = 0; i < spec->n_mounts; i++) {
                 uint64_t allowed = spec->mounts[i].read_only ? FS_LOOK : FS_KEEP;
 
+                /* Landlock has rules for files, and no say about memory. */
+                if (memfd_check_sealed(INVOKER_FD_MOUNTS + (int) i) >= 0)
+                        continue;
                 r = allow(ruleset_fd, INVOKER_FD_MOUNTS + (int) i, allowed, fs);
                 if (r < 0)
                         return r;

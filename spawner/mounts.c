@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 
 /* The kernel clones only mounts of the caller's own mount namespace, and the descriptor may come from
  * another one: a hardened daemon's, or the one that we were cloned from. Then the file is looked up here at
@@ -50,12 +51,21 @@ static int clone_tree(int fd) {
         return open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 }
 
+/* Sealed memory is no file of a mount: it stays a descriptor, and the invoker copies it into its actors'
+ * root. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret) {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                (read_only ? MOUNT_ATTR_RDONLY : 0) };
         _cleanup_close_ int tree = -EBADF, here = -EBADF;
         int r;
 
+        if (memfd_check_sealed(fd) >= 0) {
+                r = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+                if (r < 0)
+                        return -errno;
+                *ret = r;
+                return 0;
+        }
         tree = clone_tree(fd);
         if (tree < 0) {
                 r = reopen(fd, as, &here);
