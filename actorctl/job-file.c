@@ -16,6 +16,7 @@
 #include "actorctl/scheduler/trained.h"
 #include "actorctl/start.h"
 #include "include/bus.h"
+#include "include/cluster.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/settings/cpus.h"
@@ -103,6 +104,10 @@ static ExitStatus open_environment(JobFile *job_file) {
         else if (!is_elf(fd))
                 reason = g_strdup("the plugin is not a shared library: examples/env-template/Makefile "
                                   "compiles one");
+        else if (settings_has_nodes(&job_file->settings) && st.st_size > CLUSTER_PLUGIN_MAX)
+                reason = g_strdup_printf("the plugin has %" PRIu64 " MiB, and at most %u MiB travel to the "
+                                         "nodes of a cluster: strip it, or take Cluster=none",
+                                (uint64_t) st.st_size >> 20, CLUSTER_PLUGIN_MAX >> 20);
         if (reason) {
                 job_file_complain_environment(job_file, reason);
                 return STATUS_USAGE;

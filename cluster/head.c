@@ -554,9 +554,8 @@ static int head_init(Head *head) {
         head->engine.terms = head->terms->terms;
         if (gnutls_rnd(GNUTLS_RND_NONCE, head->engine.terms.token, TOKEN_BYTES) < 0)
                 return -EIO;
+        head->listener->terms = head->terms->peers;
         memcpy(head->listener->terms.token, head->engine.terms.token, TOKEN_BYTES);
-        head->listener->terms.settings_fd = head->terms->settings_fd;
-        head->listener->terms.launch_fd = head->terms->launch_fd;
         head->next_number = 1;
         r = head->engine.kind->init(&head->engine);
         if (r < 0)

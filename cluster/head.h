@@ -3,10 +3,11 @@
 #pragma once
 
 #include "cluster/engine.h"
+#include "cluster/peer.h"
 
 typedef struct HeadTerms {
-        int socket_fd;              /* to the invoker, SEQPACKET */
-        int settings_fd, launch_fd; /* sealed memfds that are passed to nodes */
+        int socket_fd;   /* to the invoker, SEQPACKET */
+        PeerTerms peers; /* what nodes get; the token is the head's own */
         const EngineKind *engine;
         EngineTerms terms;
 } HeadTerms;

@@ -48,6 +48,11 @@ bool sealed_check(const void *content, size_t n, const Hello *hello) {
                memcmp(sealed->token, hello->token, TOKEN_BYTES) == 0 && sealed->node == hello->node;
 }
 
+bool work_check(const Work *work) {
+        return work->abi == HELLO_ABI && work->n_launch == sizeof(Launch) && work->n_settings > 0 &&
+               work->n_settings <= HELLO_SETTINGS_MAX && work->n_plugin <= CLUSTER_PLUGIN_MAX;
+}
+
 bool node_facts_check(NodeFacts *facts) {
         if (facts->abi != HELLO_ABI || facts->n_cpus == 0 || facts->n_cpus > 1u << 16)
                 return false;

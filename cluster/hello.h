@@ -6,8 +6,8 @@
  * 2. The head opens the credential: so it knows that a process of the same user made it, within the same
  *    realm of munge. Both do a TLS 1.3 handshake with the key. A stranger who sees the credential learns no
  *    key from it, and the node knows that its peer has opened the credential.
- * 3. Inside TLS: NodeFacts to the head; Work with the settings and the launch to the node; NodeReady to
- *    the head; then the stream's bytes.
+ * 3. Inside TLS: NodeFacts to the head; Work with the settings, the launch and the file of
+ *    Environment=FILE to the node; NodeReady to the head; then the stream's bytes.
  *
  * Nothing secret ever lies on a command line, in an environment or in a batch script. */
 #pragma once
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define HELLO_MAGIC "actord\n"
-#define HELLO_ABI 1u
+#define HELLO_ABI 2u
 #define HELLO_CREDENTIAL_MAX 4096u
 #define HELLO_SETTINGS_MAX (4u << 20)
 #define HELLO_LAUNCH_MAX (64u << 10)
@@ -30,7 +30,7 @@
 /* How long a peer may take to identify itself. */
 #define HELLO_CREDENTIAL_SECONDS 10u
 
-enum { TOKEN_BYTES = 16, KEY_BYTES = 32 };
+enum { TOKEN_BYTES = 16, KEY_BYTES = 32, DIGEST_BYTES = 32 };
 
 typedef struct Hello {
         char magic[8];
@@ -58,8 +58,11 @@ typedef struct NodeFacts {
 } NodeFacts;
 
 typedef struct Work {
-        uint32_t abi, n_settings, n_launch, reserved;
+        uint32_t abi, n_settings, n_launch;
+        uint32_t n_plugin;              /* 0: the environment is no file */
+        uint8_t plugin_digest[DIGEST_BYTES];    /* SHA-256 */
 } Work;
+static_assert(sizeof(Work) == 48, "ABI");
 
 typedef struct NodeReady {
         uint32_t abi;
@@ -75,6 +78,8 @@ const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
 bool hello_is_ours(const Hello *hello);
 /* Whether the content of a credential belongs to this hello. */
 bool sealed_check(const void *content, size_t n, const Hello *hello);
+/* Whether a node may take memory for these lengths. */
+bool work_check(const Work *work);
 /* Cuts and terminates the texts that a node sends about itself. False: its facts are impossible. */
 bool node_facts_check(NodeFacts *facts);
 bool node_ready_check(NodeReady *ready);

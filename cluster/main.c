@@ -12,6 +12,7 @@
 #include "cluster/node.h"
 #include "cluster/verify.h"
 #include "include/cluster.h"
+#include "include/launch.h"
 #include "include/settings.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
@@ -85,13 +86,35 @@ static int run_verify(void) {
         return verify_main(engine_here(), &terms);
 }
 
+/* The file of Environment=FILE, if the job has one. Every node must get the bytes that it has now. */
+static int find_plugin(PeerTerms *peers) {
+        _cleanup_free_ Launch *launch = malloc(sizeof(*launch));
+        int r;
+
+        if (!launch)
+                return -ENOMEM;
+        r = pread_full(CLUSTER_FD_LAUNCH, launch, sizeof(*launch), 0);
+        if (r < 0 || launch->n_mounts == 0)
+                return r;
+        r = fd_set_cloexec(CLUSTER_FD_PLUGIN, true);
+        if (r < 0)
+                return r;
+        peers->plugin_fd = CLUSTER_FD_PLUGIN;
+        r = plugin_measure(CLUSTER_FD_PLUGIN, &peers->plugin);
+        if (r == -EFBIG)
+                (void) fprintf(stderr, "actord-cluster: only files of up to %u MiB travel to nodes\n",
+                                CLUSTER_PLUGIN_MAX >> 20);
+        return r;
+}
+
 static int run_head(void) {
         static const int fds[] = { CLUSTER_FD_SOCKET, CLUSTER_FD_SETTINGS, CLUSTER_FD_LAUNCH,
                 CLUSTER_FD_DIRECTORY };
         _cleanup_free_ JobSettings *settings = malloc(sizeof(*settings));
         HeadTerms terms = { .socket_fd = CLUSTER_FD_SOCKET,
-                .settings_fd = CLUSTER_FD_SETTINGS,
-                .launch_fd = CLUSTER_FD_LAUNCH };
+                .peers = { .settings_fd = CLUSTER_FD_SETTINGS,
+                                .launch_fd = CLUSTER_FD_LAUNCH,
+                                .plugin_fd = -EBADF } };
         char directory[4096];
         int r;
 
@@ -105,6 +128,8 @@ static int run_head(void) {
         r = pread_full(CLUSTER_FD_SETTINGS, settings, sizeof(*settings), 0);
         if (r >= 0)
                 r = find_directory(directory, sizeof(directory));
+        if (r >= 0)
+                r = find_plugin(&terms.peers);
         if (r < 0) {
                 (void) fprintf(stderr, "actord-cluster: the invoker's descriptors cannot be used: %s\n",
                                 strerror(-r));

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cluster/credential.h"
+#include "cluster/plugin.h"
 #include "cluster/pump.h"
 #include "cluster/tls.h"
 #include "include/launch.h"
@@ -142,7 +143,8 @@ static int receive_memory(const Tls *tls, const char *name, uint32_t n, uint32_t
         return memfd_make_sealed(name, content, n);
 }
 
-static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, Launch *ret_launch) {
+static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, Launch *ret_launch,
+                PluginFacts *ret_plugin) {
         _cleanup_close_ int settings = -EBADF;
         Work work;
         int r;
@@ -150,7 +152,7 @@ static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, La
         r = tls_receive_full(tls, &work, sizeof(work), deadline);
         if (r < 0)
                 return r;
-        if (work.abi != HELLO_ABI || work.n_launch != sizeof(Launch))
+        if (!work_check(&work))
                 return -EBADMSG;
         settings = receive_memory(tls, "settings", work.n_settings, HELLO_SETTINGS_MAX, deadline);
         if (settings < 0)
@@ -158,8 +160,25 @@ static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, La
         r = tls_receive_full(tls, ret_launch, sizeof(*ret_launch), deadline);
         if (r < 0)
                 return r;
+        if (ret_launch->n_mounts != (work.n_plugin > 0))
+                return -EBADMSG;
+        ret_plugin->n_bytes = work.n_plugin;
+        memcpy(ret_plugin->digest, work.plugin_digest, DIGEST_BYTES);
         *ret_settings = TAKE_FD(settings);
         return 0;
+}
+
+static int receive_plugin(
+                const Tls *tls, const PluginFacts *facts, uint64_t deadline, int *ret_fd, NodeReady *ready) {
+        int r = plugin_receive(tls, facts, deadline, ret_fd);
+
+        if (r == -ESTALE)
+                (void) snprintf(ready->words, sizeof(ready->words),
+                                "the file of Environment= is not the one with which the job began");
+        else if (r < 0)
+                (void) snprintf(ready->words, sizeof(ready->words),
+                                "the file of Environment= did not arrive there: %s", strerror(-r));
+        return r;
 }
 
 /* Fills in what depends on this host, like `actorctl env`. */
@@ -202,7 +221,7 @@ static int ask_spawner(int fd, const Launch *launch, const int fds[], LaunchAnsw
         size_t n, n_fds = 0;
         int pid_fd = -EBADF, r;
 
-        r = message_send(fd, launch, sizeof(*launch), fds, _LAUNCH_FD_FIXED);
+        r = message_send(fd, launch, sizeof(*launch), fds, _LAUNCH_FD_FIXED + launch->n_mounts);
         if (r < 0)
                 return r;
         r = message_receive(fd, LAUNCH_ANSWER_MSEC(0), ret, sizeof(*ret), &n, &pid_fd, 1, &n_fds);
@@ -212,16 +231,17 @@ static int ask_spawner(int fd, const Launch *launch, const int fds[], LaunchAnsw
         return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-static int start_invoker(const Launch *launch, int settings_fd, int stream_fd, pid_t *ret_spawner,
-                int *ret_pid_fd, NodeReady *ready) {
+static int start_invoker(const Launch *launch, int settings_fd, int plugin_fd, int stream_fd,
+                pid_t *ret_spawner, int *ret_pid_fd, NodeReady *ready) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF, null = open("/dev/null", O_RDWR | O_CLOEXEC);
         LaunchAnswer answer = {};
-        int fds[_LAUNCH_FD_FIXED] = {
+        int fds[_LAUNCH_FD_FIXED + 1] = {
                 [LAUNCH_FD_SETTINGS] = settings_fd,
                 [LAUNCH_FD_STDERR] = STDERR_FILENO,
                 [LAUNCH_FD_STATE] = null,
                 [LAUNCH_FD_SOCKET] = stream_fd,
                 [LAUNCH_FD_CHECKPOINT] = null,
+                [_LAUNCH_FD_FIXED] = plugin_fd, /* if the launch has a mount */
         };
         int pair[2], r;
         pid_t pid;
@@ -273,7 +293,9 @@ static void await_end(int pid_fd, pid_t spawner) {
 
 static int serve(const Tls *tls, int stop_fd) {
         uint64_t deadline = clock_boottime() + HELLO_SECONDS * 1000000000ull;
-        _cleanup_close_ int settings = -EBADF, ours = -EBADF, theirs = -EBADF, pid_fd = -EBADF;
+        _cleanup_close_ int settings = -EBADF, plugin_fd = -EBADF, ours = -EBADF, theirs = -EBADF,
+                            pid_fd = -EBADF;
+        PluginFacts plugin = {};
         NodeReady ready = { .abi = HELLO_ABI };
         NodeFacts facts;
         Launch launch;
@@ -284,7 +306,7 @@ static int serve(const Tls *tls, int stop_fd) {
         r = tls_send_full(tls, &facts, sizeof(facts), deadline);
         if (r < 0)
                 return NODE_EXIT_REJECTED;
-        r = receive_work(tls, deadline, &settings, &launch);
+        r = receive_work(tls, deadline, &settings, &launch, &plugin);
         if (r < 0)
                 return NODE_EXIT_REJECTED;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -292,7 +314,9 @@ static int serve(const Tls *tls, int stop_fd) {
         ours = pair[0];
         theirs = pair[1];
         fill_launch(&launch);
-        ready.error = start_invoker(&launch, settings, theirs, &spawner, &pid_fd, &ready);
+        ready.error = plugin.n_bytes > 0 ? receive_plugin(tls, &plugin, deadline, &plugin_fd, &ready) : 0;
+        if (ready.error >= 0)
+                ready.error = start_invoker(&launch, settings, plugin_fd, theirs, &spawner, &pid_fd, &ready);
         (void) close_fd(TAKE_FD(theirs));
         if (ready.error < 0 && !ready.words[0])
                 (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",

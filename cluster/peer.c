@@ -81,7 +81,7 @@ static int send_file(const Tls *tls, int fd, uint32_t n, uint64_t deadline) {
 }
 
 static int send_work(const Tls *tls, const PeerTerms *terms, uint64_t deadline) {
-        Work work = { .abi = HELLO_ABI };
+        Work work = { .abi = HELLO_ABI, .n_plugin = terms->plugin.n_bytes };
         uint64_t n_settings, n_launch;
         int r;
 
@@ -95,13 +95,15 @@ static int send_work(const Tls *tls, const PeerTerms *terms, uint64_t deadline) 
                 return -EFBIG;
         work.n_settings = (uint32_t) n_settings;
         work.n_launch = (uint32_t) n_launch;
+        memcpy(work.plugin_digest, terms->plugin.digest, DIGEST_BYTES);
         r = tls_send_full(tls, &work, sizeof(work), deadline);
         if (r < 0)
                 return r;
         r = send_file(tls, terms->settings_fd, work.n_settings, deadline);
         if (r < 0)
                 return r;
-        return send_file(tls, terms->launch_fd, work.n_launch, deadline);
+        r = send_file(tls, terms->launch_fd, work.n_launch, deadline);
+        return r < 0 ? r : plugin_send(tls, terms->plugin_fd, &terms->plugin, deadline);
 }
 
 /* Receives the head's consent to this node, with our end of the stream. */
@@ -194,7 +196,7 @@ static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
 
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
-        int fds[4], pair[2], r;
+        int fds[5], pair[2], r;
         pid_t pid, parent = getpid();
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -216,12 +218,14 @@ pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel) {
         fds[1] = TAKE_FD(theirs);
         fds[2] = terms->settings_fd;
         fds[3] = terms->launch_fd;
-        r = fd_keep_only(fds, 4);
+        fds[4] = terms->plugin_fd;
+        r = fd_keep_only(fds, ELEMENTSOF(fds));
         if (r < 0)
                 _exit(EXIT_FAILURE);
         PeerTerms own = *terms;
         own.settings_fd = fds[2];
         own.launch_fd = fds[3];
+        own.plugin_fd = fds[4];
         serve(fds[0], fds[1], &own);
         _exit(EXIT_SUCCESS);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "cluster/hello.h"
+#include "cluster/plugin.h"
 
 typedef enum PeerStep {
         PEER_NONE,
@@ -32,6 +33,8 @@ typedef struct PeerReport {
 typedef struct PeerTerms {
         uint8_t token[TOKEN_BYTES];
         int settings_fd, launch_fd; /* sealed memfds */
+        int plugin_fd;              /* the file of Environment=FILE; -EBADF: there is none */
+        PluginFacts plugin;
 } PeerTerms;
 
 /* Takes the connection. Returns the process, and *ret_channel; or a negative errno. */

@@ -14,7 +14,8 @@
  * node allows. In the Launch of CLUSTER_FD_LAUNCH it fills in the members that depend on the node:
  * uid_first, n_uids, owner, submitter. The descriptors, in the order of LaunchFd: a sealed memfd with the
  * bytes of CLUSTER_FD_SETTINGS; stderr; /dev/null as the state; the node's end of the stream; /dev/null as
- * the checkpoint. That invoker ends when its stream does, and closes the stream when it ends. */
+ * the checkpoint; for Environment=FILE a sealed memfd with the bytes of CLUSTER_FD_PLUGIN. That invoker
+ * ends when its stream does, and closes the stream when it ends. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -23,9 +24,12 @@
 #include <assert.h>
 #include <stdint.h>
 
-#define CLUSTER_ABI 1u
+#define CLUSTER_ABI 2u
 #define CLUSTER_NODES_MAX 1024u         /* the most that a job may ask for at once */
 #define CLUSTER_PROGRAM "actord-cluster"
+/* The largest file of Environment=FILE that travels to nodes. A hundred nodes that come up at once get it
+ * from a host with a fast network within the minute that each may take. */
+#define CLUSTER_PLUGIN_MAX (64u << 20)
 
 /* The descriptors of actord-cluster after exec. Its stderr is the job's, and argv has only its name. */
 typedef enum ClusterFd {
@@ -33,6 +37,7 @@ typedef enum ClusterFd {
         CLUSTER_FD_SETTINGS,    /* sealed memfd: JobSettings; the keys of [Slurm] are in it */
         CLUSTER_FD_LAUNCH,      /* sealed memfd: Launch of the purpose NODE */
         CLUSTER_FD_DIRECTORY,   /* O_PATH: the directory of actord's programs and modules */
+        CLUSTER_FD_PLUGIN,      /* the file of Environment=FILE, if the Launch has its mount */
 } ClusterFd;
 
 typedef enum ClusterRequestKind {

@@ -204,6 +204,17 @@ static void line_order(Carrier *carrier, uint32_t container) {
                         bank_bytes);
 }
 
+/* The words come from another host: one line of plain characters is passed on. */
+_Noreturn static void lost_for_its_words(const Carrier *carrier, const NodeHello *hello) {
+        char plain[sizeof(hello->words)];
+        size_t n = strnlen(hello->words, sizeof(plain) - 1);
+
+        for (size_t i = 0; i < n; i++)
+                plain[i] = hello->words[i] < ' ' || hello->words[i] > '~' ? '?' : hello->words[i];
+        plain[n] = '\0';
+        lost(carrier, "it cannot begin: %s", plain);
+}
+
 static void hear_hello(Carrier *carrier) {
         const NodeHello *hello = (const NodeHello *) (const void *) carrier->reader.body;
         const CarrierWord ready = { .kind = CARRIER_READY };
@@ -211,6 +222,8 @@ static void hear_hello(Carrier *carrier) {
         if (hello->abi != STREAM_ABI || hello->struct_bytes != sizeof(*hello) ||
                         strncmp(hello->release, ACTORD_VERSION, sizeof(hello->release)) != 0)
                 lost(carrier, "it has another version of actord: install the same build on each node");
+        if (hello->words[0])
+                lost_for_its_words(carrier, hello);
         /* Both pages were made in zeroed memory, so the gaps between members are equal, too. */
         if (memcmp((const uint8_t *) &hello->page, (const uint8_t *) carrier->place->page,
                             sizeof(JobPage)) != 0)

@@ -18,7 +18,7 @@
 #include "include/slot.h"
 #include "include/turn.h"
 
-#define STREAM_ABI  1u
+#define STREAM_ABI  2u
 #define FRAME_MAGIC 0x6e646361u
 
 typedef enum FrameKind {
@@ -47,7 +47,8 @@ static_assert(sizeof(FrameHead) == 32, "ABI");
 typedef struct NodeHello {
         uint32_t abi, struct_bytes;
         char release[32];
-        JobPage page; /* as computed by the node */
+        char words[128]; /* why it cannot begin; "": it can */
+        JobPage page;    /* as computed by the node */
 } NodeHello;
 
 /* What a process has used since the last frame about it. */

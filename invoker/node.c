@@ -15,6 +15,7 @@
 #include "invoker/frame.h"
 #include "invoker/invoker.h"
 #include "invoker/node-out.h"
+#include "invoker/node-spec.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
@@ -42,6 +43,7 @@ typedef struct Service {
         FrameReader reader;
         OutQueue out;
         bool muted; /* some bell is not listened to: it rang too often without an answer */
+        char words[sizeof(((NodeHello *) NULL)->words)]; /* why it cannot begin */
 } Service;
 
 bool node_is_wanted(void) {
@@ -99,23 +101,31 @@ static int make_segment(Service *node, uint32_t actor) {
         return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL) < 0 ? -errno : 0;
 }
 
-static int make_memory(Service *node) {
-        Placement *place = &node->place;
-        uint32_t n = containers_all(place);
-        int r;
+static int make_hands(Service *node) {
+        uint32_t n = containers_all(&node->place);
 
         node->hands = calloc(n, sizeof(Hand));
-        node->polls = calloc(FDS_OWN + 2 * n, sizeof(struct pollfd));
-        node->segments = calloc(place->n_actors, sizeof(void *));
-        place->segment_fds = malloc(place->n_actors * sizeof(int));
-        if (!node->hands || !node->polls || !node->segments || !place->segment_fds)
+        if (!node->hands)
                 return -ENOMEM;
-        memset(place->segment_fds, 0xff, place->n_actors * sizeof(int)); /* -1: none yet */
         for (uint32_t k = 0; k < n; k++) {
                 node->hands[k].c.worker = (Worker) WORKER_EMPTY;
                 node->hands[k].c.ask_fd = node->hands[k].c.relay_fd = -EBADF;
                 node->hands[k].c.index = k;
         }
+        return 0;
+}
+
+static int make_memory(Service *node) {
+        Placement *place = &node->place;
+        uint32_t n = containers_all(place);
+        int r;
+
+        node->polls = calloc(FDS_OWN + 2 * n, sizeof(struct pollfd));
+        node->segments = calloc(place->n_actors, sizeof(void *));
+        place->segment_fds = malloc(place->n_actors * sizeof(int));
+        if (!node->polls || !node->segments || !place->segment_fds)
+                return -ENOMEM;
+        memset(place->segment_fds, 0xff, place->n_actors * sizeof(int)); /* -1: none yet */
         r = make_policy(node);
         if (r < 0)
                 return r;
@@ -126,12 +136,54 @@ static int make_memory(Service *node) {
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
-/* Takes all steps from the environment's name to the job page, as at the head. */
-static int prepare(Service *node) {
-        Placement *place = &node->place;
-        ActordEnvSpec spec = {};
+/* Reports an error where it happens; the head gets the same words with the greeting. */
+static int refuse(Service *node, int r, const char *words) {
+        (void) snprintf(node->words, sizeof(node->words), "%s", words);
+        return invoker_complain(r, words);
+}
+
+static int make_worker(Service *node, Hand *hand) {
+        const Placement *place = &node->place;
+        const JobSettings *s = place->settings;
+        const LeafLimits limits = {
+                .memory_bytes = s->memory_max_bytes,
+                .n_tasks = s->tasks_max,
+                .cpu_permille = settings_present(s, SETTING_Actor_CPUQuota) ? s->cpu_quota_permille : 0,
+                .cpus = &s->allowed_cpus,
+        };
+        char name[32];
+        int r;
+
+        if (hand->c.has_worker)
+                return 0;
+        (void) snprintf(name, sizeof(name), "actor-%u", hand->c.index);
+        r = worker_init(name, ACTOR_PAGE_BYTES, &place->cgroup, &limits, &hand->c.worker);
+        if (r < 0)
+                return r;
+        hand->c.has_worker = true;
+        return 0;
+}
+
+/* In a process of its own where a user's code is asked. */
+static int find_spec(Service *node, ActordEnvSpec *ret) {
+        const char *words;
         uint32_t fault;
         int32_t detail;
+        int r;
+
+        if (fork_runs_foreign_code(&node->place)) {
+                r = make_worker(node, &node->hands[0]);
+                if (r < 0)
+                        return refuse(node, r, "an actor cannot be started there");
+                r = node_spec_ask(&node->place, node->signal_fd, &node->hands[0].c, ret, &words);
+                return r < 0 && r != -ECANCELED ? refuse(node, r, words) : r;
+        }
+        r = probe_ask(&node->place, ret, &fault, &detail);
+        return r < 0 ? refuse(node, r, "this node cannot load the job's environment") : 0;
+}
+
+static int prepare_host(Service *node) {
+        Placement *place = &node->place;
         int r;
 
         r = setup_contracts(place);
@@ -145,51 +197,53 @@ static int prepare(Service *node) {
                 return invoker_complain(node->signal_fd, invoker_step_sentence(INVOKER_STEP_SIGNALS));
         setup_cgroup(place);
         place->proc_fd = setup_proc();
-        if (environment_is_foreign(place->settings->environment))
-                return invoker_complain(-EOPNOTSUPP, "a node runs only what an administrator installed");
-        r = prepare_level(place);
+        if (environment_is_foreign(place->settings->environment) &&
+                        !environment_is_file(place->settings->environment))
+                return refuse(node, -EOPNOTSUPP, "a node runs a user's environment only from one file");
+        return prepare_level(place);
+}
+
+/* All steps from the environment's name to the job page, as at the head. */
+static int prepare(Service *node) {
+        Placement *place = &node->place;
+        ActordEnvSpec spec = {};
+        uint32_t fault;
+        int32_t detail;
+        int r;
+
+        r = prepare_host(node);
         if (r < 0)
                 return r;
         r = probe_load(place, &fault, &detail);
         if (r < 0)
-                return invoker_complain(r, "this node cannot load the job's environment");
+                return refuse(node, r, "this node cannot load the job's environment");
         r = prepare_sandboxes(place);
         if (r < 0)
                 return r;
-        r = probe_ask(place, &spec, &fault, &detail);
-        r = r < 0 ? r : probe_make_page(place, &spec, &fault, &detail);
+        r = make_hands(node);
         if (r < 0)
-                return invoker_complain(r, "this node cannot make the job's page");
+                return refuse(node, r, "this node lacks memory for its actors");
+        r = find_spec(node, &spec);
+        if (r < 0)
+                return r;
+        r = probe_make_page(place, &spec, &fault, &detail);
+        if (r < 0)
+                return refuse(node, r, "this node cannot make the job's page");
         r = make_memory(node);
-        return r < 0 ? invoker_complain(r, "this node lacks memory for its actors") : 0;
+        return r < 0 ? refuse(node, r, "this node lacks memory for its actors") : 0;
 }
 
 static int acquire(Service *node, Hand *hand) {
-        Placement *place = &node->place;
-        const JobSettings *s = place->settings;
-        const LeafLimits limits = {
-                .memory_bytes = s->memory_max_bytes,
-                .n_tasks = s->tasks_max,
-                .cpu_permille = settings_present(s, SETTING_Actor_CPUQuota) ? s->cpu_quota_permille : 0,
-                .cpus = &s->allowed_cpus,
-        };
-        char name[32];
+        const Placement *place = &node->place;
         int r;
 
-        if (hand->c.has_worker)
-                return 0;
         for (uint32_t a = hand->c.index; hand->c.index < place->n_containers && a < place->n_actors;
                         a += place->n_containers) {
                 r = make_segment(node, a);
                 if (r < 0)
                         return r;
         }
-        (void) snprintf(name, sizeof(name), "actor-%u", hand->c.index);
-        r = worker_init(name, ACTOR_PAGE_BYTES, &place->cgroup, &limits, &hand->c.worker);
-        if (r < 0)
-                return r;
-        hand->c.has_worker = true;
-        return 0;
+        return make_worker(node, hand);
 }
 
 static FrameUse use_of(Hand *hand) {
@@ -412,7 +466,9 @@ static int greet(Service *node) {
         hello.abi = STREAM_ABI;
         hello.struct_bytes = sizeof(hello);
         (void) snprintf(hello.release, sizeof(hello.release), "%s", ACTORD_VERSION);
-        hello.page = *node->place.page;
+        memcpy(hello.words, node->words, sizeof(hello.words));
+        if (node->place.page)
+                hello.page = *node->place.page;
         r = write_full(INVOKER_FD_SOCKET, &head, sizeof(head));
         return r < 0 ? r : write_full(INVOKER_FD_SOCKET, &hello, sizeof(hello));
 }
@@ -466,7 +522,11 @@ int node_serve(void) {
         limits_prepare();
         node.place = (Placement) PLACEMENT_EMPTY;
         r = prepare(&node);
-        if (r >= 0) {
+        if (r < 0 && r != -ECANCELED) {
+                if (!node.words[0])
+                        (void) snprintf(node.words, sizeof(node.words), "%s", strerror(-r));
+                (void) greet(&node);
+        } else if (r >= 0) {
                 r = serve(&node);
                 if (r == -EBADMSG)
                         (void) invoker_complain(r, "the head of the job sent an unexpected message");

@@ -22,6 +22,7 @@
 #define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* the pause between the loss of a node and the next request */
 #define KEEP_NSEC       (60ull * 1000000000u) /* how long an idle node is kept without KeepAliveSec= */
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the last costs */
+#define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
 #define LEAVE_NSEC      (60ull * 1000000000u) /* the same for a node that ends while the job goes on */
 
@@ -479,6 +480,18 @@ int nodes_hear_cluster(Nodes *nodes, NodeNews *ret) {
         return take_event(nodes, &event, stream_fd, ret);
 }
 
+/* An environment that does not load on one node may load on another, but not for ever: each costs an
+ * allocation. */
+static void count_unready(Nodes *nodes, const char *words) {
+        if (nodes->refused || ++nodes->n_unready < UNREADY_MAX)
+                return;
+        nodes->refused = true;
+        fprintf(stderr,
+                        "actord-invoker: no further node is asked for: %u in a row came up and could not "
+                        "begin, the last because %s\n",
+                        nodes->n_unready, words);
+}
+
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {
         Node *node = &nodes->nodes[index];
         CarrierWord word = { .words = "its carrier has ended" };
@@ -493,9 +506,12 @@ int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {
                 return 0;
         if (r >= 0 && n == sizeof(word) && word.kind == CARRIER_READY && node->state == NODE_GREETING) {
                 node->state = NODE_READY;
+                nodes->n_unready = 0;
                 return 0;
         }
         word.words[sizeof(word.words) - 1] = '\0';
+        if (node->state == NODE_GREETING)
+                count_unready(nodes, word.words);
         request(nodes, CLUSTER_RELEASE, 0, node->number);
         leave(nodes, node, true, word.words);
         ret->index = index;

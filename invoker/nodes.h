@@ -69,6 +69,7 @@ typedef struct Nodes {
         CarrierMeter *meters; /* [NODES_MAX] */
         int meters_fd;
         uint32_t n_wanted, n_lost, newest; /* newest: the highest number so far */
+        uint32_t n_unready;                /* nodes in a row that came up and could not begin */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
         NodeCPUs cpus;                     /* when the rounds' need was told last */
         uint64_t surplus_nsec;             /* since when there are more than wanted; 0: there are not */

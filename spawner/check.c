@@ -52,7 +52,7 @@ static bool path_is_clean(const char *path, size_t size) {
         return true;
 }
 
-static bool is_plugin(const LaunchMount *mount) {
+bool launch_mount_is_plugin(const LaunchMount *mount) {
         return strncmp(mount->at, PLUGIN_DIRECTORY, strlen(PLUGIN_DIRECTORY)) == 0 &&
                !strchr(mount->at + strlen(PLUGIN_DIRECTORY), '/');
 }
@@ -70,7 +70,7 @@ static bool mounts_are_clean(const Launch *launch) {
                 if (!path_is_clean(mount->at, sizeof(mount->at)) || mount->read_only != 1 ||
                                 mount->reserved != 0)
                         return false;
-                if (directory_kind_at(mount->at) == _DIRECTORY_KIND_MAX && !is_plugin(mount) &&
+                if (directory_kind_at(mount->at) == _DIRECTORY_KIND_MAX && !launch_mount_is_plugin(mount) &&
                                 !is_dataset(mount))
                         return false;
                 for (uint32_t k = 0; k < i; k++)
@@ -144,7 +144,7 @@ static int check_mount(const LaunchMount *mount, int fd, LaunchAnswer *answer) {
         struct stat st;
         int r;
 
-        if (is_plugin(mount) || is_dataset(mount))
+        if (launch_mount_is_plugin(mount) || is_dataset(mount))
                 return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)
                                        ? 0
                                        : refuse(answer, "a plugin or a data set is not a regular file");

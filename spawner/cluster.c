@@ -20,9 +20,18 @@
 
 enum { FD_FLOOR = 64 }; /* above the numbers of ClusterFd */
 
+/* The mount of the job that nodes need too, since it has the code of their actors; UINT32_MAX: there is
+ * none. */
+static uint32_t find_plugin(const Launch *job) {
+        for (uint32_t i = 0; i < job->n_mounts; i++)
+                if (launch_mount_is_plugin(&job->mounts[i]))
+                        return i;
+        return UINT32_MAX;
+}
+
 /* Makes the part of a node's launch that does not depend on the node. */
-static int seal_launch(const Launch *job) {
-        const Launch launch = {
+static int seal_launch(const Launch *job, uint32_t plugin) {
+        Launch launch = {
                 .abi = LAUNCH_ABI,
                 .struct_bytes = sizeof(Launch),
                 .job = job->job,
@@ -33,6 +42,8 @@ static int seal_launch(const Launch *job) {
                 .exit_with_daemon = 1,
         };
 
+        if (plugin < job->n_mounts)
+                launch.mounts[launch.n_mounts++] = job->mounts[plugin];
         return memfd_make_sealed("actord-launch", &launch, sizeof(launch));
 }
 
@@ -50,11 +61,13 @@ static void signals_reset(void) {
 _Noreturn static void become_cluster(
                 const Request *request, const char *path, int directory_fd, int socket_fd) {
         char *argv[] = { (char *) CLUSTER_PROGRAM, NULL };
-        int launch_fd = seal_launch(&request->launch);
+        uint32_t plugin = find_plugin(&request->launch);
+        int launch_fd = seal_launch(&request->launch, plugin);
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         const int to[] = { CLUSTER_FD_SOCKET, CLUSTER_FD_SETTINGS, CLUSTER_FD_LAUNCH, CLUSTER_FD_DIRECTORY,
-                STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
-        int from[] = { socket_fd, request->fds[LAUNCH_FD_SETTINGS], launch_fd, directory_fd, null,
+                CLUSTER_FD_PLUGIN, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+        int from[] = { socket_fd, request->fds[LAUNCH_FD_SETTINGS], launch_fd, directory_fd,
+                plugin < request->launch.n_mounts ? request->fds[_LAUNCH_FD_FIXED + plugin] : null, null,
                 request->fds[LAUNCH_FD_STDERR], request->fds[LAUNCH_FD_STDERR] };
 
         static_assert(ELEMENTSOF(to) == ELEMENTSOF(from), "pairs");

@@ -77,6 +77,7 @@ __attribute__((format(printf, 4, 5))) int answer_fail(
                 LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...);
 
 /* check.c. Pure, except that it looks at the descriptors. uid: the user who runs the spawner. */
+bool launch_mount_is_plugin(const LaunchMount *mount);
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
 int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer);
 /* Makes calls to the descriptors' file systems, which may never answer. */

@@ -528,11 +528,12 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
                                 "Policy=%s has no actors for nodes: %s; single-learner-coarse, "
                                 "multi-learner and async have them",
                                 choice_distribution_to_string(settings->distribution), why);
-        if (environment_is_file(settings->environment) || environment_is_foreign(settings->environment) ||
+        if ((environment_is_foreign(settings->environment) && !environment_is_file(settings->environment)) ||
                         settings->python[0])
                 reader_complain(reader, "Distribution", "Cluster", word,
-                                "Environment=%s lies in files that nodes do not see: take one that "
-                                "`actorctl env list` shows as built in or installed, or Cluster=none",
+                                "Environment=%s lies in a folder that nodes do not see; only a plugin's "
+                                "file travels to them: take a plugin or one that `actorctl env list` shows "
+                                "as built in or installed, or Cluster=none",
                                 settings->environment);
         if (settings->dataset[0])
                 reader_complain(reader, "Distribution", "Cluster", word,

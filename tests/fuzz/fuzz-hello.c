@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cluster/hello.h"
+#include "include/cluster.h"
+#include "include/launch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         Hello hello = {};
         NodeFacts facts = {};
         NodeReady ready = {};
+        Work work = {};
 
         memcpy(&hello, data, MIN(size, sizeof(hello)));
         if (!hello_check(&hello, token)) {
@@ -25,6 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         memcpy(&facts, data, MIN(size, sizeof(facts)));
         if (node_facts_check(&facts))
                 g_assert_true(strlen(facts.name) < sizeof(facts.name) && facts.n_cpus > 0);
+        memcpy(&work, data, MIN(size, sizeof(work)));
+        if (work_check(&work)) {
+                g_assert_cmpuint(work.n_settings, <=, HELLO_SETTINGS_MAX);
+                g_assert_cmpuint(work.n_launch, ==, sizeof(Launch));
+                g_assert_cmpuint(work.n_plugin, <=, CLUSTER_PLUGIN_MAX);
+        }
         memcpy(&ready, data, MIN(size, sizeof(ready)));
         if (node_ready_check(&ready))
                 g_assert_cmpuint(strlen(ready.words), <, sizeof(ready.words));

@@ -5,12 +5,12 @@ beside the programs under that name. cluster.json there describes the cluster, a
 import json, os, select, socket, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
-SOCKET, SETTINGS, LAUNCH = 3, 4, 5
-ABI = 1
+SOCKET, SETTINGS, LAUNCH, PLUGIN = 3, 4, 5, 7
+ABI = 2
 WANT, RELEASE, END = 1, 2, 3
 PENDING, UP, LOST, GONE, COST, REFUSED = 1, 2, 3, 4, 5, 6
 UID_RANGE_FIRST, UIDS = 0x40000000, 65536
-AT_UID, AT_OWNER = 32, 84  # of Launch: uid_first and n_uids; owner and submitter
+AT_UID, AT_MOUNTS, AT_OWNER = 32, 72, 84  # of Launch: uid_first and n_uids; n_mounts; owner and submitter
 
 with open(os.path.join(HERE, "cluster.json")) as f:
     CLUSTER = json.load(f)
@@ -58,11 +58,12 @@ class Node:
         spawner.close()
         null = os.open("/dev/null", os.O_RDONLY)
         settings = self.settings()
-        socket.send_fds(asks, [bytes(launch)], [settings, 2, null, theirs.fileno(), null])
+        plugins = [sealed("plugin", CLUSTER["plugin"].encode() if "plugin" in CLUSTER else content(PLUGIN))] * struct.unpack_from("<I", launch, AT_MOUNTS)[0]
+        socket.send_fds(asks, [bytes(launch)], [settings, 2, null, theirs.fileno(), null, *plugins])
         answer = asks.recv(4096)
         error, pid = struct.unpack_from("<i", answer, 8)[0], struct.unpack_from("<i", answer, 20)[0]
-        os.close(settings)
-        os.close(null)
+        for fd in (settings, null, *plugins):
+            os.close(fd)
         self.stream = theirs
         self.began = time.monotonic()
         self.pid = pid

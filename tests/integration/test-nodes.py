@@ -329,6 +329,56 @@ def given_back():
     equal(r.nodes["lost"], 0, "lost nodes")
 
 
+PLUGIN = ("Scaling.Actors=6", "Actor.RolloutSteps=64", "Actor.Retries=0", "Learner.MinibatchSize=96", "Learner.Epochs=1", "Job.StopSteps=92160",
+          "Billing.Clock=model")
+
+
+def plugin_job():
+    """Its job file, and its policy without nodes."""
+    conf = os.path.join(telling.STATE, "plugin.conf")
+    with open(conf, "w") as f:
+        f.write(f"[Job]\nEnvironment={shared_library(HOSTILE)}\nStopSteps=1000\n")
+    if "plugin" not in calm:
+        calm["plugin"] = telling.run(conf, *PLUGIN, seed=7).policy_sha256
+    return conf, calm["plugin"]
+
+
+@story("a plugin's file travels to nodes, at both levels of the sandbox, and the policy is the same, also when a node is killed")
+def plugin_travels():
+    conf, want = plugin_job()
+    for kills, *sets in (False,), (True, "Actor.Sandbox=process"):
+        e, worked = Elsewhere(2), []
+
+        def during(p):
+            worked.append(e.when_works(p))
+            if kills:
+                # The job cannot end before them.
+                for actor in descendants(worked[0], "actord-actor"):
+                    os.kill(actor, signal.SIGSTOP)
+                os.kill(worked[0], signal.SIGKILL)
+
+        r = e.run("Distribution.Nodes=2", *sets, example=conf, small=PLUGIN, during=during)
+        equal(r.policy_sha256, want, f"policies, {sets}")
+        equal((len(worked), r.nodes["lost"]), (1, int(kills)), "nodes that had actors, and lost ones")
+
+
+@story("a plugin that does not load on a node: the node is lost with the reason, and the policy is the same")
+def plugin_does_not_load():
+    conf, want = plugin_job()
+    e = Elsewhere(1, plugin="not a shared library")
+
+    def during(p):
+        # The job lasts until then.
+        learner = wait_for("the learner is there", lambda: descendants(p.pid, "actord-learner"), 60)[0]
+        os.kill(learner, signal.SIGSTOP)
+        wait_for("the node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+        os.kill(learner, signal.SIGCONT)
+
+    r = e.run("Distribution.Nodes=1", example=conf, small=(*PLUGIN, "Learner.TimeoutSec=3600"), during=during)
+    assert "node 1 is lost: it cannot begin: the environment does not load there: are all libraries" in r.err, r.err
+    assert r.policy_sha256 == want and r.nodes["lost"] >= 1, (r.policy_sha256, want, r.nodes)
+
+
 @story("episodes of evaluations are played on nodes, and their mean is the same")
 def evaluated():
     played = ("Scaling.Actors=2", "Evaluation.Actors=4", "Evaluation.Episodes=12", "Evaluation.EveryRounds=300")

@@ -28,8 +28,8 @@ def install():
     shutil.copy(os.path.join(EXAMPLES, "cartpole.conf"), PROGRAMS)
 
 
-def command(*sets):
-    words = [os.path.join(PROGRAMS, "actorctl"), "run", os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
+def command(*sets, conf=None):
+    words = [os.path.join(PROGRAMS, "actorctl"), "run", conf or os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
     return words + [word for s in (*JOB, *sets) for word in ("--set", s)]
 
 
@@ -44,9 +44,9 @@ def state_of(user="tester"):
 class Run:
     """`actorctl run` of the tester; `with Run(...) as r: ...; r.end()`."""
 
-    def __init__(self, nodes, *sets, user="tester", cluster=True):
+    def __init__(self, nodes, *sets, user="tester", cluster=True, conf=None):
         _, before = state_of(user)
-        words = [*before, *command(*((ON_NODES, f"Distribution.Nodes={nodes}") if cluster else ()), *sets)]
+        words = [*before, *command(*((ON_NODES, f"Distribution.Nodes={nodes}") if cluster else ()), *sets, conf=conf)]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def begin(self, n, hold=False):
@@ -214,6 +214,36 @@ def same_policy_by_sbcast():
         shell(*in_mounts_of(2), "umount", PROGRAMS)
     equal((result["nodes"]["max"], result["nodes"]["lost"]), (4, 0), "nodes that were up, and were lost")
     equal(result["policy_sha256"], want)
+
+
+@story("a plugin in a folder that nodes do not see travels with the job, the policy is the same with one of the nodes killed, and no file is left there")
+def same_policy_of_plugin():
+    install()
+    folder = os.path.join(CLUSTER, "plugin")
+    os.mkdir(folder)
+    shutil.copy(shared_library(HOSTILE), folder)
+    os.chmod(folder, 0o755)
+    conf = os.path.join(folder, "plugin.conf")
+    with open(conf, "w") as f:
+        f.write("[Job]\nEnvironment=./hostile-env.so\nStopSteps=1000\n")
+    with Run(0, cluster=False, conf=conf) as r:
+        want = r.end()["policy_sha256"]
+    for n in range(1, 5):
+        shell(*in_mounts_of(n), "mount", "-t", "tmpfs", "hidden", folder)
+    before = set(os.listdir("/tmp"))
+    try:
+        with Run(2, "Actor.Retries=0", conf=conf) as r:
+            r.begin(2, hold=True)
+            victim = invokers_of_nodes()[0]
+            signal_actors(signal.SIGCONT)
+            os.kill(victim, signal.SIGKILL)
+            result = r.end()
+    finally:
+        for n in range(1, 5):
+            shell(*in_mounts_of(n), "umount", folder)
+    assert result["nodes"]["max"] == 2 and result["nodes"]["lost"] >= 1, result["nodes"]
+    equal(result["policy_sha256"], want)
+    equal({name for name in set(os.listdir("/tmp")) - before if "plugin" in name}, set(), "files of the plugin")
 
 
 @story("sbatch --wrap 'actorctl run': the nodes of the allocation are used and no other, the programs travel to one that does not see them, the policy "

@@ -67,7 +67,9 @@ static void setup(HeadFixture *f, gconstpointer data) {
         g_assert_cmpint(f->pid, >=, 0);
         if (f->pid == 0) {
                 const HeadTerms terms = {
-                        .socket_fd = pair[1], .settings_fd = -1, .launch_fd = -1, .engine = &engine_still
+                        .socket_fd = pair[1],
+                        .peers = { .settings_fd = -1, .launch_fd = -1, .plugin_fd = -1 },
+                        .engine = &engine_still,
                 };
 
                 (void) close(pair[0]);

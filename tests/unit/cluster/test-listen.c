@@ -21,7 +21,7 @@ static void test_scarce(void) {
         unsigned port;
         int fd;
 
-        listener->fd = -EBADF;
+        listener->fd = listener->terms.plugin_fd = -EBADF;
         listener->terms.settings_fd = listener->terms.launch_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         g_assert_cmpint(listener_open(listener, "127.0.0.1", address, &port, words), ==, 0);
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -55,7 +55,6 @@ static void setup(CarrierFixture *f, gconstpointer data) {
         CarrierWord word = { .kind = CARRIER_ATTACH };
         int stream[2], control[2], relay[2];
 
-        (void) data;
         (void) alarm(PATIENCE_MSEC / 1000);
         page.segment = (SegmentLayout){ .envs = 1, .agents = 1, .snapshot_stride = 64, .finals_at = 64 };
         page.policy = (PolicyLayout){
@@ -63,6 +62,7 @@ static void setup(CarrierFixture *f, gconstpointer data) {
         };
         place.policy_read_fd = memfd_make("policy", POLICY_BYTES);
         hello.page = page;
+        (void) g_strlcpy(hello.words, data ?: "", sizeof(hello.words));
         *f = (CarrierFixture){};
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, stream), ==, 0);
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control), ==, 0);
@@ -77,6 +77,10 @@ static void setup(CarrierFixture *f, gconstpointer data) {
         f->control_fd = control[0];
         f->relay_fd = relay[0];
         send_frame(f, FRAME_HELLO, 0, &hello, sizeof(hello));
+        if (data) {
+                (void) close(relay[1]);
+                return;
+        }
         g_assert_cmpuint(next_word(f).kind, ==, CARRIER_READY);
         g_assert_cmpint(message_send(f->control_fd, &word, sizeof(word), &relay[1], 1), ==, 0);
         (void) close(relay[1]);
@@ -169,11 +173,22 @@ static void test_ended_twice(CarrierFixture *f, gconstpointer data) {
         assert_lost(f);
 }
 
+/* A node that cannot begin is lost for the reason that it gives, as one line of plain characters. */
+static void test_cannot_begin(CarrierFixture *f, gconstpointer data) {
+        CarrierWord word = next_word(f);
+
+        (void) data;
+        g_assert_cmpuint(word.kind, ==, CARRIER_LOST);
+        g_assert_cmpstr(word.words, ==, "it cannot begin: no?[31mlibm");
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
 #define ADD(name, test) g_test_add("/carrier/" name, CarrierFixture, NULL, setup, test, teardown)
         ADD("in-order", test_in_order);
         ADD("unasked", test_unasked);
         ADD("ended-twice", test_ended_twice);
+        g_test_add("/carrier/cannot-begin", CarrierFixture, "no\033[31mlibm", setup, test_cannot_begin,
+                        teardown);
         return g_test_run();
 }

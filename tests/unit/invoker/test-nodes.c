@@ -8,6 +8,7 @@
 #include "invoker/carrier.h"
 #include "invoker/nodes.h"
 #include "invoker/round.h"
+#include "lib/message.h"
 
 #define SEC 1000000000ull
 
@@ -208,6 +209,43 @@ static void test_stopped(void) {
         g_test_trap_assert_stderr("*takes no requests*");
 }
 
+/* Nodes that come up and cannot begin: after three in a row no more are asked for, and one that begins in
+ * between is a new start. */
+static void greet_in_vain(void) {
+        const CarrierWord ready = { .kind = CARRIER_READY },
+                          lost = { .kind = CARRIER_LOST, .words = "it has no libm" };
+        const CarrierWord *words[] = { &lost, &lost, &ready, &lost, &lost, &lost };
+        static Nodes nodes;
+        NodeNews news;
+        int cluster[2], control[2];
+
+        g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, cluster), ==, 0);
+        nodes.cluster_fd = cluster[0];
+        for (uint32_t i = 0; i < G_N_ELEMENTS(words); i++) {
+                g_assert_false(nodes.refused);
+                g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, control), ==, 0);
+                nodes.nodes[i] = (Node){ .number = i + 1, .state = NODE_GREETING, .control_fd = control[0] };
+                g_assert_cmpint(message_send(control[1], words[i], sizeof(*words[i]), NULL, 0), ==, 0);
+                g_assert_cmpint(nodes_hear_carrier(&nodes, i, &news), ==, words[i] == &lost);
+                (void) close(control[1]);
+        }
+        g_assert_true(nodes.refused);
+        g_assert_cmpuint(nodes.n_lost, ==, 5);
+        (void) close(cluster[0]);
+        (void) close(cluster[1]);
+}
+
+static void test_unready(void) {
+        if (g_test_subprocess()) {
+                greet_in_vain();
+                return;
+        }
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr(
+                        "*node 4 is lost: it has no libm*no further node is asked for: 3 in a row*");
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/nodes/worth", test_worth);
@@ -221,5 +259,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/nodes/sum", test_sum);
         g_test_add_func("/nodes/lost-attempts", test_lost_attempts);
         g_test_add_func("/nodes/stopped", test_stopped);
+        g_test_add_func("/nodes/unready", test_unready);
         return g_test_run();
 }

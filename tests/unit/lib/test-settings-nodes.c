@@ -61,13 +61,13 @@ static void test_policies(void) {
 }
 
 static void test_files(void) {
-        static const char *const environments[] = { "./mine.so", "gym:CartPole-v1", "swmm:./park.inp",
+        static const char *const environments[] = { "gym:CartPole-v1",
                 "mujoco:./leg.xml\n[Environment]\nReward=alive 1" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(environments); i++) {
                 g_autofree char *text = g_strdup_printf("[Job]\nEnvironment=%s\n" ON_NODES, environments[i]);
 
-                refuse(text, "lies in files that nodes do not see");
+                refuse(text, "lies in a folder that nodes do not see");
         }
         refuse("[Job]\nEnvironment=CartPole-v1\n[Actor]\nActorScope=each\n" ON_NODES, "a node has none");
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The file of Environment=FILE on its way to a node, inside the session. The head measures it once, and each
+ * node gets the bytes with that digest or does not begin: actors on all hosts run the same code. A node
+ * keeps the bytes in sealed memory, so that no file is left there, however the node ends. */
+#pragma once
+
+#include <stdint.h>
+#include "cluster/tls.h"
+
+typedef struct PluginFacts {
+        uint32_t n_bytes; /* 0: the job has none */
+        uint8_t digest[DIGEST_BYTES];
+} PluginFacts;
+
+/* -EFBIG: it has more than CLUSTER_PLUGIN_MAX bytes; -ENODATA: it is empty, or shrinks meanwhile. */
+int plugin_measure(int fd, PluginFacts *ret);
+/* Sends exactly facts->n_bytes. -ENODATA: the file has become shorter. */
+int plugin_send(const Tls *tls, int fd, const PluginFacts *facts, uint64_t deadline_nsec);
+/* ret_fd: sealed memory. -EBADMSG: the length is impossible; -ESTALE: these are not the bytes of the digest;
+ * another negative errno: they did not come. */
+int plugin_receive(const Tls *tls, const PluginFacts *facts, uint64_t deadline_nsec, int *ret_fd);
