@@ -518,8 +518,19 @@ static const char *refuses_nodes(const JobSettings *settings) {
         return NULL;
 }
 
+/* Why an environment stays on one host; NULL: it is built in or installed on nodes, or it is one file, which
+ * travels. */
+static const char *stays_here(const char *environment) {
+        if (environment_loads_packages(environment))
+                return "runs in Python, whose interpreter and packages do not travel to nodes";
+        if (environment_is_mjcf(environment))
+                return "lies in a folder, and only a plugin's file travels to nodes";
+        return NULL;
+}
+
 static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
         const char *word = choice_cluster_to_string(settings->cluster), *why = refuses_nodes(settings);
+        const char *stays = stays_here(settings->environment);
 
         if (!settings_has_nodes(settings))
                 return;
@@ -528,13 +539,11 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
                                 "Policy=%s has no actors for nodes: %s; single-learner-coarse, "
                                 "multi-learner and async have them",
                                 choice_distribution_to_string(settings->distribution), why);
-        if ((environment_is_foreign(settings->environment) && !environment_is_file(settings->environment)) ||
-                        settings->python[0])
+        if (stays)
                 reader_complain(reader, "Distribution", "Cluster", word,
-                                "Environment=%s lies in a folder that nodes do not see; only a plugin's "
-                                "file travels to them: take a plugin or one that `actorctl env list` shows "
-                                "as built in or installed, or Cluster=none",
-                                settings->environment);
+                                "Environment=%s %s: take a plugin or one that `actorctl env list` shows as "
+                                "built in, or Cluster=none",
+                                settings->environment, stays);
         if (settings->dataset[0])
                 reader_complain(reader, "Distribution", "Cluster", word,
                                 "Dataset= is a file that nodes do not see; such a job has no actors that "

@@ -362,6 +362,16 @@ def plugin_travels():
         equal((len(worked), r.nodes["lost"]), (1, int(kills)), "nodes that had actors, and lost ones")
 
 
+@story("verify refuses a plugin that is too large to travel to nodes, and what lies in folders or runs in Python, each with the reason")
+def does_not_travel():
+    conf, large = plugin_job()[0], os.path.join(telling.STATE, "large.so")
+    shutil.copy(shared_library(HOSTILE), large)
+    os.truncate(large, (70 << 20) + 1)
+    for environment, words in (large, "the plugin has 70 MiB, and at most 64 MiB travel"), ("gym:CartPole-v1", "packages do not travel to nodes"):
+        r = ctl("verify", conf, *(w for s in (*NODES, "Distribution.Nodes=1", f"Job.Environment={environment}") for w in ("--set", s)))
+        assert r.status == 2 and words in r.err, (environment, r.status, r.err)
+
+
 @story("a plugin that does not load on a node: the node is lost with the reason, and the policy is the same")
 def plugin_does_not_load():
     conf, want = plugin_job()

@@ -61,14 +61,10 @@ static void test_policies(void) {
 }
 
 static void test_files(void) {
-        static const char *const environments[] = { "gym:CartPole-v1",
-                "mujoco:./leg.xml\n[Environment]\nReward=alive 1" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(environments); i++) {
-                g_autofree char *text = g_strdup_printf("[Job]\nEnvironment=%s\n" ON_NODES, environments[i]);
-
-                refuse(text, "lies in a folder that nodes do not see");
-        }
+        accept("[Job]\nEnvironment=./mine.so\n" ON_NODES);
+        refuse("[Job]\nEnvironment=gym:CartPole-v1\n" ON_NODES, "interpreter and packages do not travel");
+        refuse("[Job]\nEnvironment=mujoco:./leg.xml\n[Environment]\nReward=alive 1\n" ON_NODES,
+                        "lies in a folder, and only a plugin's file travels");
         refuse("[Job]\nEnvironment=CartPole-v1\n[Actor]\nActorScope=each\n" ON_NODES, "a node has none");
 }
 
