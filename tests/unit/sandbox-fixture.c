@@ -114,6 +114,7 @@ static _Noreturn void play_invoker(const Case *c) {
                 .executable_fd = -EBADF,
                 .state_fd = -EBADF,
         };
+        const LaunchMount mount = { .at = MEMORY_AT, .read_only = 1 };
         Sandbox *sandbox = NULL;
         uint32_t missing;
         int status;
@@ -124,6 +125,12 @@ static _Noreturn void play_invoker(const Case *c) {
                 _exit(CANNOT_PREPARE);
         if (c->level >= SANDBOX_LEVEL_USERNS && enter_namespaces(&spec.n_uids) < 0)
                 _exit(CANNOT_PREPARE);
+        if (c->memory_fd > 0) {
+                spec.mounts = &mount;
+                spec.n_mounts = 1;
+                if (dup2(c->memory_fd, INVOKER_FD_MOUNTS) < 0)
+                        _exit(CANNOT_PREPARE);
+        }
         if (sandbox_new(&spec, &sandbox, &missing) < 0 || sandbox_leave_host() < 0)
                 _exit(CANNOT_PREPARE);
 

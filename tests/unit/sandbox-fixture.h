@@ -16,6 +16,7 @@
 #include "sandbox/step.h"
 
 enum { REFUSED = 0, WORKED = 1, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32 };
+#define MEMORY_AT PLUGIN_DIRECTORY "mine.so"
 
 typedef struct Case {
         uint32_t level, kind;
@@ -24,6 +25,7 @@ typedef struct Case {
         int keep_fd;
         int cgroup_fd;
         bool bad_keep; /* a list that does not ascend */
+        int memory_fd; /* a file of the job in sealed memory, for MEMORY_AT; 0: there is none */
 } Case;
 
 extern JobSettings case_settings;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "sandbox/step.h"
 #include "tests/unit/sandbox-fixture.h"
 
@@ -418,6 +419,42 @@ static void test_identity(void) {
         g_assert_cmpint(status, ==, REFUSED << 8);
 }
 
+#define MEMORY_TEXT "content of a plugin"
+
+/* A file that came in memory is at its place or, without a root, at its descriptor: it can be read and
+ * executed. */
+static int act_memory(void) {
+        char text[sizeof(MEMORY_TEXT)] = "";
+        int fd = open(MEMORY_AT, O_RDONLY);
+        void *code;
+
+        if (fd < 0)
+                fd = open("/proc/self/fd/16", O_RDONLY);
+        if (fd < 0 || read(fd, text, sizeof(text)) != sizeof(text) || strcmp(text, MEMORY_TEXT) != 0)
+                return 2;
+        code = mmap(NULL, sizeof(text), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+        return code == MAP_FAILED ? 3 : REFUSED;
+}
+
+static void test_memory(gconstpointer data) {
+        static_assert(INVOKER_FD_MOUNTS == 16, "path above");
+        Case c = { .level = GPOINTER_TO_UINT(data),
+                .libraries = true,
+                .act = act_nothing,
+                .keep_fd = -1,
+                .cgroup_fd = -1 };
+
+        if (enter_and_act(&c) == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        c.memory_fd = memfd_make_sealed("plugin", MEMORY_TEXT, sizeof(MEMORY_TEXT));
+        c.act = act_memory;
+        c.keep_fd = c.level < SANDBOX_LEVEL_USERNS ? INVOKER_FD_MOUNTS : -1;
+        g_assert_cmpint(enter_and_act(&c), ==, REFUSED << 8);
+        (void) close(c.memory_fd);
+}
+
 static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
@@ -498,6 +535,8 @@ int main(int argc, char **argv) {
                 g_test_add_data_func(path, level, test_abort);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/bell", names[levels[i]]);
                 g_test_add_data_func(path, level, test_bell);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/memory", names[levels[i]]);
+                g_test_add_data_func(path, level, test_memory);
         }
         g_test_add_func("/sandbox/full/identity", test_identity);
         g_test_add_func("/sandbox/step-status", test_step_status);
