@@ -55,13 +55,20 @@ class Daemon:
         wait_for(f"the end of job {job}", lambda: self.state(job) == "ended", seconds)
         return prop(job, "Result")
 
-    def __exit__(self, *_):
+    def stop_others(self, asked):
+        """Stops the jobs that were not asked yet. True: all have ended. After a failed story some submissions are still on their way."""
         live = sorted((i for i, row in jobs(self.root).items() if row[2] != "ended"), reverse=True)
+        todo = [i for i in live if i not in asked]
+        asked.update(todo)
         # A system bus lets a connection wait for 128 answers.
-        for at in range(0, len(live), 100):
-            for one in [self.root.send("org.actord1", "/org/actord1", MANAGER, "StopJob", "t", i) for i in live[at:at + 100]]:
+        for at in range(0, len(todo), 100):
+            for one in [self.root.send("org.actord1", "/org/actord1", MANAGER, "StopJob", "t", i) for i in todo[at:at + 100]]:
                 self.root.answer(one)
-        wait_for("the jobs' end", lambda: not [row for row in jobs(self.root).values() if row[2] != "ended"], 60)
+        return not live
+
+    def __exit__(self, *_):
+        asked = set()
+        wait_for("the jobs' end", lambda: self.stop_others(asked), 90)
         self.root.close()
         os.unlink(DROP_IN)
         restart_service()
