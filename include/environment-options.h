@@ -44,7 +44,7 @@
         X(EnableWind, BOOL, enable_wind, , , "no") \
         X(WindPower, NUMBER, wind_power, 0, 1000, "15") \
         X(TurbulencePower, NUMBER, turbulence_power, 0, 1000, "1.5")
-/* Options of both tasks; the weight of floods differs between them. */
+/* Options of all tasks; theta has one more, and gamma another. */
 #define STORMWATER_OPTIONS(X) \
         X(Storms, WORD, storms, storms_words, , "random") \
         X(Storm, WHOLE, storm, 0, N_HELD_OUT, "0") \
@@ -55,6 +55,9 @@
 #define STORMWATER_THETA_OPTIONS(X) \
         STORMWATER_OPTIONS(X) \
         X(FloodWeight, NUMBER, flood_weight, 0, SCALE_MAX, "1e6")
+#define STORMWATER_GAMMA_OPTIONS(X) \
+        STORMWATER_THETA_OPTIONS(X) \
+        X(LeftWeight, NUMBER, left_weight, 0, 1e12, "7e5")
 
 /* MuJoCo's tasks, as in Gymnasium; actor/envs/mujoco/tasks.h has the largest weights. */
 #define MUJOCO_WEIGHT(X, key, member, fallback) X(key, NUMBER, member, -WEIGHT_MAX, WEIGHT_MAX, fallback)

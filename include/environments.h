@@ -82,7 +82,9 @@
         X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream low", NAN,                  \
                         STORMWATER_THETA_OPTIONS(OPTION_TEXT))                                           \
         X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide", NAN,                      \
-                        STORMWATER_OPTIONS(OPTION_TEXT))
+                        STORMWATER_OPTIONS(OPTION_TEXT))                                                 \
+        X("stormwater:gamma", ENVIRONMENT_SWMM, "empty eleven ponds slowly, in a tree", NAN,             \
+                        STORMWATER_GAMMA_OPTIONS(OPTION_TEXT))
 /* clang-format on */
 
 /* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers.
@@ -158,6 +160,7 @@
         X("Stay", "mean steps until an agent leaves or joins; 0: never")       \
         X("StormScale", "factor on the published rain; 0: drawn, 0.5 to 2")    \
         X("FloodWeight", "cost of a flooding pond for a step")                 \
+        X("LeftWeight", "cost of a pond that is not empty at the end")         \
         X("Engine", "release of MuJoCo, one of those above")                   \
         X("ForwardRewardWeight", "reward for each m/s forward")                \
         X("CtrlCostWeight", "cost of the squares of the controls")             \
@@ -194,7 +197,7 @@
         X("Storms", "random, held-out or published")                           \
         X("Storm", "1 to 20: this held-out storm; 0: as Storms= says")         \
         X("Controller", "agent, passive (all open) or rules")                  \
-        X("Actions", "openings, in [0, 1], or fine, in [-1, 1]")               \
+        X("Actions", "openings, in [0, 1]; fine or centred, in [-1, 1]")       \
         X("Forecast", "observe the forecast, too")                             \
         X("RewardScale", "factor of the reward")                               \
         X("Wrappers", "wrappers of Gymnasium, the innermost first")            \

@@ -27,6 +27,7 @@ NOT_RUN = {
     "python3 -m venv examples/venv && examples/venv/bin/pip install ale-py gymnasium opencv-python-headless": NO_INDEX,
     "actorctl run examples/pong-small.conf": NO_PACKAGE,
     "python3 -m venv venv && venv/bin/pip install swmm-toolkit": NO_INDEX,
+    "venv/bin/pip install pystorms": NO_INDEX,
     "actorctl run --set Actor.Python=venv examples/stormwater.conf": "it needs packages from an index: test-stormwater.py",
 }
 JOB = "[Job]\nEnvironment=CartPole-v1\nStopSteps=1024\n\n[Actor]\nRolloutSteps=64\n\n[Billing]\nPriceSheet=aws-lambda-x86\n"

@@ -9,7 +9,7 @@ VENV = os.path.join(BUILD, "venv-parity-swmm")
 
 JOB = """[Job]
 Environment=stormwater:{task}
-StopSteps=1152
+StopSteps={steps}
 Seed=4
 [Environment]
 {keys}
@@ -34,10 +34,10 @@ def venv():
     return VENV
 
 
-def job(task="theta", keys="", python=None):
+def job(task="theta", keys="", python=None, steps=1152):
     path = os.path.join(STATE, "stormwater.conf")
     with open(path, "w") as f:
-        f.write(JOB.format(task=task, keys=keys, python=python or venv()))
+        f.write(JOB.format(task=task, keys=keys, python=python or venv(), steps=steps))
     return path
 
 
@@ -70,6 +70,15 @@ def missing():
     assert f"Python={python}: EPA SWMM does not load" in text and f"{python}/bin/pip install --force-reinstall swmm-toolkit" in text, text
     assert "it has no pyvenv.cfg" in refused(STATE)
 
+    text = run(job("gamma", python=python), ok=False).err
+    assert f"Python={python}: this virtual environment has no package pystorms" in text and f"{python}/bin/pip install pystorms" in text, text
+    networks = os.path.dirname(os.path.dirname(package)) + "/pystorms/networks"
+    os.makedirs(networks)
+    with open(networks + "/gamma.inp", "w") as f:
+        f.write("[TIMESERIES]\nA 0:05:00 1\n")
+    text = run(job("gamma", python=python), ok=False).err
+    assert "is not the network of stormwater:gamma" in text and "pip install pystorms==1.0.0" in text, text
+
 
 @story("only an environment that loads packages takes Python=, and one that must not share the learner's memory is refused")
 def settings():
@@ -78,23 +87,24 @@ def settings():
     text = run(job(), "Distribution.Policy=fused", ok=False).err
     assert "EPA SWMM" in text and "the learner's memory" in text, text
     assert "Controller=lazy: it must be agent, passive or rules" in run(job("theta", "Controller=lazy"), ok=False).err
-    assert "does not take this key" in run(job("tidal", "FloodWeight=3"), ok=False).err
+    for task, key in (("tidal", "FloodWeight=3"), ("theta", "LeftWeight=3")):
+        assert "does not take this key" in run(job(task, key), ok=False).err
 
 
 @story("a job gives the same policy, however its actors die, however they share containers, and in every sandbox")
 def pure():
-    for task in ("theta", "tidal"):
-        calm = run(job(task))
+    for task, steps in (("theta", 1152), ("tidal", 1152), ("gamma", 576)):
+        calm = run(job(task, steps=steps))
         killer = Killer("actord-actor", low=0.05, high=0.2, most=2)
 
         def later(p):
             wait_for("actors", lambda: len(descendants(p.pid, "actord-actor")) >= 3, 30)
             killer(p)
-        again = run(job(task), during=later)
+        again = run(job(task, steps=steps), during=later)
         assert killer.killed, again.json
         equal(again.policy_sha256, calm.policy_sha256, f"{task}: policies")
         for differently in ("Actor.Processes=1", "Actor.Sandbox=userns", "Actor.Sandbox=process"):
-            equal(run(job(task), differently).policy_sha256, calm.policy_sha256, f"{task}: policies with {differently}")
+            equal(run(job(task, steps=steps), differently).policy_sha256, calm.policy_sha256, f"{task}: policies with {differently}")
 
 
 @story("a storm is played as its number says, by the controller that is asked for")

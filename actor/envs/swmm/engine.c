@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "actor/envs/swmm/library.h"
+#include "actor/envs/swmm/package.h"
 #include "lib/cleanup.h"
 
 #define INPUT_NAME "input"
@@ -188,6 +189,29 @@ static int find_parts(EngineImage *image, const EngineNames *names) {
 void engine_packages(const char *python, int fd) {
         engine.python = python;
         engine.packages_fd = fd;
+}
+
+int engine_read(const char *task, const char *package, const char *file, char *ret, size_t n) {
+        int r;
+
+        if (engine.packages_fd < 0) {
+                (void) fprintf(stderr,
+                                "%s reads its network from the Python package %s: make a virtual "
+                                "environment with `python3 -m venv DIRECTORY` and "
+                                "`DIRECTORY/bin/pip install swmm-toolkit %s`, and write Python=DIRECTORY.\n",
+                                task, package, package);
+                return -ENOENT;
+        }
+        r = package_read(engine.packages_fd, file, ret, n);
+        if (r == -ENOENT)
+                (void) fprintf(stderr,
+                                "Python=%s: this virtual environment has no package %s, which has the "
+                                "network of %s: install it with `%s/bin/pip install %s`.\n",
+                                engine.python, package, task, engine.python, package);
+        else if (r < 0)
+                (void) fprintf(stderr, "Python=%s: %s cannot be read: %s.\n", engine.python, file,
+                                strerror(-r));
+        return r;
 }
 
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names) {

@@ -12,7 +12,7 @@
 
 /* Enough for the variables and the 0.4 MiB that our simulations allocate. */
 #define ENGINE_IMAGE_MAX (UINT64_C(4) << 20)
-#define ENGINE_NAMES_MAX 4
+#define ENGINE_NAMES_MAX 12
 
 /* ENGINE_IMAGE_MAX bytes follow. All zeros: there is no simulation. */
 typedef struct EngineImage {
@@ -31,6 +31,10 @@ typedef struct EngineNames {
  * copied. */
 void engine_packages(const char *python, int fd);
 
+/* Reads a file of a package in that directory, and ends it with a 0. `task` and `package` are for messages.
+ * The number of bytes, or -ENOENT, -EFBIG, or another error after a sentence on stderr. */
+int engine_read(const char *task, const char *package, const char *file, char *ret, size_t n);
+
 /* Begins a simulation of the text, which is read only in this call. 0, or -ENOENT, -ENOEXEC, -EIO after a
  * sentence on stderr. */
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names);
@@ -39,7 +43,8 @@ int engine_begin(EngineImage *image, const char *text, size_t n_text, const Engi
 void engine_turn(EngineImage *image);
 
 /* Makes one routing step of the image whose turn it is. SWMM chooses the step's length. *ret_msec: the time
- * since the beginning. 0, or -EIO after a sentence on stderr. */
+ * since the beginning; 0 after the last step up to the END_DATE of its text. 0, or -EIO after a sentence on
+ * stderr. */
 int engine_advance(int64_t *ret_msec);
 
 /* Numbers of the image whose turn it is, in the units of its text. */

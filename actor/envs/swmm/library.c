@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <glob.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,35 +16,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "include/launch.h"
+#include "actor/envs/swmm/package.h"
 #include "lib/cleanup.h"
 
 #define LIBRARY_NAME    "libswmm5.so"
-#define LIBRARY_PACKAGE "/lib/python3*/site-packages/swmm/toolkit/" LIBRARY_NAME
-
-/* Without mounts the directory is reached through its descriptor. */
-static int find(int packages_fd, char *ret, size_t n) {
-        char root[64], pattern[sizeof(root) + sizeof(LIBRARY_PACKAGE)];
-        glob_t found = {};
-        bool fits;
-
-        (void) snprintf(root, sizeof(root), "/proc/self/fd/%d", packages_fd);
-        if (access(root, F_OK) < 0)
-                (void) snprintf(root, sizeof(root), "%s", PYTHON_DIRECTORY);
-        (void) snprintf(pattern, sizeof(pattern), "%s" LIBRARY_PACKAGE, root);
-
-        fits = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && strlen(found.gl_pathv[0]) < n;
-        if (fits)
-                (void) snprintf(ret, n, "%s", found.gl_pathv[0]);
-        globfree(&found);
-        return fits ? 0 : -ENOENT;
-}
+#define LIBRARY_PACKAGE "swmm/toolkit/" LIBRARY_NAME
 
 static int find_and_open(const char *python, int packages_fd, void **ret) {
         char path[512] = LIBRARY_NAME;
         const char *why;
 
-        if (packages_fd >= 0 && find(packages_fd, path, sizeof(path)) < 0) {
+        if (packages_fd >= 0 && package_find(packages_fd, LIBRARY_PACKAGE, path, sizeof(path)) < 0) {
                 (void) fprintf(stderr,
                                 "Python=%s: this virtual environment has no package swmm-toolkit, which "
                                 "carries EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",

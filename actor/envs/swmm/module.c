@@ -11,7 +11,9 @@ __attribute__((visibility("default"))) void actord_env_packages(const char *pyth
 const ActordEnv *actord_env_find(const char *name) {
         if (strcmp(name, theta_task.name) == 0)
                 return &theta_env;
-        return strcmp(name, tidal_task.name) == 0 ? &tidal_env : NULL;
+        if (strcmp(name, tidal_task.name) == 0)
+                return &tidal_env;
+        return strcmp(name, gamma_task.name) == 0 ? &gamma_env : NULL;
 }
 
 /* Called outside of the sandbox, so it loads nothing. */

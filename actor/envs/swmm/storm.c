@@ -27,29 +27,31 @@ static void scale(const double profile[STORM_HOURS], const double factors[STORM_
                 ret[h] = by * total * profile[h] * factors[h] / weights;
 }
 
-void storm_draw(const double profile[STORM_HOURS], ActordRandom *random, Storm *ret) {
-        double by = actord_random_uniform(random, 0.5, 2), factors[STORM_HOURS];
+void storm_draw(const StormFamily *family, ActordRandom *random, Storm *ret) {
+        double by = actord_random_uniform(random, family->least, family->most), factors[STORM_HOURS];
 
         for (int h = 0; h < STORM_HOURS; h++)
                 factors[h] = actord_random_uniform(random, 0.5, 1.5);
-        scale(profile, factors, by, ret->rain);
+        scale(family->profile, factors, by, ret->rain);
         ret->tide = actord_random_uniform(random, 0, 1);
 }
 
-void storm_held_out(const double profile[STORM_HOURS], uint32_t k, Storm *ret) {
+void storm_held_out(const StormFamily *family, uint32_t k, Storm *ret) {
         double factors[STORM_HOURS];
 
         assert(k >= 1 && k <= N_HELD_OUT);
 
         for (int h = 0; h < STORM_HOURS; h++)
                 factors[h] = 0.5 + fraction((10.0 * k + h) * GOLDEN);
-        scale(profile, factors, 0.5 + 1.5 * (k - 1) / (N_HELD_OUT - 1), ret->rain);
+        scale(family->profile, factors,
+                        family->least + (family->most - family->least) * (k - 1) / (N_HELD_OUT - 1),
+                        ret->rain);
         ret->tide = fraction(k * GOLDEN);
 }
 
-void storm_published(const double profile[STORM_HOURS], Storm *ret) {
+void storm_published(const StormFamily *family, Storm *ret) {
         for (int h = 0; h < STORM_HOURS; h++)
-                ret->rain[h] = profile[h];
+                ret->rain[h] = family->profile[h];
         ret->tide = 0;
 }
 

@@ -4,9 +4,10 @@
  *
  *     rain_h = scale total w_h / (sum of w), w_h = profile_h f_h
  *
- * Training draws scale in [0.5, 2), each f_h in [0.5, 1.5) and the tide. Held-out storm k of 1 to 20 has
- * scale 0.5 + 1.5 (k - 1) / 19 and f_h = 0.5 + frac((10 k + h) phi), phi the golden ratio's 0.618..., the
- * tide begins at frac(k phi) of its period. The published storm is the profile itself. */
+ * Training draws scale in the family's [least, most), each f_h in [0.5, 1.5) and the tide. Held-out storm k
+ * of 1 to 20 has scale least + (most - least) (k - 1) / 19 and f_h = 0.5 + frac((10 k + h) phi), phi the
+ * golden ratio's 0.618..., the tide begins at frac(k phi) of its period. The published storm is the profile
+ * itself. */
 #pragma once
 
 #include <stddef.h>
@@ -21,9 +22,14 @@ typedef struct Storm {
         double tide;              /* the point of its period at which the tide begins, in [0, 1) */
 } Storm;
 
-void storm_draw(const double profile[STORM_HOURS], ActordRandom *random, Storm *ret);
-void storm_held_out(const double profile[STORM_HOURS], uint32_t k, Storm *ret);
-void storm_published(const double profile[STORM_HOURS], Storm *ret);
+typedef struct StormFamily {
+        double profile[STORM_HOURS];
+        double least, most; /* times the profile's rain */
+} StormFamily;
+
+void storm_draw(const StormFamily *family, ActordRandom *random, Storm *ret);
+void storm_held_out(const StormFamily *family, uint32_t k, Storm *ret);
+void storm_published(const StormFamily *family, Storm *ret);
 
 /* The rain in the hour that begins `hour` hours after the storm's beginning; negative: before it. */
 double storm_rain(const Storm *storm, double hour);

@@ -2,8 +2,8 @@
 /* The environment ABI over a task: episodes, steps, snapshots. SWMM cannot stop in one process and continue
  * with the same bits in another one (its own hot-start files hold floats), but it is repeatable. So a
  * snapshot is the storm and every opening so far, and a restore runs the episode again, in a tenth of a
- * second. If an instance is already at the snapshot's step, as from one invocation to the next, nothing is
- * repeated. */
+ * second, or a second with eleven ponds. If an instance is already at the snapshot's step, as from one
+ * invocation to the next, nothing is repeated. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,23 +14,22 @@
 #include "include/environment-options.h"
 
 #define RAIN_MAX  1e3
-#define TEXT_MAX  16384
 #define SCALE_MAX 1e9
 
 enum { STORMS_RANDOM, STORMS_HELD_OUT, STORMS_PUBLISHED };
 enum { CONTROLLER_AGENT, CONTROLLER_PASSIVE, CONTROLLER_RULES };
-enum { ACTIONS_OPENINGS, ACTIONS_FINE };
+enum { ACTIONS_OPENINGS, ACTIONS_FINE, ACTIONS_CENTRED };
 
-/* The snapshot. */
+/* The snapshot, up to the openings of the task's last step. */
 typedef struct Episode {
         Storm storm;
         uint32_t n_steps, reserved;
-        float openings[N_STEPS_MAX][N_VALVES];
+        float openings[N_OPENINGS_MAX]; /* step by step */
 } Episode;
 
 typedef struct Stormwater {
         const Task *task;
-        double storm, flood_weight, reward_scale;
+        double storm, flood_weight, left_weight, reward_scale;
         int storms, controller, actions;
         bool forecast;
         Episode episode;
@@ -40,18 +39,24 @@ typedef struct Stormwater {
 
 static const char *const storms_words[] = { "random", "held-out", "published", NULL };
 static const char *const controller_words[] = { "agent", "passive", "rules", NULL };
-static const char *const actions_words[] = { "openings", "fine", NULL };
+static const char *const actions_words[] = { "openings", "fine", "centred", NULL };
 
 #define ENV_INSTANCE Stormwater
-static const EnvOption stormwater_options[] = { STORMWATER_THETA_OPTIONS(ENV_OPTION) };
+static const EnvOption stormwater_options[] = { STORMWATER_GAMMA_OPTIONS(ENV_OPTION) };
 
 static int stormwater_init(
                 Stormwater *s, const Task *task, const ActordOption *options, uint32_t n_options) {
-        /* In the other task's reward floods have their own weight. */
-        size_t n = sizeof(stormwater_options) / sizeof(stormwater_options[0]) - (task == &tidal_task);
-
         *s = (Stormwater){ .task = task };
-        return env_options_parse(stormwater_options, n, options, n_options, s);
+        return env_options_parse(stormwater_options, task->n_options, options, n_options, s);
+}
+
+static size_t episode_bytes(const Task *task) {
+        return offsetof(Episode, openings) + (size_t) task->n_steps * task->n_valves * sizeof(float);
+}
+
+/* The openings of step t. */
+static float *openings_of(const Task *task, Episode *e, uint32_t t) {
+        return e->openings + (size_t) t * task->n_valves;
 }
 
 static int stormwater_spec(
@@ -73,8 +78,8 @@ static int stormwater_spec(
                 .action = { .kind = ACTORD_BOX,
                                 .element = ACTORD_F32,
                                 .n_dims = 1,
-                                .shape = { N_VALVES },
-                                .low = s.actions == ACTIONS_FINE ? -1 : 0,
+                                .shape = { task->n_valves },
+                                .low = s.actions == ACTIONS_OPENINGS ? 0 : -1,
                                 .high = 1 },
                 .horizon_steps = task->n_steps,
                 .n_agents = 1,
@@ -82,7 +87,7 @@ static int stormwater_spec(
                 .reward_high = 0,
                 .solved_return = NAN,
                 .instance_bytes = sizeof(Stormwater) + ENGINE_IMAGE_MAX,
-                .snapshot_bytes = sizeof(Episode),
+                .snapshot_bytes = episode_bytes(task),
         };
         (void) snprintf(ret->name, sizeof(ret->name), "%s", task->name);
         return 0;
@@ -90,15 +95,18 @@ static int stormwater_spec(
 
 static View stormwater_view(const Stormwater *s) {
         const Episode *e = &s->episode;
+        const Task *task = s->task;
         View view = {
                 .now = s->now,
                 .storm = e->storm,
                 .hour = (double) e->n_steps / STEPS_PER_HOUR,
                 .flood_weight = s->flood_weight,
+                .left_weight = s->left_weight,
         };
 
-        for (int i = 0; i < N_VALVES; i++)
-                view.openings[i] = e->n_steps > 0 ? e->openings[e->n_steps - 1][i] : s->task->opening;
+        for (uint32_t i = 0; i < task->n_valves; i++)
+                view.openings[i] = e->n_steps > 0 ? e->openings[(e->n_steps - 1) * task->n_valves + i]
+                                                  : task->opening;
         return view;
 }
 
@@ -118,31 +126,30 @@ static void stormwater_read(Stormwater *s) {
                 s->now.depth[i] = engine_depth(s->image.nodes[i]);
                 s->now.flood[i] = engine_overflow(s->image.nodes[i]);
         }
-        if (names->links[N_VALVES])
-                s->now.flow = engine_flow(s->image.links[N_VALVES]);
+        for (int i = 0; i < N_LINKS_MAX && names->links[i]; i++)
+                s->now.flow[i] = engine_flow(s->image.links[i]);
 }
 
-static void stormwater_open(Stormwater *s, const float openings[N_VALVES]) {
-        for (int i = 0; i < N_VALVES; i++)
+static void stormwater_open(Stormwater *s, const float *openings) {
+        for (uint32_t i = 0; i < s->task->n_valves; i++)
                 engine_set_opening(s->image.links[i], (double) openings[i]);
 }
 
 /* Begins a simulation of the episode's storm. */
 static int stormwater_begin(Stormwater *s) {
+        static char text[DRAINAGE_MAX];
         const Task *task = s->task;
-        size_t n = (size_t) (task->text_end - task->text);
-        const float openings[N_VALVES] = { task->opening, task->opening };
-        char text[TEXT_MAX];
-        int r;
+        float openings[N_VALVES_MAX];
+        int n, r;
 
-        if (n >= sizeof(text))
-                return -EFBIG;
-        memcpy(text, task->text, n);
-        n += storm_write(&s->episode.storm, task->first_hour, task->tide_hours, text + n, sizeof(text) - n);
-
-        r = engine_begin(&s->image, text, n, &task->names);
+        n = drainage_write(&task->drainage, task->name, &task->family, &s->episode.storm, text);
+        if (n < 0)
+                return n;
+        r = engine_begin(&s->image, text, (size_t) n, &task->names);
         if (r < 0)
                 return r;
+        for (uint32_t i = 0; i < task->n_valves; i++)
+                openings[i] = task->opening;
         stormwater_open(s, openings);
         stormwater_read(s);
         return 0;
@@ -150,24 +157,28 @@ static int stormwater_begin(Stormwater *s) {
 
 /* Makes step t of the episode with its openings for that step; *ret: the reward. It must be the instance's
  * turn. SWMM chooses the length of its own steps, so the last of them ends a little after the quarter of an
- * hour. */
+ * hour, or where the network's text ends. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
+        int64_t msec = 0, end = (int64_t) (t + 1) * STEP_MSEC;
+        bool ends = t + 1 == s->task->n_steps;
         double sum = 0, last = 0;
-        int64_t msec = 0;
         int r;
 
-        stormwater_open(s, s->episode.openings[t]);
+        stormwater_open(s, openings_of(s->task, &s->episode, t));
         s->episode.n_steps = t + 1;
-        while (msec < (int64_t) (t + 1) * STEP_MSEC) {
+        while (msec < end) {
                 View view;
 
                 r = engine_advance(&msec);
+                if (r >= 0 && msec <= 0 && ends)
+                        msec = end;
                 if (r < 0 || msec <= 0) {
                         engine_forget(&s->image);
                         return r < 0 ? r : -EIO;
                 }
                 stormwater_read(s);
                 view = stormwater_view(s);
+                view.last = ends && msec >= end;
                 last = s->task->reward(&view);
                 sum += last;
         }
@@ -177,19 +188,19 @@ static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
 
 static int stormwater_reset(void *instance, ActordRandom *random, void *ret_observation) {
         Stormwater *s = instance;
-        const double *profile = s->task->profile;
+        const StormFamily *family = &s->task->family;
         int r;
 
         memset(&s->episode, 0, sizeof(s->episode));
         if (s->storm > 0)
-                storm_held_out(profile, (uint32_t) s->storm, &s->episode.storm);
+                storm_held_out(family, (uint32_t) s->storm, &s->episode.storm);
         else if (s->storms == STORMS_HELD_OUT)
-                storm_held_out(profile, 1 + (uint32_t) actord_random_uniform(random, 0, N_HELD_OUT),
+                storm_held_out(family, 1 + (uint32_t) actord_random_uniform(random, 0, N_HELD_OUT),
                                 &s->episode.storm);
         else if (s->storms == STORMS_PUBLISHED)
-                storm_published(profile, &s->episode.storm);
+                storm_published(family, &s->episode.storm);
         else
-                storm_draw(profile, random, &s->episode.storm);
+                storm_draw(family, random, &s->episode.storm);
 
         r = stormwater_begin(s);
         if (r < 0)
@@ -198,19 +209,23 @@ static int stormwater_reset(void *instance, ActordRandom *random, void *ret_obse
         return 0;
 }
 
-/* Openings below a tenth matter most, so actions are finest there. */
 static float opening_of(const Stormwater *s, float action) {
-        float half = (1 + fmaxf(action, -1)) / 2;
+        float half = (1 + fmaxf(action, -1)) / 2, opening = action;
 
-        return fminf(fmaxf(s->actions == ACTIONS_FINE ? half * half * half * half : action, 0), 1);
+        if (s->actions == ACTIONS_FINE) /* with large ponds openings below a tenth matter most */
+                opening = half * half * half * half;
+        else if (s->actions == ACTIONS_CENTRED)
+                opening = half;
+        return fminf(fmaxf(opening, 0), 1);
 }
 
-static int choose_openings(const Stormwater *s, const void *action, float ret[N_VALVES]) {
+static int choose_openings(const Stormwater *s, const void *action, float *ret) {
+        uint32_t n_valves = s->task->n_valves;
         View view = stormwater_view(s);
-        float raw[N_VALVES];
+        float raw[N_VALVES_MAX];
 
-        memcpy(raw, action, sizeof(raw));
-        for (int i = 0; i < N_VALVES; i++) {
+        memcpy(raw, action, n_valves * sizeof(float));
+        for (uint32_t i = 0; i < n_valves; i++) {
                 if (isnan(raw[i]))
                         return -EINVAL;
                 ret[i] = s->controller == CONTROLLER_PASSIVE ? 1 : opening_of(s, raw[i]);
@@ -229,7 +244,7 @@ static int stormwater_step(void *instance, const void *action, ActordRandom *ran
 
         if (!s->image.live || t >= s->task->n_steps)
                 return -EINVAL;
-        r = choose_openings(s, action, s->episode.openings[t]);
+        r = choose_openings(s, action, openings_of(s->task, &s->episode, t));
         if (r < 0)
                 return r;
 
@@ -245,7 +260,7 @@ static int stormwater_step(void *instance, const void *action, ActordRandom *ran
 static int stormwater_snapshot(const void *instance, void *ret_snapshot) {
         const Stormwater *s = instance;
 
-        memcpy(ret_snapshot, &s->episode, sizeof(s->episode));
+        memcpy(ret_snapshot, &s->episode, episode_bytes(s->task));
         return 0;
 }
 
@@ -259,24 +274,23 @@ static bool storm_is_valid(const Storm *storm) {
 static bool episode_is_valid(const Stormwater *s, const Episode *e) {
         if (!storm_is_valid(&e->storm) || e->n_steps > s->task->n_steps || e->reserved != 0)
                 return false;
-        for (uint32_t t = 0; t < N_STEPS_MAX; t++)
-                for (int i = 0; i < N_VALVES; i++)
-                        if (!(e->openings[t][i] >= 0 && e->openings[t][i] <= (t < e->n_steps ? 1 : 0)))
-                                return false;
+        for (uint32_t k = 0; k < s->task->n_steps * s->task->n_valves; k++)
+                if (!(e->openings[k] >= 0 && e->openings[k] <= (k < e->n_steps * s->task->n_valves ? 1 : 0)))
+                        return false;
         return true;
 }
 
 static int stormwater_restore(void *instance, const void *snapshot) {
         Stormwater *s = instance;
-        Episode episode;
+        size_t n = episode_bytes(s->task);
+        Episode episode = {};
         double reward;
         int r = 0;
 
-        memcpy(&episode, snapshot, sizeof(episode));
+        memcpy(&episode, snapshot, n);
         if (!episode_is_valid(s, &episode))
                 return -EINVAL;
-        if (s->image.live &&
-                        memcmp((const void *) &s->episode, (const void *) &episode, sizeof(episode)) == 0)
+        if (s->image.live && memcmp((const void *) &s->episode, (const void *) &episode, n) == 0)
                 return 0;
 
         s->episode = episode;
@@ -347,3 +361,4 @@ static int stormwater_set_state(void *instance, const double *state, void *ret_o
 
 STORMWATER(theta)
 STORMWATER(tidal)
+STORMWATER(gamma)

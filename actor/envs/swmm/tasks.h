@@ -5,34 +5,36 @@
 #include <stdbool.h>
 
 #include "actor/envs/swmm/engine.h"
+#include "actor/envs/swmm/drainage.h"
 #include "actor/envs/swmm/storm.h"
+#include "include/environment-options.h"
 
-enum { N_VALVES = 2, N_NODES_MAX = 3, N_OBSERVATION_MAX = 16, N_STEPS_MAX = 312 };
+enum { N_VALVES_MAX = 11, N_NODES_MAX = 11, N_LINKS_MAX = 11, N_OBSERVATION_MAX = 16 };
+enum { N_OPENINGS_MAX = 624 * N_VALVES_MAX };            /* of an episode */
 enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* a step of control */
 
-/* Readings after a routing step. Nodes are in the order of the task's names. The flow is that of its third
- * link, if there is one. */
+/* Readings after a routing step, in the order of the task's names. */
 typedef struct Reading {
         double depth[N_NODES_MAX], flood[N_NODES_MAX];
-        double flow;
+        double flow[N_LINKS_MAX];
 } Reading;
 
 typedef struct View {
         Reading now;
         Storm storm;
         double hour; /* since the beginning */
-        float openings[N_VALVES];
-        double flood_weight;
+        bool last;   /* the episode ends with this reading */
+        float openings[N_VALVES_MAX];
+        double flood_weight, left_weight;
 } View;
 
 typedef struct Task {
         const char *name;
-        const char *text, *text_end;
-        EngineNames names;
-        double profile[STORM_HOURS];
-        uint32_t first_hour; /* of rain */
-        uint32_t tide_hours; /* 0: there is no tide */
-        uint32_t n_steps;
+        Drainage drainage;
+        EngineNames names; /* of the links the valves come first */
+        StormFamily family;
+        uint32_t n_steps, n_valves;
+        uint32_t n_options;                  /* of stormwater.c's table, from its beginning on */
         float opening;                       /* the initial opening */
         uint32_t n_published, n_observation; /* without the forecast, and with it */
         /* the reward is that at the end of a step; otherwise the sum over SWMM's steps in it */
@@ -41,8 +43,16 @@ typedef struct Task {
         void (*observe)(const View *view, float ret[N_OBSERVATION_MAX]);
         double (*reward)(const View *view);
         /* A simple controller, for comparison. */
-        void (*rules)(const View *view, float ret_openings[N_VALVES]);
+        void (*rules)(const View *view, float ret_openings[N_VALVES_MAX]);
 } Task;
 
-extern const Task theta_task, tidal_task;
-extern const ActordEnv theta_env, tidal_env;
+/* Tidal has the options of both other tasks, theta one more, gamma one more than theta. */
+#define TASK_OPTION(...) +1
+enum {
+        N_TIDAL_OPTIONS = STORMWATER_OPTIONS(TASK_OPTION),
+        N_THETA_OPTIONS = STORMWATER_THETA_OPTIONS(TASK_OPTION),
+        N_GAMMA_OPTIONS = STORMWATER_GAMMA_OPTIONS(TASK_OPTION),
+};
+
+extern const Task theta_task, tidal_task, gamma_task;
+extern const ActordEnv theta_env, tidal_env, gamma_env;

@@ -29,7 +29,7 @@
 #define DEPTH_SPARE    0.7
 #define GRAVITY        9.81
 
-enum { P1, P2, N_PONDS };
+enum { P1, P2, N_PONDS, STREAM = N_PONDS /* after the orifices */ };
 
 __asm__(".pushsection .rodata\n"
         "theta_text:\n"
@@ -42,20 +42,20 @@ extern const char theta_text_end[] __attribute__((visibility("hidden")));
 static void theta_observe(const View *v, float ret[N_OBSERVATION_MAX]) {
         ret[0] = (float) v->now.depth[P1];
         ret[1] = (float) v->now.depth[P2];
-        ret[2] = (float) v->now.flow;
+        ret[2] = (float) v->now.flow[STREAM];
         ret[3] = (float) storm_rain(&v->storm, v->hour);
         ret[4] = (float) storm_rain(&v->storm, v->hour + 1);
 }
 
 static double theta_reward(const View *v) {
-        double cost = FLOW_WEIGHT * fmax(v->now.flow - FLOW_THRESHOLD, 0);
+        double cost = FLOW_WEIGHT * fmax(v->now.flow[STREAM] - FLOW_THRESHOLD, 0);
 
         for (int i = 0; i < N_PONDS; i++)
                 cost += v->now.flood[i] > 0 ? v->flood_weight : 0;
         return -cost;
 }
 
-static void theta_rules(const View *v, float ret_openings[N_VALVES]) {
+static void theta_rules(const View *v, float ret_openings[N_VALVES_MAX]) {
         double full = v->now.depth[P1] + v->now.depth[P2];
 
         for (int i = 0; i < N_PONDS; i++) {
@@ -68,10 +68,11 @@ static void theta_rules(const View *v, float ret_openings[N_VALVES]) {
 
 const Task theta_task = {
         .name = "stormwater:theta",
-        .text = theta_text,
-        .text_end = theta_text_end,
+        .drainage = { .text = theta_text, .text_end = theta_text_end },
         .names = { .nodes = { "P1", "P2" }, .links = { "1", "2", "8" } },
-        .profile = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }, /* mm/h */
+        .n_valves = N_PONDS,
+        .n_options = N_THETA_OPTIONS,
+        .family = { { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }, 0.5, 2 }, /* mm/h */
         .n_steps = 312,
         .opening = 1,
         .n_published = 2,

@@ -38,7 +38,7 @@ extern const char tidal_text[] __attribute__((visibility("hidden")));
 extern const char tidal_text_end[] __attribute__((visibility("hidden")));
 
 static double rain_ahead(const View *v, int hours) {
-        return storm_rain(&v->storm, v->hour + hours - tidal_task.first_hour);
+        return storm_rain(&v->storm, v->hour + hours - tidal_task.drainage.first_hour);
 }
 
 static bool rain_is_forecast(const View *v) {
@@ -69,7 +69,7 @@ static double tidal_reward(const View *v) {
                fabs(v->now.depth[ST2] - DEPTH_TARGET);
 }
 
-static void tidal_rules(const View *v, float ret_openings[N_VALVES]) {
+static void tidal_rules(const View *v, float ret_openings[N_VALVES_MAX]) {
         double target = rain_is_forecast(v) ? DEPTH_LOWERED : DEPTH_TARGET;
         bool below_is_full = v->now.depth[J1] > JUNCTION_MAX - DEPTH_SPARE;
 
@@ -83,12 +83,11 @@ static void tidal_rules(const View *v, float ret_openings[N_VALVES]) {
 
 const Task tidal_task = {
         .name = "stormwater:tidal",
-        .text = tidal_text,
-        .text_end = tidal_text_end,
+        .drainage = { .text = tidal_text, .text_end = tidal_text_end, .first_hour = 4, .tide_hours = 25 },
         .names = { .nodes = { "St1", "St2", "J1" }, .links = { "R1", "R2" } },
-        .profile = { 0.02, 0.05, 0.1, 0.25, 0.5, 0.3, 0.13, 0.08, 0.05, 0.02 }, /* in/h */
-        .first_hour = 4,
-        .tide_hours = 25,
+        .n_valves = N_PONDS,
+        .n_options = N_TIDAL_OPTIONS,
+        .family = { { 0.02, 0.05, 0.1, 0.25, 0.5, 0.3, 0.13, 0.08, 0.05, 0.02 }, 0.5, 2 }, /* in/h */
         .n_steps = 96,
         .opening = 0.5F,
         .n_published = 8,

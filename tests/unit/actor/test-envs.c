@@ -211,7 +211,7 @@ static void test_snapshot(gconstpointer data) {
 
         steady = env_new(row->name);
         /* A large snapshot may hold a whole episode, which a restore steps through again. */
-        interval = steady->spec.snapshot_bytes > 16384 ? 100 : 4;
+        interval = steady->spec.snapshot_bytes > 16384 ? MIN(100, steps_of(row) / 8) : 4;
         moved = env_new(row->name);
         spare = env_new(row->name);
         env_reset(steady, SEED);
