@@ -56,7 +56,7 @@ const Verb verbs[] = {
                         "Ctrl-C ends the watching, not the job.\n" },
         { VERB_TOP, "top", "[JOB]", "what jobs use now: CPU, memory, steps, cost", 0, 1, verb_top,
                         "For each job that has not ended, or each process of one job. CPU is a share of\n"
-                        "one core. A terminal shows it anew each second: keys sort, q quits.\n" },
+                        "one core. On a terminal it is refreshed each second: keys sort it, q quits.\n" },
         { VERB_BILL, "bill", "[JOB|RUN]", "what a job costs, by kind; what all jobs cost", 0, 1, verb_bill,
                         "Without a job: what all jobs of the daemon cost, by owner (the default), tag,\n"
                         "month or job, or several of them, like --by=month,owner. --owner=, --tag= and\n"

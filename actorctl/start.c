@@ -91,8 +91,8 @@ static ExitStatus check(const JobSettings *ours, const NamedCheckpoint *from) {
         if (settings_parse(from->text, from->name, NULL, 0, NULL, theirs, &message) >= 0) {
                 if (tasks_differ(ours, theirs))
                         return refuse(from,
-                                        "it is of %s, and the job is of %s: a job goes on in its own "
-                                        "environment",
+                                        "it is of %s, and the job is of %s: a job can continue only in "
+                                        "its own environment",
                                         theirs->environment, ours->environment);
                 status = check_size(ours, theirs, from);
                 if (status != STATUS_OK)

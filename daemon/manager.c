@@ -190,8 +190,8 @@ static int open_ledger(Manager *manager) {
 
         r = limits_check_file_size();
         if (r < 0) {
-                log_line(LOG_ERR, "No file can hold a job's records here: %s%s.", g_strerror(-r),
-                                limit_advice(r));
+                log_line(LOG_ERR, "Files cannot grow large enough here for a job's records: %s%s.",
+                                g_strerror(-r), limit_advice(r));
                 return r;
         }
         r = manager->inspects ? open_to_inspect(path, &manager->context.ledger)

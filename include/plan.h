@@ -34,7 +34,7 @@ typedef enum PlanEnd {
 #define INVOKER_STEPS(X)                                                                            \
         X(CONTRACTS, "the spawner's descriptors cannot be used")                                    \
         X(STREAMS, "the job's descriptors for its output cannot be used")                           \
-        X(SIGNALS, "signals cannot be taken over") X(RECORDS, "there is no memory for its records") \
+        X(SIGNALS, "its signals cannot be set up") X(RECORDS, "there is no memory for its records") \
         X(FILES, "its actors need more open files than it may have")                                \
         X(LOOP, "its socket or its clock cannot be watched")
 

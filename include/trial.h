@@ -112,7 +112,7 @@ typedef struct TrialEpisode {
         X(OPTIONS, "it refuses unknown options")                                               \
         X(SHAPES, "reset() and step() fill the whole observation and result")                  \
         X(RANGES, "observations, rewards and ends are as its spec says")                       \
-        X(BOUNDS, "it touches nothing outside its memory")                                     \
+        X(BOUNDS, "it accesses nothing outside its memory")                                    \
         X(RESETS, "it can be reset at any time, and then begins afresh")                       \
         X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside it") \
         X(SNAPSHOTS, "an instance restored from a snapshot continues as the original")         \
@@ -143,9 +143,9 @@ enum TrialPoint_ {
         X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")      \
         X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                            \
         X(TRUNCATED, "step %d is truncated, but the spec lacks ACTORD_ENV_TRUNCATES")                   \
-        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                               \
-        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                         \
-        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                               \
+        X(BEYOND_INSTANCE, "it accessed memory outside its instance of %d bytes")                       \
+        X(BEYOND_OBSERVATION, "it accessed memory outside the observation of %d bytes")                 \
+        X(BEYOND_SNAPSHOT, "it accessed memory outside the snapshot of %d bytes")                       \
         X(REMEMBERS, "after a reset a used instance differs from a new one at step %d")                 \
         X(PARTS, "two runs with one seed differ at step %d: is there state outside the instance?")      \
         X(SNAPSHOT_PARTS,                                                                               \

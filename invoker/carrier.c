@@ -248,7 +248,7 @@ static void hear_answer(Carrier *carrier) {
         if (line->fd < 0 || line->birth != head->birth)
                 return;
         if (line->ended || (head->kind == FRAME_ANSWER && line->ordered_nsec == 0))
-                lost(carrier, "it sent an answer too many");
+                lost(carrier, "it sent an answer that was not asked for");
         line->ended = head->kind == FRAME_ENDED;
         if (line->ordered_nsec > 0) {
                 uint64_t nsec = clock_boottime() - line->ordered_nsec;

@@ -24,7 +24,7 @@ static const struct {
         { "finit_module", "kernel modules" },
         { "get_kernel_syms", "obsolete" },
         { "init_module", "kernel modules" },
-        { "io_uring_enter", "a second way to most calls, which no filter sees" },
+        { "io_uring_enter", "makes most calls in another way, which no filter sees" },
         { "io_uring_register", "as io_uring_enter" },
         { "io_uring_setup", "as io_uring_enter" },
         { "ioperm", "ports of devices" },
@@ -47,7 +47,7 @@ static const struct {
         { "sysfs", "obsolete" },
         { "syslog", "the kernel's messages" },
         { "uselib", "obsolete" },
-        { "userfaultfd", "stops the kernel in the middle of a copy" },
+        { "userfaultfd", "can stop the kernel in the middle of a copy" },
         { "ustat", "obsolete" },
         { "vhangup", "takes a terminal from its user" },
 };

@@ -84,7 +84,7 @@ static char *check_choices(const Range *range) {
         for (guint i = 1; i < n; i++)
                 for (guint k = 0; k < i; k++)
                         if (strcmp(range->words[i], range->words[k]) == 0)
-                                return g_strdup_printf("%s is among the values twice", range->words[i]);
+                                return g_strdup_printf("%s is listed twice", range->words[i]);
         return NULL;
 }
 

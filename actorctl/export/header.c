@@ -191,7 +191,7 @@ GByteArray *model_to_header(const Model *model) {
                         "        float a[%zu], b[%zu];\n\n",
                         model_output_name(model),
                         model->spec.observation.kind != ACTORD_BOX
-                                        ? "all 0 but a 1 at the place that each number of it has"
+                                        ? "0 everywhere, except a 1 at the place of each number of it"
                                         : "as the environment has them",
                         widest(model), widest(model));
         append_reading(file, model);

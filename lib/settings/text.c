@@ -343,7 +343,7 @@ static int parse_amounts(
                 if (parse_money(g_strstrip(*part), lowest, highest, &money, ret_reason) < 0)
                         return -EINVAL;
                 if (money.currency[0] && list.currency[0] && strcmp(money.currency, list.currency) != 0)
-                        return refuse(ret_reason, "it has amounts in %s and in %s: write one currency",
+                        return refuse(ret_reason, "it has amounts in %s and in %s: use one currency",
                                         list.currency, money.currency);
                 if (money.currency[0])
                         memcpy(list.currency, money.currency, sizeof(list.currency));

@@ -127,7 +127,7 @@ static void assert_lost(const CarrierFixture *f) {
         CarrierWord word = next_word(f);
 
         g_assert_cmpuint(word.kind, ==, CARRIER_LOST);
-        g_assert_cmpstr(word.words, ==, "it sent an answer too many");
+        g_assert_cmpstr(word.words, ==, "it sent an answer that was not asked for");
 }
 
 /* An answer for each order, and the end of the process without one. */
