@@ -7,7 +7,8 @@
  * it runs on. The network is read from that Python package: twenty catchments, Green-Ampt infiltration, the
  * ponds, orifices and conduits, step sizes, 156 hours and the storm, which falls in six hours. Eleven depths
  * are the states, eleven openings the actions, and its measure is ours. Other storms scale the storm's
- * entries hour by hour, to 0.25 to 1 times its rain: with all of it two small ponds flood whatever is done.
+ * entries hour by hour, to 0.25 to 1 times its rain: with all of it small ponds flood under each
+ * opening that was tried, the same for all ponds, and under the rules.
  *
  * A step is 15 minutes, 624 of them the 156 hours. Observed beside the depths (ft), unless Forecast=no: the
  * rain of the next hour and of the one after (in). The reward of a step is the sum over SWMM's own steps in
