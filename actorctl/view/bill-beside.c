@@ -211,12 +211,10 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 if (isnan(beside->serverless))
                         print_line(2,
                                         "the cost as functions is not known, since records were removed; on "
-                                        "a fleet of servers it costs, in %s:",
+                                        "a fleet of servers, in %s:",
                                         bill->currency);
                 else
-                        print_line(2,
-                                        "the training cost %s as functions; on a fleet of servers it costs, "
-                                        "in %s:",
+                        print_line(2, "as functions the training cost %s; on a fleet of servers, in %s:",
                                         format_money(beside->serverless, bill->currency, money),
                                         bill->currency);
                 printf("\n");

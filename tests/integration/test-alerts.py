@@ -35,7 +35,7 @@ def alerts():
         bus.stop()
         bus.start()
         equal(len(said(bus, f"Job {job} has cost")), len(told), "after one more restart")
-        for value, reason in (("0.5EUR", "the price sheet aws-lambda-x86 is in USD"), ("0.5USD, 1EUR", "write one currency"), ("1, 1", "twice"),
+        for value, reason in (("0.5EUR", "the price sheet aws-lambda-x86 is in USD"), ("0.5USD, 1EUR", "use one currency"), ("1, 1", "twice"),
                               ("1,2,3,4,5,6,7,8,9", "more than 8"), ("much", "an amount of money")):
             try:
                 bus.submit(overrides=[*SHORT, ("Job.CostAlert", value)])
