@@ -516,7 +516,7 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
                 begin_end(head);
 }
 
-/* Slurm has not reported the final costs in time, so the costs by our own clock count. */
+/* Slurm has not reported the final costs in time, so those by our own clock are used. */
 static void settle(Head *head) {
         head->engine.kind->abandon(&head->engine);
         for (size_t i = 0; i < head->engine.n_nodes; i++) {

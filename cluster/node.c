@@ -318,6 +318,9 @@ static int serve(const Tls *tls, int stop_fd) {
         if (ready.error >= 0)
                 ready.error = start_invoker(&launch, settings, plugin_fd, theirs, &spawner, &pid_fd, &ready);
         (void) close_fd(TAKE_FD(theirs));
+        /* The invoker's own are enough: this process stays as long as the job. */
+        (void) close_fd(TAKE_FD(settings));
+        (void) close_fd(TAKE_FD(plugin_fd));
         if (ready.error < 0 && !ready.words[0])
                 (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",
                                 strerror(-ready.error));

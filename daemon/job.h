@@ -64,7 +64,7 @@ struct Job {
         bool link_over, exited, adopting, kill_tried;
         bool was_kept; /* at the last check the invoker waited for the daemon */
         struct JobSettling {
-                bool asked, known; /* the spawner: for the cgroup's reading */
+                bool asked, known; /* asked: the spawner, for the reading */
                 bool closed;       /* the life's last record is made */
                 unsigned n_tries;
                 int error;     /* why there is no reading */

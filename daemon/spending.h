@@ -8,7 +8,7 @@
 #include "daemon/hold.h"
 #include "daemon/job.h"
 
-/* A change of the clock is noticed after this time at the latest. */
+/* A change of the clock is noticed within this time. */
 #define SPENDING_LOOK_USEC (3600ull * 1000 * 1000)
 
 /* Users without a limit are counted less often, since each count writes two pages. */

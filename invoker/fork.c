@@ -196,7 +196,7 @@ static int child_map_segments(const Placement *place, const Container *c, uint64
 }
 
 /* Maps settings, job page and policy for reading. child_forget() unmaps the invoker's own mappings of them;
- * an environment that keeps its settings has map_for_module()'s. */
+ * an environment that keeps its settings uses map_for_module()'s. */
 static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t *bytes) {
         const void *settings, *page, *policy;
 

@@ -200,7 +200,8 @@ static int prepare_host(Service *node) {
         if (environment_is_foreign(place->settings->environment) &&
                         !environment_is_file(place->settings->environment))
                 return refuse(node, -EOPNOTSUPP, "a node runs a user's environment only from one file");
-        return prepare_level(place);
+        r = prepare_level(place);
+        return r < 0 ? refuse(node, r, "this node does not allow the sandbox's level") : 0;
 }
 
 /* All steps from the environment's name to the job page, as at the head. */
@@ -219,7 +220,7 @@ static int prepare(Service *node) {
                 return refuse(node, r, "this node cannot load the job's environment");
         r = prepare_sandboxes(place);
         if (r < 0)
-                return r;
+                return refuse(node, r, "the actors' sandbox cannot be built on this node");
         r = make_hands(node);
         if (r < 0)
                 return refuse(node, r, "this node lacks memory for its actors");

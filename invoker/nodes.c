@@ -296,7 +296,8 @@ void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint
         if (nodes->cluster_fd < 0 || nodes->ending)
                 return;
         n = nodes_worth(n_containers, nodes->place->n_cpus, nodes->node_cpus, s->nodes);
-        if (!nodes->refused && (n != nodes->n_wanted || (n > count(nodes) && now >= nodes->retry_nsec))) {
+        if (nodes->refused ? n < nodes->n_wanted
+                           : n != nodes->n_wanted || (n > count(nodes) && now >= nodes->retry_nsec)) {
                 nodes->n_wanted = n;
                 nodes->retry_nsec = now + LOST_PAUSE_NSEC;
                 request(nodes, CLUSTER_WANT, n, 0);
@@ -486,6 +487,12 @@ static void count_unready(Nodes *nodes, const char *words) {
         if (nodes->refused || ++nodes->n_unready < UNREADY_MAX)
                 return;
         nodes->refused = true;
+        nodes->n_wanted = 0;
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                nodes->n_wanted += nodes->nodes[i].state == NODE_GREETING ||
+                                   nodes->nodes[i].state == NODE_READY;
+        /* Those that are still pending are withdrawn. */
+        request(nodes, CLUSTER_WANT, nodes->n_wanted, 0);
         fprintf(stderr,
                         "actord-invoker: no further node is asked for: %u in a row came up and could not "
                         "begin, the last because %s\n",
@@ -495,6 +502,7 @@ static void count_unready(Nodes *nodes, const char *words) {
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {
         Node *node = &nodes->nodes[index];
         CarrierWord word = { .words = "its carrier has ended" };
+        bool unready;
         size_t n, n_fds;
         int r;
 
@@ -510,10 +518,11 @@ int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {
                 return 0;
         }
         word.words[sizeof(word.words) - 1] = '\0';
-        if (node->state == NODE_GREETING)
-                count_unready(nodes, word.words);
+        unready = node->state == NODE_GREETING;
         request(nodes, CLUSTER_RELEASE, 0, node->number);
         leave(nodes, node, true, word.words);
+        if (unready)
+                count_unready(nodes, word.words);
         ret->index = index;
         ret->emptied = true;
         return 1;

@@ -13,7 +13,7 @@
 #include "learner/kernel/kernels.h"
 #include "lib/cleanup.h"
 
-/* A new direction that is this much shorter than the products is only their rounding. */
+/* A new direction shorter than the products by this factor is only their rounding. */
 #define BREAKDOWN 1e-10
 
 DEFINE_CLEANUP(Lanczos *, lanczos_free)

@@ -521,8 +521,10 @@ static const char *refuses_nodes(const JobSettings *settings) {
 /* Why an environment stays on one host; NULL: it is built in or installed on nodes, or it is one file, which
  * travels. */
 static const char *stays_here(const char *environment) {
-        if (environment_loads_packages(environment))
+        if (environment_is_python(environment))
                 return "runs in Python, whose interpreter and packages do not travel to nodes";
+        if (environment_loads_packages(environment))
+                return "needs a Python package, and packages do not travel to nodes";
         if (environment_is_mjcf(environment))
                 return "lies in a folder, and only a plugin's file travels to nodes";
         return NULL;
@@ -542,7 +544,7 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
         if (stays)
                 reader_complain(reader, "Distribution", "Cluster", word,
                                 "Environment=%s %s: take a plugin or one that `actorctl env list` shows as "
-                                "built in, or Cluster=none",
+                                "built in or installed, or Cluster=none",
                                 settings->environment, stays);
         if (settings->dataset[0])
                 reader_complain(reader, "Distribution", "Cluster", word,

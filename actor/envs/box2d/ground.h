@@ -24,7 +24,7 @@ typedef struct Ground {
 } Ground;
 
 /* slope: [N_GROUND], the slope of each chunk, or a mark that it keeps the height. obstacle: [N_GROUND], the
- * obstacle that begins at each chunk, 0: none; obstacle NULL: there are none. */
+ * obstacle that begins at each chunk (0: none), or NULL if there are none. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle);
 void ground_make(const double *slope, const double *obstacle, Ground *ret);
 bool ground_valid(const double *slope, const double *obstacle);

@@ -46,7 +46,7 @@ typedef struct Task {
         void (*rules)(const View *view, float ret_openings[N_VALVES_MAX]);
 } Task;
 
-/* Tidal has the options of both other tasks, theta one more, gamma one more than theta. */
+/* All tasks have the options of tidal; theta has one more, and gamma one more than theta. */
 #define TASK_OPTION(...) +1
 enum {
         N_TIDAL_OPTIONS = STORMWATER_OPTIONS(TASK_OPTION),

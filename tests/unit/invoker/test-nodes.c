@@ -209,13 +209,27 @@ static void test_stopped(void) {
         g_test_trap_assert_stderr("*takes no requests*");
 }
 
+/* How many nodes the last request of these asked for; UINT32_MAX: none asked. */
+static uint32_t last_wanted(int fd) {
+        uint32_t n = UINT32_MAX;
+        ClusterRequest request;
+
+        while (recv(fd, &request, sizeof(request), MSG_DONTWAIT) == sizeof(request))
+                if (request.kind == CLUSTER_WANT)
+                        n = request.n_nodes;
+        return n;
+}
+
 /* Nodes that come up and cannot begin: after three in a row no more are asked for, and one that begins in
  * between is a new start. */
 static void greet_in_vain(void) {
         const CarrierWord ready = { .kind = CARRIER_READY },
                           lost = { .kind = CARRIER_LOST, .words = "it has no libm" };
         const CarrierWord *words[] = { &lost, &lost, &ready, &lost, &lost, &lost };
-        static Nodes nodes;
+        static JobSettings settings = { .nodes = { 0, 8 } };
+        static Placement place = { .settings = &settings, .n_cpus = 4 };
+        static Nodes nodes = { .place = &place, .n_wanted = 7 };
+        const uint32_t used[NODES_MAX] = {};
         NodeNews news;
         int cluster[2], control[2];
 
@@ -231,6 +245,14 @@ static void greet_in_vain(void) {
         }
         g_assert_true(nodes.refused);
         g_assert_cmpuint(nodes.n_lost, ==, 5);
+        /* The one that is up stays, and pending ones are withdrawn. No round can ask for more. */
+        g_assert_cmpuint(last_wanted(cluster[1]), ==, 1);
+        nodes_want(&nodes, 100, used, 1);
+        g_assert_cmpuint(last_wanted(cluster[1]), ==, UINT32_MAX);
+        g_assert_cmpuint(nodes.n_wanted, ==, 1);
+        /* It is given back when rounds need no node. */
+        nodes_want(&nodes, 4, used, 1);
+        g_assert_cmpuint(last_wanted(cluster[1]), ==, 0);
         (void) close(cluster[0]);
         (void) close(cluster[1]);
 }
