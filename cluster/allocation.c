@@ -17,6 +17,7 @@
 #include "cluster/text.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/words.h"
 
 enum {
         HOSTS_MAX = 1024,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "cluster/node.h"
+#include "lib/words.h"
 
 enum {
         /* How long before its time limit a node gets a successor; the bounds of that time. */

@@ -24,6 +24,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/message.h"
+#include "lib/words.h"
 
 enum {
         NODES_SLOTS = CLUSTER_NODES_MAX + 256, /* an ending node has a place beside its successor */

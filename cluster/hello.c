@@ -7,6 +7,7 @@
 #include "include/launch.h"
 #include "include/settings.h"
 #include "lib/hex.h"
+#include "lib/words.h"
 
 /* The versions of all layouts that both ends must share, as one number. If a layout changes, so does its
  * version. */
@@ -89,11 +90,4 @@ bool token_from_string(const char *text, uint8_t ret[TOKEN_BYTES]) {
         }
         memcpy(ret, token, sizeof(token));
         return true;
-}
-
-void words_clean(char *words, size_t size) {
-        words[size - 1] = 0;
-        for (char *p = words; *p; p++)
-                if (*p < ' ' || *p > '~')
-                        *p = '?';
 }

@@ -89,6 +89,3 @@ void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_cred
 enum { TOKEN_TEXT_BYTES = 2 * TOKEN_BYTES + 1 };
 void token_to_string(const uint8_t token[TOKEN_BYTES], char ret[TOKEN_TEXT_BYTES]);
 bool token_from_string(const char *text, uint8_t ret[TOKEN_BYTES]);
-
-/* Makes it one line of printable ASCII, NUL-terminated; other characters become question marks. */
-void words_clean(char *words, size_t size);

@@ -128,19 +128,16 @@ static int introduce(int fd, const NodeTerms *terms, Sealed *sealed) {
         return socket_send_full(fd, credential, hello.n_credential, deadline);
 }
 
-static int receive_memory(const Tls *tls, const char *name, uint32_t n, uint32_t max, uint64_t deadline) {
-        _cleanup_free_ char *content = NULL;
+static int receive_settings(const Tls *tls, uint32_t n, uint64_t deadline) {
+        _cleanup_free_ char *content = malloc(n);
         int r;
 
-        if (n == 0 || n > max)
-                return -EBADMSG;
-        content = malloc(n);
         if (!content)
                 return -ENOMEM;
         r = tls_receive_full(tls, content, n, deadline);
         if (r < 0)
                 return r;
-        return memfd_make_sealed(name, content, n);
+        return memfd_make_sealed("settings", content, n);
 }
 
 static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, Launch *ret_launch,
@@ -154,7 +151,7 @@ static int receive_work(const Tls *tls, uint64_t deadline, int *ret_settings, La
                 return r;
         if (!work_check(&work))
                 return -EBADMSG;
-        settings = receive_memory(tls, "settings", work.n_settings, HELLO_SETTINGS_MAX, deadline);
+        settings = receive_settings(tls, work.n_settings, deadline);
         if (settings < 0)
                 return settings;
         r = tls_receive_full(tls, ret_launch, sizeof(*ret_launch), deadline);

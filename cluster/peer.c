@@ -20,6 +20,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/message.h"
+#include "lib/words.h"
 
 static int report(int channel, PeerReport *said, PeerStep step) {
         said->step = step;

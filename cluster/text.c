@@ -8,6 +8,7 @@
 #include <time.h>
 #include "cluster/node.h"
 #include "lib/cleanup.h"
+#include "lib/words.h"
 
 #define TEXT_STEP "actord-step "
 

@@ -21,6 +21,7 @@
 #include "lib/fd.h"
 #include "lib/message.h"
 #include "lib/slot.h"
+#include "lib/words.h"
 
 #define HELLO_NSEC (60ull * 1000000000u) /* how long a node's invoker may take to begin */
 
@@ -204,15 +205,12 @@ static void line_order(Carrier *carrier, uint32_t container) {
                         bank_bytes);
 }
 
-/* The words come from another host: one line of plain characters is passed on. */
 _Noreturn static void lost_for_its_words(const Carrier *carrier, const NodeHello *hello) {
-        char plain[sizeof(hello->words)];
-        size_t n = strnlen(hello->words, sizeof(plain) - 1);
+        char words[sizeof(hello->words)];
 
-        for (size_t i = 0; i < n; i++)
-                plain[i] = hello->words[i] < ' ' || hello->words[i] > '~' ? '?' : hello->words[i];
-        plain[n] = '\0';
-        lost(carrier, "it cannot begin: %s", plain);
+        memcpy(words, hello->words, sizeof(words));
+        words_clean(words, sizeof(words));
+        lost(carrier, "it cannot begin: %s", words);
 }
 
 static void hear_hello(Carrier *carrier) {
