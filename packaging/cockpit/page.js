@@ -158,22 +158,28 @@ function show() {
     }
 }
 
-/* One at a time: what changes meanwhile is looked at right behind it. A place that was left keeps its old content, unseen. */
+/* One at a time. If the user went to another place meanwhile, that one is filled next; figures that changed wait for the
+ * clock. A place that was left keeps its old content, unseen. */
 async function fill() {
     if (filling) {
         again = true;
         return;
     }
     filling = true;
-    const { name, id } = place();
-    try {
-        alive = false;
-        await fillHead();
-        await ({ jobs: fillJobs, job: () => fillJob(id), bills: fillBills, prices: fillPrices }[name] ?? (() => {}))();
-        trouble(null);
-    } catch (e) {
-        trouble(e);
-    }
+    let hash;
+    do {
+        hash = location.hash;
+        again = false;
+        const { name, id } = place();
+        try {
+            alive = false;
+            await fillHead();
+            await ({ jobs: fillJobs, job: () => fillJob(id), bills: fillBills, prices: fillPrices }[name] ?? (() => {}))();
+            trouble(null);
+        } catch (e) {
+            trouble(e);
+        }
+    } while (location.hash !== hash);
     filling = false;
     if (again)
         soon();

@@ -151,7 +151,8 @@ def user():
         text = b.run("document.getElementById('totals').innerText")
         assert USER in text and CHIEF not in text and "lab" in text, text
         see(b, "bills")
-        b.run("location.hash = '#/prices'")
+        # The next place is asked for while the one before is still being filled.
+        b.run("addEventListener('hashchange', () => location.hash = '#/prices', { once: true }); location.hash = '#/jobs'")
         b.wait("document.querySelectorAll('#sheets button').length > 5")
         b.run("[...document.querySelectorAll('#sheets button')].find(x => x.textContent === 'aws-lambda-x86').click()")
         b.wait("document.getElementById('sheet').textContent.includes('GBSecond=0.0000166667')")
