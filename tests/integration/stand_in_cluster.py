@@ -46,7 +46,7 @@ class Node:
         return sealed("settings", bytes(data))
 
     def start(self):
-        """Hands a launch to a spawner, as actord-cluster does on a node. Returns the head's end of the stream."""
+        """Hands a launch to a spawner, as actord-cluster does on a node."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         asks, spawner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         launch = bytearray(content(LAUNCH))
@@ -64,13 +64,14 @@ class Node:
         error, pid = struct.unpack_from("<i", answer, 8)[0], struct.unpack_from("<i", answer, 20)[0]
         for fd in (settings, null, *plugins):
             os.close(fd)
-        self.stream = theirs
+        # The node alone holds its end, so that the stream ends with it.
+        theirs.close()
+        self.stream = ours
         self.began = time.monotonic()
         self.pid = pid
         self.spawner = p
         assert error >= 0, answer
         log("node", self.number, pid)
-        return ours
 
     def stop(self):
         self.ended = self.ended or time.monotonic()
@@ -115,9 +116,8 @@ class Head:
     def start_due(self):
         for n in list(self.nodes.values()):
             if n.began is None and time.monotonic() - n.asked >= CLUSTER.get("delay", 0):
-                stream = n.start()
-                self.say(UP, n.number, name=f"n{n.number}", fds=[stream.fileno()])
-                stream.close()
+                n.start()
+                self.say(UP, n.number, name=f"n{n.number}", fds=[n.stream.fileno()])
 
     def hear(self):
         data = self.socket.recv(64)

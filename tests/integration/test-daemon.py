@@ -364,7 +364,7 @@ def die(*deaths):
 
 @story("a large checkpoint is compared by a process of its own before a life begins with it, and a damaged one is passed over, to the same policy")
 def large_checkpoint():
-    wide = [("Job.StopReturn", ""), ("Job.StopSteps", "6144"), ("Learner.HiddenLayers", "600 600"), ("Learner.Epochs", "1"), ("Checkpoint.IntervalSec", "0.1"),
+    wide = [("Job.StopReturn", ""), ("Job.StopSteps", "18432"), ("Learner.HiddenLayers", "600 600"), ("Learner.Epochs", "1"), ("Checkpoint.IntervalSec", "0.1"),
             ("Checkpoint.Keep", "3")]
     with Bus() as bus:
         whole = bus.submit(overrides=wide)

@@ -352,12 +352,14 @@ def plugin_travels():
         def during(p):
             worked.append(e.when_works(p))
             if kills:
-                # The job cannot end before them.
-                for actor in descendants(worked[0], "actord-actor"):
-                    os.kill(actor, signal.SIGSTOP)
+                # The job lasts until the node is given back.
+                learner, = descendants(p.pid, "actord-learner")
+                os.kill(learner, signal.SIGSTOP)
                 os.kill(worked[0], signal.SIGKILL)
+                wait_for("the node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+                os.kill(learner, signal.SIGCONT)
 
-        r = e.run("Distribution.Nodes=2", *sets, example=conf, small=PLUGIN, during=during)
+        r = e.run("Distribution.Nodes=2", *sets, example=conf, small=(*PLUGIN, "Learner.TimeoutSec=3600"), during=during)
         equal(r.policy_sha256, want, f"policies, {sets}")
         equal((len(worked), r.nodes["lost"]), (1, int(kills)), "nodes that had actors, and lost ones")
 
