@@ -48,6 +48,7 @@ procps                ps and pgrep in tests
 python3-pyte          a terminal emulator, for the tests of what actorctl shows
 cockpit-ws            the page of packaging/cockpit in a real Cockpit
 cockpit-bridge        its other half
+cockpit-system        how that half becomes root: it lists sudo
 chromium-headless-shell  a browser, for that page and for reports
 prometheus            reads the figures of actord-metrics.socket
 sudo                  administrative access in Cockpit

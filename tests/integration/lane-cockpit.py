@@ -16,8 +16,8 @@ PICTURES = os.environ.get("PICTURES")
 KEYS = {"Tab": 9, "Enter": 13}
 
 why = None
-if not WS or not shutil.which("cockpit-bridge"):
-    why = "Cockpit is missing: packaging/dependencies.sh test installs cockpit-ws and cockpit-bridge"
+if not WS or not shutil.which("cockpit-bridge") or not os.path.exists("/usr/share/cockpit/shell/manifest.json"):
+    why = "Cockpit is missing: packaging/dependencies.sh test installs cockpit-ws, cockpit-bridge and cockpit-system"
 elif not browser.program():
     why = "Chromium is missing: packaging/dependencies.sh test installs chromium-headless-shell"
 elif not shutil.which("sudo"):

@@ -315,7 +315,7 @@ def overlapping():
 
 @story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")
 def given_back():
-    few = ("Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*8 1*1000", "Scaling.KeepAliveSec=0.2")
+    few = ("Job.StopSteps=368640", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*8 1*1000", "Scaling.KeepAliveSec=0.2")
     e, at = Elsewhere(2), []
 
     def during(p):
@@ -323,9 +323,9 @@ def given_back():
         wait_for("a node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
         at.append(p.poll())
 
-    r = e.run("Distribution.Nodes=0-2", *LONG, *few, during=during)
+    r = e.run("Distribution.Nodes=0-2", *few, during=during)
     assert at == [None], (at, log(e.path))
-    same(r, *LONG, *few)
+    same(r, *few)
     equal(r.nodes["lost"], 0, "lost nodes")
 
 
