@@ -34,8 +34,8 @@ if [ -z "${CLUSTER_DIR:-}" ]; then
     for program in munged slurmctld slurmd slurmdbd sbatch mariadbd ip; do
         PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip "$program is missing: packaging/dependencies.sh slurm"
     done
-    own=(--net --mount --pid --fork --kill-child --mount-proc --propagation private)
-    unshare "${own[@]}" true 2>/dev/null || skip "no network, mount and PID namespaces here"
+    own=(--net --mount --uts --pid --fork --kill-child --mount-proc --propagation private)
+    unshare "${own[@]}" true 2>/dev/null || skip "no network, mount, host name and PID namespaces here"
     unshare "${own[@]}" ip link add name probe type bridge 2>/dev/null || skip "no network bridges here"
     CLUSTER_DIR=$(mktemp -d /tmp/actord-slurm.XXXXXX)
     export CLUSTER_DIR
@@ -67,7 +67,7 @@ make_private() {
         mount -t overlay overlay -o "lowerdir=/etc,upperdir=$CLUSTER_DIR/etc/upper,workdir=$CLUSTER_DIR/etc/work" /etc 2>/dev/null ||
             skip "no overlay of /etc can be mounted here"
     fi
-    hostname cluster-head 2>/dev/null || true
+    hostname cluster-head
     local name id=60100
     for name in tester stranger; do
         sed -i "/^$name:/d" /etc/passwd /etc/group
