@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Nodes inside an allocation of Slurm (SLURM_JOB_ID). Each of its nodes is used by one srun, and no other
- * node is asked for. The allocation belongs to the user and ends when the user's script does. A node costs
- * from the start of its step to its end. */
+/* Nodes inside an allocation of Slurm (SLURM_JOB_ID). One srun uses each host of the allocation, and no
+ * other host is asked for. The allocation belongs to the user, and ends with the user's script. A node costs
+ * from the start of its step to the end of that step. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ enum {
         NAME_BYTES = 64,
         COMMAND_SECONDS = 60,
         ABANDON_MSEC = 3000,
-        /* For how long a node may end in good order. */
+        /* How long a node may take to end in good order. */
         STOP_SECONDS = 10,
 };
 
@@ -33,7 +33,7 @@ typedef struct Host {
         bool taken;
         size_t node;        /* the node of the step */
         Command step;       /* the running srun */
-        uint64_t kill_nsec; /* when it is ended, after it was asked to end; 0: it was not asked */
+        uint64_t kill_nsec; /* when srun is stopped, after the node was asked to end; 0: never */
 } Host;
 
 typedef struct Allocation {
@@ -96,8 +96,8 @@ static void begin_check(Engine *engine) {
         int r;
 
         if (!hosts[3]) {
-                engine_refuse(engine, "SLURM_JOB_ID is set but SLURM_JOB_NODELIST is not: unset it, or run "
-                                      "inside an allocation (salloc, sbatch)");
+                engine_refuse(engine, "SLURM_JOB_ID is set but SLURM_JOB_NODELIST is not: unset "
+                                      "SLURM_JOB_ID, or run inside an allocation (salloc, sbatch)");
                 return;
         }
         r = command_start(&own->checking, own->has_hosts ? address : hosts, NULL, COMMAND_SECONDS);
@@ -112,7 +112,7 @@ static void end_check(Engine *engine) {
 
         if (!command_succeeded(&own->checking)) {
                 text_best_line(own->checking.output, line, sizeof(line));
-                engine_refuse(engine, "the nodes of allocation %s are not known: %s", own->id, line);
+                engine_refuse(engine, "the nodes of allocation %s cannot be listed: %s", own->id, line);
                 return;
         }
         if (own->has_hosts) {
@@ -136,7 +136,8 @@ static void end_check(Engine *engine) {
                 engine_refuse(engine, "allocation %s has no nodes", own->id);
 }
 
-/* The shell gives a program that the node does not see a status of its own, which srun does not. */
+/* A shell starts the program. If the node does not see the program, the shell's exit status says so
+ * (NODE_EXIT_NO_FILE); srun's would not. */
 static void start_step(Engine *engine, Host *host, EngineNode *node) {
         Allocation *own = engine->own;
         char where[NAME_BYTES + 16], job[48], script[TEXT_SCRIPT_MAX];
@@ -191,8 +192,8 @@ static void end_step(Engine *engine, Host *host) {
         engine_node_over(node, words);
 }
 
-/* First a signal that srun hands on, so that a node ends in good order and leaves nothing in its /tmp. Then
- * one at which srun kills what runs there, and at last srun itself is killed. */
+/* First srun gets a signal that it passes on, so that the node ends in good order and leaves nothing in its
+ * /tmp. Later srun gets a signal at which it kills the step. At last srun itself is killed. */
 static void stop_step(Host *host, EngineNode *node, uint64_t now) {
         if (!node->stopping) {
                 node->stopping = true;
@@ -222,7 +223,7 @@ static void step_host(Engine *engine, Host *host, uint64_t now) {
                 stop_step(host, node, now);
 }
 
-/* A host on which a node has failed is the last choice. */
+/* Chooses a host on which a node has failed only if no other one is free. */
 static Host *find_free(const Engine *engine, Allocation *own) {
         Host *found = NULL;
 
@@ -256,7 +257,7 @@ static void allocation_step(Engine *engine, uint64_t now) {
                         start_step(engine, host, node);
                 else if (engine->open == ENGINE_OPEN && !host)
                         (void) snprintf(node->words, sizeof(node->words),
-                                        "allocation %s has %zu nodes, and all are used", own->id,
+                                        "allocation %s has %zu nodes, and all of them are in use", own->id,
                                         own->n_hosts);
         }
 }

@@ -34,8 +34,8 @@ void command_set_environment(void) {
         (void) setenv("LC_ALL", "C", 1);
 }
 
-/* Starts it in its own process group, so that everything that it starts ends with it, and without blocked
- * signals. */
+/* Starts the program without blocked signals, in a process group of its own, so that its children can be
+ * killed with it. */
 static int spawn(char *const argv[], int input_fd, int output_fd, pid_t *ret) {
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
@@ -151,8 +151,8 @@ bool command_step(Command *command, uint64_t now_nsec) {
         }
         if (command->output_fd >= 0)
                 take_output(command);
-        /* A process that the command left behind may hold the pipe open for ever, so the end of the command
-         * itself counts. */
+        /* A process that the command left behind may keep the pipe open for ever. So the command is over
+         * when its own process has ended. */
         if (waitpid(command->pid, &command->status, WNOHANG) <= 0)
                 return false;
         if (command->output_fd >= 0)

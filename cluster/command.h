@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One of the cluster's commands in a child process. Its input is a text, its output is kept up to a limit,
- * and it has a deadline. The caller polls command_fd(), and calls command_step() until the command is
- * over. */
+/* Runs one of the cluster's commands in a child process. The command gets a text as its input, its output is
+ * kept up to a limit, and it has a deadline. The caller polls command_fd(), and calls command_step() until
+ * the command is over. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,19 +27,21 @@ typedef struct Command {
                 .pid_fd = -EBADF, .output_fd = -EBADF \
         }
 
-/* Removes what a user has set for Slurm's commands: their output must not depend on it. */
+/* Removes the environment variables by which a user changes Slurm's commands: their output must not depend
+ * on the user. */
 void command_set_environment(void);
 /* input NULL: /dev/null. seconds 0: there is no deadline. 0; -ENOENT: there is no such program; -errno. */
 int command_start(Command *command, char *const argv[], const char *input, unsigned seconds);
-/* What to poll for POLLIN (-EBADF: nothing runs), and for how many milliseconds at most (-1: for ever). */
+/* The descriptor to poll for POLLIN (-EBADF: no command runs), and the longest wait in milliseconds (-1: no
+ * limit). */
 int command_fd(const Command *command);
 int command_timeout(const Command *command, uint64_t now_nsec);
-/* Reads the present output. Returns true once, when the command is over; status and output stay until the
+/* Reads the output so far. Returns true once, when the command is over; status and output stay until the
  * next start. */
 bool command_step(Command *command, uint64_t now_nsec);
 /* Ends the command, and frees its output. */
 void command_done(Command *command);
-/* Asks the command to end; command_step() then tells when it has. */
+/* Asks the command to end. command_step() returns true when it has ended. */
 void command_stop(const Command *command);
 /* Whether it has ended by itself, in time and with status 0. */
 bool command_succeeded(const Command *command);

@@ -14,12 +14,12 @@ enum { TTL_SECONDS = 120 };
 
 DEFINE_CLEANUP(munge_ctx_t, munge_ctx_destroy)
 
-/* The meaning of munge's error for a user of a cluster. */
+/* A cause of munge's error, or what a user can do about it. */
 static const char *advice(munge_err_t error) {
         switch ((int) error) {
         case EMUNGE_SOCKET: return "is munged running on this host? (systemctl start munge)";
-        case EMUNGE_CRED_REPLAYED: return "this credential was used before, by a copy of it";
-        case EMUNGE_CRED_UNAUTHORIZED: return "it was made for another user";
+        case EMUNGE_CRED_REPLAYED: return "a copy of this credential was used before";
+        case EMUNGE_CRED_UNAUTHORIZED: return "the credential was made for another user";
         case EMUNGE_CRED_INVALID: return "the hosts have different munge keys (/etc/munge/munge.key)";
         default: return "see the log of munged";
         }
@@ -30,7 +30,7 @@ static int complain(char words[256], const char *what, munge_err_t error) {
         return -EPROTO;
 }
 
-/* munge takes no credential from another time than its own. It tells both times even so. */
+/* munge refuses a credential if the clocks of the two hosts differ too much. It still tells both times. */
 static int complain_clocks(char words[256], munge_ctx_t context, munge_err_t error) {
         time_t made = 0, opened = 0;
 

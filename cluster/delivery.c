@@ -37,7 +37,9 @@ bool delivery_script(Delivery *delivery, Engine *engine, size_t i, char ret[TEXT
         r = parcel->wanted ? text_parcel_script(arguments.argv, folder, parcel->digest, ret)
                            : text_script(arguments.argv, ret);
         if (r < 0)
-                engine_refuse(engine, "actord is in %.150s, a path that a script cannot contain: move it",
+                engine_refuse(engine,
+                                "a script cannot contain the path of actord's folder, %.150s: move "
+                                "actord to another folder",
                                 engine->terms.directory);
         return r >= 0;
 }
@@ -50,13 +52,15 @@ void delivery_node_ended(Delivery *delivery, Engine *engine, EngineNode *node, c
                 if (!parcel->wanted && parcel_pack(parcel, engine->terms.directory, words) < 0)
                         engine_refuse(engine, "%s", words);
                 parcel->wanted = node->excused = true;
-                (void) snprintf(words, 256, "it does not see %.120s, so the programs are sent there",
+                (void) snprintf(words, 256,
+                                "it does not see %.120s, so later nodes get the programs by "
+                                "sbcast",
                                 engine->terms.directory);
         } else if (node->exit_status == NODE_EXIT_NO_FILE)
                 (void) snprintf(words, 256,
                                 "a library that actord-cluster needs is missing on the node (Slurm job %s)",
                                 node->id);
-        /* sbcast was busy with other nodes all the time */
+        /* sbcast was busy with other nodes all the time, so this node did not fail */
         if (node->exit_status == NODE_EXIT_LATE && state == DELIVERY_AWAITED)
                 node->excused = true;
 }
@@ -73,7 +77,7 @@ static size_t find_next(const Delivery *delivery, const Engine *engine) {
         return engine->n_nodes;
 }
 
-/* An sbcast that hangs delays other nodes by its deadline, and no longer. */
+/* An sbcast that hangs is killed at its deadline, so that other nodes need not wait longer. */
 void delivery_step(Delivery *delivery, Engine *engine, uint64_t now) {
         char folder[PARCEL_FOLDER_BYTES], token[TOKEN_TEXT_BYTES], words[256];
         Parcel *parcel = &delivery->parcel;

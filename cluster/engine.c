@@ -10,7 +10,7 @@
 #include "lib/words.h"
 
 enum {
-        /* How long before its time limit a node gets a successor; the bounds of that time. */
+        /* A node gets a successor when a quarter of its time limit is left, within these bounds. */
         RENEW_SECONDS_LEAST = 20,
         RENEW_SECONDS_MOST = 600,
         RENEW_PART = 4,
@@ -39,7 +39,8 @@ bool engine_avoids(const Engine *engine, const char *host) {
         return false;
 }
 
-/* When there is no room for another host, the list begins anew: the first ones may have been mended. */
+/* If the list has no room for the host, a new list begins with it: the earlier hosts may work again by
+ * now. */
 void engine_avoid(Engine *engine, const EngineNode *node) {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
         size_t n = strlen(engine->avoid), length = strlen(node->name);

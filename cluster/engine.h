@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The interface to a cluster: an engine starts and stops nodes, and reports their states and costs. It is a
- * row of the functions below (slurm.c; allocation.c inside an allocation of Slurm). Another engine is one
- * more file.
+/* The interface to a cluster. An engine starts and stops nodes, and reports their states and costs. Each
+ * engine is a file with a table of the functions below: slurm.c, or allocation.c inside an allocation of
+ * Slurm.
  *
- * An engine never waits and never calls back. The head writes its wishes into the nodes, polls the engine's
- * descriptors, lets it take a step, and reads the nodes. */
+ * An engine never calls the head, and waits only in abandon(). The head writes its requests into the nodes,
+ * polls the engine's descriptors, calls step(), and reads the nodes. */
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@ enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256, ENGINE_AVOID_BYTES = 5
 
 typedef enum EngineState {
         ENGINE_FREE,   /* the place has no node */
-        ENGINE_WANTED, /* not asked for yet */
+        ENGINE_WANTED, /* the engine has not asked the cluster for it yet */
         ENGINE_ASKED,  /* words: why the node is not there yet */
         ENGINE_RUNNING,
         ENGINE_OVER, /* words: how the node ended; its cost is final */
@@ -29,21 +29,21 @@ typedef struct EngineNode {
         EngineState state;
         bool stop;      /* the head does not need it any more: withdraw it, or give it back */
         bool stopping;  /* the engine has begun to do so */
-        bool excused;   /* OVER: another one will do better, and the head asks for it at once */
+        bool excused;   /* OVER: this is no failure, so the head asks for another node at once */
         bool awaits;    /* RUNNING: the programs are still on their way to it */
         bool suspended; /* RUNNING: it costs nothing now */
         char id[32];    /* the cluster's name for it, once that is known */
         char name[64];  /* the host's name, once it runs */
         char words[256];
-        /* In seconds since 1970, by the cluster's clock; 0: not known. The end, and when it was last seen
-         * running, are earlier by the time in which the cluster had suspended it. */
+        /* In seconds since 1970, by the cluster's clock; 0: not known. seen: when it was last seen running.
+         * The time for which the cluster had suspended it is subtracted from `ended` and `seen`. */
         int64_t asked, started, ended, seen;
-        int64_t ahead; /* by how much that clock, less the suspended time, is ahead of engine_clock() */
-        int64_t limit; /* when the cluster says that it will end it; 0: no limit is known */
+        int64_t ahead; /* the cluster's clock, less the suspended time, minus engine_clock() */
+        int64_t limit; /* when the cluster will end the node; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
         double billing;
-        int exit_status; /* OVER: of the program on the node; -1: not known */
+        int exit_status; /* OVER: the status of the program on the node; -1: not known */
 } EngineNode;
 
 typedef struct EngineTerms {
@@ -57,7 +57,8 @@ typedef struct EngineTerms {
 
 typedef enum EngineOpen {
         ENGINE_CHECKING,
-        /* it accepts nodes; address: one node's, by which the head finds its own address on that network */
+        /* nodes may be asked for. address: some node's; by it the head finds its own address on that
+         * network */
         ENGINE_OPEN,
         ENGINE_REFUSED, /* with words */
 } EngineOpen;
@@ -68,10 +69,10 @@ typedef struct EngineKind {
         const char *name;
         int (*init)(Engine *engine);
         void (*done)(Engine *engine);
-        /* Fills in at most ENGINE_FDS_MAX descriptors, and lowers *timeout_msec (-1: none). */
+        /* Fills in at most ENGINE_FDS_MAX descriptors, and lowers *timeout_msec (-1: no limit). */
         size_t (*poll)(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now_nsec);
         void (*step)(Engine *engine, uint64_t now_nsec);
-        /* For the end of the program: gives back everything at once, and waits for some seconds at most. */
+        /* Called at the end of the program: gives back all nodes at once, and waits some seconds at most. */
         void (*abandon)(Engine *engine);
 } EngineKind;
 
@@ -91,15 +92,15 @@ struct Engine {
         void *own;
 };
 
-/* Our own clock, in seconds. It is never set, so a change of this host's time changes no node's cost. It
- * stands while this host sleeps, and then its nodes end by themselves. */
+/* The monotonic clock of this host, in seconds. It cannot be set, so a change of this host's time changes no
+ * node's cost. It stands still while this host sleeps; its nodes then end by themselves. */
 static inline int64_t engine_clock(void) {
         return (int64_t) (clock_nsec(CLOCK_MONOTONIC) / 1000000000u);
 }
 
 /* Sets engine->open to ENGINE_REFUSED, with these words. */
 __attribute__((format(printf, 2, 3))) void engine_refuse(Engine *engine, const char *format, ...);
-/* Notes the host of a node that has failed for a reason of that host. */
+/* Adds the node's host to `avoid`, if that host may be why the node failed. */
 void engine_avoid(Engine *engine, const EngineNode *node);
 bool engine_avoids(const Engine *engine, const char *host);
 /* The arguments with which actord-cluster is executed on a node. */
@@ -109,14 +110,14 @@ typedef struct EngineArguments {
         char *argv[ENGINE_ARGUMENTS + 1];
 } EngineArguments;
 void engine_arguments(const Engine *engine, const EngineNode *node, EngineArguments *ret);
-/* Marks the node as over, with a reason; "": its words stay. */
+/* Marks the node as over. words: the reason; "": the node keeps its words. */
 void engine_node_over(EngineNode *node, const char *words);
 /* What the node costs so far, or has cost. */
 void engine_node_cost(const EngineNode *node, bool final, ClusterCost *ret);
-/* Whether it needs a successor, since the cluster will soon end it. time_limit_sec: as was asked for; 0:
- * none was. */
+/* Whether the node needs a successor because the cluster will soon end it. time_limit_sec: the limit that
+ * was asked for; 0: none. */
 bool engine_node_expires(const EngineNode *node, uint64_t time_limit_sec);
-/* The node ran at that time of engine_clock(), so it costs until then at least. */
+/* Notes that the node still ran at that time of engine_clock(), so its cost counts at least until then. */
 void engine_node_runs(EngineNode *node, int64_t clock);
 
 extern const EngineKind engine_slurm, engine_allocation;

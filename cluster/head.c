@@ -28,14 +28,14 @@
 
 enum {
         NODES_SLOTS = CLUSTER_NODES_MAX + 256, /* an ending node has a place beside its successor */
-        /* When so many nodes in a row have not come up, and none is up, the head asks for no more. */
+        /* If this many nodes in a row have not come up, and none is up, the head asks for no more. */
         FAILURES_MAX = 3,
         FAILURE_SECONDS = 2,
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
-        OUTAGE_SECONDS = 30, /* longer than from look to look of an engine */
-        /* How long the program on a node may be silent after the node's allocation has begun and it has the
-         * programs; and for how long it may await these. */
+        OUTAGE_SECONDS = 30, /* longer than the time between two looks of an engine */
+        /* How long the program on a node may be silent, once its allocation has begun and the programs are
+         * there; and how long a node may wait for the programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
         END_SECONDS = 40,
@@ -49,11 +49,11 @@ typedef struct HeadNode {
         bool left;      /* LOST or GONE was reported to the invoker */
         bool renewed;   /* its time limit is near: a successor is asked for */
         char told[256]; /* the words of the newest PENDING */
-        /* Why a connection in its name was refused, possibly a stranger's: it counts once the cluster says
-         * that the node ended for that reason. */
+        /* Why a connection that claimed to be this node was refused. It may have been a stranger's, so this
+         * reason is believed only if the node ends with NODE_EXIT_REJECTED. */
         char refusal[256];
         uint64_t next_cost_nsec, began_nsec;
-        uint64_t due_nsec; /* until when its program must answer */
+        uint64_t due_nsec; /* its program must answer by then */
 } HeadNode;
 
 typedef struct Head {
@@ -109,15 +109,17 @@ static bool has_one_up(const Head *head) {
         return false;
 }
 
-/* While a node is up, others may come up after a longer pause: those that failed may have had one bad host.
- * The host's name is in the words, since the invoker learns it only of a node that is up. */
+/* After each failure in a row, the head waits longer before it asks for another node. While a node is up, it
+ * does not give up: all failures may have had the same bad host. The words contain the host's name, since
+ * the invoker otherwise learns the names of nodes that are up only. */
 static void count_failure(Head *head, const EngineNode *node, const char *words) {
         uint64_t seconds = ++head->n_failures * FAILURE_SECONDS;
 
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        /* A refused connection may be the head's own fault, unless it has said what is wrong there. */
+        /* If the head refused the node without a reason to tell, the fault may be its own, and the host is
+         * not avoided. */
         if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
                 engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)
@@ -125,7 +127,7 @@ static void count_failure(Head *head, const EngineNode *node, const char *words)
                                 head->n_failures, node->name[0] ? "of " : "", words);
 }
 
-/* A node has ended, as requested or not. It keeps its place until its cost is final. */
+/* Reports that a node was lost or is gone. The node keeps its place until its cost is final. */
 static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const char *words) {
         HeadNode *ours = head->nodes + index_of(head, node);
         bool failed = kind == CLUSTER_LOST && !ours->up;
@@ -134,7 +136,8 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
         node->stop = true;
         if (ours->left)
                 return;
-        /* Slurm may tell its last cost too late, or never, but it ran as long as its connection lived. */
+        /* Slurm may report the last cost too late, or never. But the node ran at least as long as its
+         * connection lasted. */
         if (ours->up) {
                 engine_node_runs(node, engine_clock() - (kind == CLUSTER_GONE ? 0 : PUMP_SILENCE_SECONDS));
                 ours->next_cost_nsec = 0;
@@ -150,8 +153,8 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
 
 /* Requests */
 
-/* The node has words, so the invoker hears of it at the end of this turn. It ignores numbers that do not
- * grow, and the engine reports on nodes in any order. */
+/* The invoker ignores a new node whose number is not the highest so far, and the engine may report on nodes
+ * in any order. So each node has words from its beginning: they are reported at the end of this turn. */
 static void start_node(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (head->engine.nodes[i].state == ENGINE_FREE) {
@@ -181,7 +184,7 @@ static uint32_t count_all(const Head *head) {
         return n;
 }
 
-/* The newest node that is not up, since the oldest one is first in the cluster's queue. */
+/* Finds the newest node that is not up: older ones are further ahead in the cluster's queue. */
 static EngineNode *find_to_withdraw(const Head *head) {
         EngineNode *newest = NULL;
 
@@ -274,7 +277,8 @@ static void name_peer(Head *head, Peer *peer, const PeerReport *said) {
         if (!ours || node->stop || ours->peer || node->state == ENGINE_OVER ||
                         peer_consent(peer->channel, &ours->stream) < 0) {
                 listener_complain(head->listener, peer,
-                                "it names a node that was not asked for, or is here already");
+                                "it claims to be a node that was not asked for, or that is connected "
+                                "already");
                 peer_end(head->listener, peer);
                 return;
         }
@@ -366,7 +370,8 @@ static void take_peer(Head *head, Peer *peer) {
 
 /* Telling the invoker */
 
-/* The invoker hears of it before it hears of the successor, which it would close as one too many. */
+/* Notes that the node's time limit is near. The invoker must hear of this before the successor is up, or it
+ * would close the successor as one node too many. */
 static void renew(Head *head, size_t i) {
         HeadNode *ours = head->nodes + i;
 
@@ -406,7 +411,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
                 tell_node(head, node, CLUSTER_PENDING, node->words);
         }
         renew(head, i);
-        /* While Slurm gives no answer, a node that is connected costs on. */
+        /* A node that is connected costs, even while Slurm gives no answer. */
         if (ours->up && !ours->left)
                 engine_node_runs(node, engine_clock() - OUTAGE_SECONDS);
         if (node->state == ENGINE_RUNNING && now >= ours->next_cost_nsec) {
@@ -415,7 +420,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
         }
 }
 
-/* Nodes that are not up by now are not waited for. */
+/* Gives up all nodes that are not up yet. */
 static void withdraw_all(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (counts(head, i) && !head->nodes[i].up)
@@ -512,12 +517,12 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
         open_port(head);
         balance(head);
         tell_all(head, now);
-        /* Without an invoker the nodes are given back. */
+        /* Without an invoker, all nodes are given back. */
         if (head->broken)
                 begin_end(head);
 }
 
-/* Slurm has not reported the final costs in time, so those by our own clock are used. */
+/* Reports the final costs that Slurm has not reported in time. They are computed by this host's clock. */
 static void settle(Head *head) {
         head->engine.kind->abandon(&head->engine);
         for (size_t i = 0; i < head->engine.n_nodes; i++) {
@@ -590,7 +595,7 @@ int head_main(const HeadTerms *terms) {
                 return EXIT_FAILURE;
         r = head_init(&head);
         if (r < 0) {
-                (void) fprintf(stderr, "actord-cluster: it cannot begin: %s\n", strerror(-r));
+                (void) fprintf(stderr, "actord-cluster: cannot start: %s\n", strerror(-r));
                 return EXIT_FAILURE;
         }
         while (!head.ending || (has_nodes(&head) && !head.broken && clock_boottime() < head.end_nsec))

@@ -32,7 +32,7 @@ const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]) {
         if (memcmp(hello->token, token, TOKEN_BYTES) != 0)
                 return "it belongs to another job";
         if (hello->node == 0)
-                return "it has no number";
+                return "it gives no node number";
         if (hello->n_credential == 0 || hello->n_credential > HELLO_CREDENTIAL_MAX)
                 return "its credential has an impossible length";
         return NULL;

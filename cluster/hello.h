@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a node and the head tell each other before the stream begins.
+/* The messages between a node and the head before the stream begins.
  *
- * 1. The node makes a key and lets munge put it into a credential that only this user can open, and only
- *    within minutes. It sends a Hello and that credential in the clear.
- * 2. The head opens the credential: so it knows that a process of the same user made it, within the same
- *    realm of munge. Both do a TLS 1.3 handshake with the key. A stranger who sees the credential learns no
- *    key from it, and the node knows that its peer has opened the credential.
- * 3. Inside TLS: NodeFacts to the head; Work with the settings, the launch and the file of
- *    Environment=FILE to the node; NodeReady to the head; then the stream's bytes.
+ * 1. The node makes a key. munge puts the key into a credential that only this user can open, and only
+ *    within minutes. The node sends a Hello and this credential without encryption.
+ * 2. The head opens the credential. This proves that a process of the same user made it, on a host with the
+ *    same munge key. The head and the node make a TLS 1.3 handshake with the key of the credential. A
+ *    stranger who sees the credential cannot read this key. So the handshake proves to the node that its
+ *    peer could open the credential.
+ * 3. Inside TLS the node sends NodeFacts. The head sends Work, the settings, the launch and the file of
+ *    Environment=FILE. The node sends NodeReady. The stream's bytes follow.
  *
- * Nothing secret ever lies on a command line, in an environment or in a batch script. */
+ * No secret is ever in a command line, an environment variable or a batch script. */
 #pragma once
 
 /* Layouts are aligned by hand. */
@@ -39,7 +40,7 @@ typedef struct Hello {
         char version[32];               /* the product's version on the node */
         uint8_t token[TOKEN_BYTES];     /* tells the heads of different jobs apart; it is not secret */
         uint32_t node;
-        uint32_t contracts;             /* the ABIs of everything that is sent in the stream and before it */
+        uint32_t contracts;             /* the ABIs of all that the node and the head send */
 } Hello;
 static_assert(sizeof(Hello) == 72, "ABI");
 
@@ -59,7 +60,7 @@ typedef struct NodeFacts {
 
 typedef struct Work {
         uint32_t abi, n_settings, n_launch;
-        uint32_t n_plugin;              /* 0: the environment is no file */
+        uint32_t n_plugin;              /* 0: Environment= names no file */
         uint8_t plugin_digest[DIGEST_BYTES];    /* SHA-256 */
 } Work;
 static_assert(sizeof(Work) == 48, "ABI");
@@ -72,15 +73,15 @@ typedef struct NodeReady {
 
 /* clang-format on */
 
-/* Why a hello is refused; NULL: it is accepted, as far as that can be decided without its credential. */
+/* Checks all but the credential. Returns why the hello is refused; NULL: it is not. */
 const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
-/* Whether node and head come from the same build, as far as they must agree. */
+/* Whether the node has the same version and the same ABIs as this program. */
 bool hello_is_ours(const Hello *hello);
 /* Whether the content of a credential belongs to this hello. */
 bool sealed_check(const void *content, size_t n, const Hello *hello);
 /* Whether a node may take memory for these lengths. */
 bool work_check(const Work *work);
-/* Cuts and terminates the texts that a node sends about itself. False: its facts are impossible. */
+/* Cleans and terminates the texts that a node sent about itself. False: its facts are impossible. */
 bool node_facts_check(NodeFacts *facts);
 bool node_ready_check(NodeReady *ready);
 void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_credential, Hello *ret);

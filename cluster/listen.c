@@ -100,7 +100,8 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b) {
                                                           ((const struct sockaddr_in *) b)->sin_addr.s_addr;
 }
 
-/* Any process of this host may take any of its addresses; the loopback network alone has millions. */
+/* All addresses of this host count as one host: any process can use any of them, and the loopback network
+ * alone has millions. */
 static bool is_here(const struct sockaddr *address) {
         bool here = address->sa_family == AF_INET &&
                     ntohl(((const struct sockaddr_in *) address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
@@ -121,7 +122,7 @@ static void name_host(const struct sockaddr *address, socklen_t n, char ret[64])
                 (void) snprintf(ret, 64, "a host");
 }
 
-/* Connections that find no room wait in the port's queue, since nodes may come all at once. */
+/* Many nodes may connect at once. Connections for which there is no room wait in the port's queue. */
 bool listener_has_room(const Listener *listener, uint64_t now) {
         return listener->n_strangers < STRANGERS_MAX && now >= listener->next_accept_nsec;
 }
@@ -132,7 +133,7 @@ void listener_complain(Listener *listener, const Peer *peer, const char *words) 
                                 words);
 }
 
-/* A host that opens many connections and sends nothing must leave room for nodes on other hosts. */
+/* A host that opens many connections and sends nothing must not use up the room for nodes on other hosts. */
 static bool host_may_connect(const Listener *listener, const char *from) {
         unsigned n = 0;
 

@@ -16,7 +16,7 @@ typedef struct Peer {
         int channel;
         uint32_t node; /* 0: not known yet */
         bool ready;
-        uint64_t deadline_nsec; /* until when it must be ready */
+        uint64_t deadline_nsec; /* it must be ready by then */
         char from[64];          /* the peer's address, or "this host" */
 } Peer;
 
@@ -25,19 +25,19 @@ typedef struct Listener {
         PeerTerms terms;
         Peer peers[PEERS_MAX];
         size_t n_strangers;
-        uint64_t next_accept_nsec; /* this host lacks descriptors until then */
+        uint64_t next_accept_nsec; /* after a failed accept4(), none is tried before this time */
         unsigned n_complaints;
 } Listener;
 
-/* Opens a port only on the interface through which this address is reached. ret_address: our address as a
- * number. 0, or a negative errno with words. */
+/* Opens a port on one address of this host: the one from which it reaches `towards`. ret_address: that
+ * address as a number. 0, or a negative errno with words. */
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
                 char words[256]);
 /* Whether one more connection may wait for its check. */
 bool listener_has_room(const Listener *listener, uint64_t now_nsec);
-/* Prints why a connection was refused, the first times that one is. */
+/* Prints why a connection was refused, for the first COMPLAINTS_MAX connections. */
 void listener_complain(Listener *listener, const Peer *peer, const char *words);
-/* Takes one waiting connection. */
+/* Accepts one waiting connection. */
 void listener_accept(Listener *listener);
 void peer_end(Listener *listener, Peer *peer);
 void listener_done(Listener *listener);

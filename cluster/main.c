@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-cluster: nodes of a cluster for one job. Beside the job's invoker it is the head. On a node, with
- * --node, it is the head's counterpart. */
+/* actord-cluster gets nodes of a cluster for one job. Beside the job's invoker, this program is the head. On
+ * a node it is started with --node, and connects to the head. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/gnutls.h>
@@ -21,15 +21,16 @@
 enum { VERIFY_FD = 3 };
 
 static int usage(FILE *f) {
-        (void) fprintf(f, "actord-cluster [--verify | --node ADDRESS PORT TOKEN NUMBER]\n\n"
-                          "Asks a cluster for nodes on behalf of an actord job, and carries what the job's\n"
-                          "invoker and its nodes tell each other. actord starts it; it is not meant to be\n"
-                          "started by hand.\n\n"
-                          "  --verify    say why the cluster would give a job no nodes; descriptor 3 has\n"
-                          "              the job's settings\n"
-                          "  --node      this is a node: connect to the job at ADDRESS\n"
-                          "  --help      this text\n"
-                          "  --version   the version\n");
+        (void) fprintf(f,
+                        "actord-cluster [--verify | --node ADDRESS PORT TOKEN NUMBER]\n\n"
+                        "Asks a cluster for nodes for an actord job, and carries messages between the\n"
+                        "job's invoker and its nodes. actord starts this program. Do not start it by\n"
+                        "hand.\n\n"
+                        "  --verify    say why the cluster would give a job no nodes; descriptor 3 has\n"
+                        "              the job's settings\n"
+                        "  --node      this is a node: connect to the job at ADDRESS\n"
+                        "  --help      this text\n"
+                        "  --version   the version\n");
         return f == stdout ? EXIT_SUCCESS : NODE_EXIT_USAGE;
 }
 
@@ -57,7 +58,7 @@ static int find_directory(char *ret, size_t size) {
         return ret[0] == '/' ? 0 : -EINVAL;
 }
 
-/* Inside an allocation its nodes are used. */
+/* Inside an allocation of Slurm, a job uses the nodes of that allocation. */
 static const EngineKind *engine_here(void) {
         return getenv("SLURM_JOB_ID") ? &engine_allocation : &engine_slurm;
 }
@@ -86,7 +87,8 @@ static int run_verify(void) {
         return verify_main(engine_here(), &terms);
 }
 
-/* The file of Environment=FILE, if the job has one. Every node must get the bytes that it has now. */
+/* Finds the file of Environment=FILE, if the job has one, and its digest. Every node must get the bytes that
+ * the file has now. */
 static int find_plugin(PeerTerms *peers) {
         _cleanup_free_ Launch *launch = malloc(sizeof(*launch));
         int r;
@@ -102,7 +104,9 @@ static int find_plugin(PeerTerms *peers) {
         peers->plugin_fd = CLUSTER_FD_PLUGIN;
         r = plugin_measure(CLUSTER_FD_PLUGIN, &peers->plugin);
         if (r == -EFBIG)
-                (void) fprintf(stderr, "actord-cluster: only files of up to %u MiB travel to nodes\n",
+                (void) fprintf(stderr,
+                                "actord-cluster: the file of Environment= has more than %u MiB, "
+                                "the most that can be sent to nodes\n",
                                 CLUSTER_PLUGIN_MAX >> 20);
         return r;
 }

@@ -46,7 +46,7 @@ const char *node_exit_sentence(int status) {
         return "";
 }
 
-/* The resources of this host for us: those that Slurm has allotted, at most those that exist. */
+/* The CPUs and the memory that Slurm has allocated to this job, or those of the host if they are fewer. */
 static void fill_facts(NodeFacts *ret) {
         const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
         struct sysinfo info = {};
@@ -171,14 +171,14 @@ static int receive_plugin(
 
         if (r == -ESTALE)
                 (void) snprintf(ready->words, sizeof(ready->words),
-                                "the file of Environment= is not the one with which the job began");
+                                "the file of Environment= has changed since the job began");
         else if (r < 0)
                 (void) snprintf(ready->words, sizeof(ready->words),
-                                "the file of Environment= did not arrive there: %s", strerror(-r));
+                                "the file of Environment= did not arrive on the node: %s", strerror(-r));
         return r;
 }
 
-/* Fills in what depends on this host, like `actorctl env`. */
+/* Fills in the members that depend on this host, as `actorctl env` does. */
 static void fill_launch(Launch *launch) {
         bool ranges = geteuid() == 0;
 
@@ -263,8 +263,8 @@ static int start_invoker(const Launch *launch, int settings_fd, int plugin_fd, i
         return r;
 }
 
-/* Slurm sends signals before it ends a job. They are made readable, so that the head can be told in good
- * order. */
+/* Slurm sends signals before it ends a job. They are read from a descriptor, so that this program can close
+ * the connection in good order. */
 static int watch_signals(void) {
         sigset_t set;
 
@@ -277,8 +277,8 @@ static int watch_signals(void) {
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Slurm ends whatever remains of the step, but an invoker that sees its stream end cleans up by itself. A
- * spawner that made a cgroup stays until it has removed the cgroup. */
+/* Waits for a few seconds: the invoker cleans up when its stream ends, and a spawner that made a cgroup
+ * removes it. After this program, Slurm kills all other processes of the step. */
 static void await_end(int pid_fd, pid_t spawner) {
         uint64_t deadline = clock_boottime() + INVOKER_END_MSEC * 1000000ull;
 
@@ -315,11 +315,11 @@ static int serve(const Tls *tls, int stop_fd) {
         if (ready.error >= 0)
                 ready.error = start_invoker(&launch, settings, plugin_fd, theirs, &spawner, &pid_fd, &ready);
         (void) close_fd(TAKE_FD(theirs));
-        /* The invoker's own are enough: this process stays as long as the job. */
+        /* The invoker has descriptors of its own. This process stays as long as the job, and needs none. */
         (void) close_fd(TAKE_FD(settings));
         (void) close_fd(TAKE_FD(plugin_fd));
         if (ready.error < 0 && !ready.words[0])
-                (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn there: %s",
+                (void) snprintf(ready.words, sizeof(ready.words), "actord-spawn on the node: %s",
                                 strerror(-ready.error));
         r = tls_send_full(tls, &ready, sizeof(ready), deadline);
         if (ready.error >= 0 && r >= 0 && fcntl(ours, F_SETFL, O_NONBLOCK) >= 0)
@@ -339,8 +339,10 @@ int node_main(const NodeTerms *terms) {
                 return EXIT_FAILURE;
         fd = connect_to_head(terms);
         if (fd < 0) {
-                (void) fprintf(stderr, "actord-cluster: %s port %s cannot be reached: %s\n", terms->address,
-                                terms->port, strerror(-fd));
+                (void) fprintf(stderr,
+                                "actord-cluster: cannot connect to the job's host at %s port %s: "
+                                "%s\n",
+                                terms->address, terms->port, strerror(-fd));
                 return NODE_EXIT_CONNECT;
         }
         r = pump_watch(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-cluster on a node: it connects to the head, proves which user it belongs to, starts the invoker by
- * its own spawner, and carries the stream's bytes. */
+/* actord-cluster on a node. It connects to the head, proves which user it belongs to, starts an invoker
+ * through a spawner of its own, and carries the stream's bytes. */
 #pragma once
 
 #include <stdint.h>
@@ -8,15 +8,15 @@
 
 /* clang-format off */
 /* Exit statuses, which the head turns into sentences. X(name, status, sentence) */
-#define NODE_EXITS(X)                                                                                   \
-        X(USAGE, 2, "actord-cluster on the node does not understand the head: is it the same build?")   \
-        X(CONNECT, 20, "the node cannot connect to this host: is a firewall between them?")             \
-        X(MUNGE, 21, "munge does not work on the node: is munged running there?")                       \
-        X(REJECTED, 22, "the node was not taken by this host")                                          \
-        X(SPAWN, 23, "actord-spawn cannot be started on the node")                                      \
-        X(PARCEL, 24, "the programs did not come by sbcast: is there room for them in the node's /tmp?")   \
-        X(LATE, 25, "the programs did not come by sbcast in time: is there room in the node's /tmp?")   \
-        X(NO_PROGRAM, 126, "the program cannot be executed on the node")                                \
+#define NODE_EXITS(X)                                                                                  \
+        X(USAGE, 2, "actord-cluster on the node does not understand the head: is it the same build?")  \
+        X(CONNECT, 20, "the node cannot connect to this host: is a firewall between them?")            \
+        X(MUNGE, 21, "munge does not work on the node: is munged running there?")                      \
+        X(REJECTED, 22, "this host refused the node")                                                  \
+        X(SPAWN, 23, "actord-spawn cannot be started on the node")                                     \
+        X(PARCEL, 24, "the programs did not come by sbcast: is there room for them in the node's /tmp?") \
+        X(LATE, 25, "the programs did not come by sbcast in time: is there room in the node's /tmp?")  \
+        X(NO_PROGRAM, 126, "actord-cluster cannot be executed on the node")                            \
         X(NO_FILE, 127, "actord is not on the node: put its folder where nodes see it, or install it")
 /* clang-format on */
 
@@ -26,7 +26,7 @@ typedef enum NodeExit {
 #undef X
 } NodeExit;
 
-/* "": the status has another meaning. */
+/* The sentence for an exit status; "": the status is not in the table. */
 const char *node_exit_sentence(int status);
 
 typedef struct NodeTerms {

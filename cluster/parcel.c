@@ -28,7 +28,7 @@ void parcel_done(Parcel *parcel) {
         parcel->fd = close_fd(parcel->fd);
 }
 
-/* Programs of a node, modules that they load, and libraries with their versions. */
+/* Whether nodes need the file: their programs, the modules that these load, and libraries with a version. */
 static bool is_ours(const char *name) {
         const char *module = strstr(name, ".so");
 
@@ -51,8 +51,7 @@ static int list_files(const char *directory, Names *ret) {
         return ret->n > 0 ? 0 : -ENOENT;
 }
 
-/* It grows as tar writes it; no program of this host is ever executed from it, where the kernel can seal
- * that. */
+/* The memfd grows as tar writes to it. On newer kernels a seal forbids to execute it. */
 static int make_archive(void) {
         int fd = -1;
 
@@ -64,7 +63,7 @@ static int make_archive(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Other programs of this user open it by this name. */
+/* tar and sbcast open the archive by this name. */
 static void name_archive(const Parcel *parcel, char ret[64]) {
         (void) snprintf(ret, 64, "/proc/%d/fd/%d", (int) getpid(), parcel->fd);
 }

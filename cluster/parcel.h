@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The programs, for nodes that do not see their folder: one archive, which tar makes once and sbcast brings
- * to a node's allocation. It lies in memory alone, and ends with this program. The batch script of such a
- * node makes a folder that only the user may enter, waits there for an archive with the digest that it
- * names, and removes the folder at the end. */
+/* actord's programs in one archive, for nodes that do not see the folder of the programs. tar makes the
+ * archive once, and sbcast copies it to each node. Here it is only in memory, and is gone when this program
+ * ends. The batch script of such a node makes a folder that only the user may enter. It waits there until
+ * the archive has the right digest, and removes the folder at the end. */
 #pragma once
 
 #include <poll.h>
@@ -29,14 +29,15 @@ void parcel_done(Parcel *parcel);
 
 /* Starts tar. 0, or a negative errno with words. */
 int parcel_pack(Parcel *parcel, const char *directory, char words[256]);
-/* 1: the digest is there; 0: not yet; negative, with words: there will be none. */
+/* 1: the archive is complete, and its digest is known; 0: not yet; negative, with words: packing has
+ * failed. */
 int parcel_step(Parcel *parcel, uint64_t now_nsec, char words[256]);
 
-/* Where it is unpacked on a node: /tmp/actord-TOKEN-NUMBER. */
+/* The folder on a node in which the archive is unpacked: /tmp/actord-TOKEN-NUMBER. */
 void parcel_folder(const char *token, uint32_t number, char ret[PARCEL_FOLDER_BYTES]);
-/* Starts sbcast to the allocation, if none runs and it is time for it. 1: it was started; 0: not yet;
- * -errno. */
+/* Starts sbcast to the allocation, unless one runs or the next try is not due. 1: it was started; 0: not
+ * yet; -errno. */
 int parcel_send(Parcel *parcel, const char *job, const char *folder, uint64_t now_nsec);
-/* 1: sbcast has succeeded; 0: it runs, or none does; negative: it failed, and is tried again a second later
- * (the folder may not be there yet). */
+/* 1: sbcast has succeeded; 0: it still runs, or was not started; negative: it failed, perhaps because the
+ * folder is not there yet. The next try is due a second later. */
 int parcel_sent(Parcel *parcel, uint64_t now_nsec);

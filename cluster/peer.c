@@ -39,8 +39,8 @@ __attribute__((format(printf, 4, 5))) static int refuse(
         return -EPROTO;
 }
 
-/* Receives a node's hello and its credential, which has the key. Only a node of this user and this job is
- * accepted. */
+/* Receives a node's hello and its credential, and gets the key from the credential. Only a node of this user
+ * and this job is accepted. */
 static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerReport *said, Hello *ret_hello,
                 Sealed *ret) {
         uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 1000000000ull;
@@ -51,7 +51,7 @@ static int take_hello(int tcp_fd, int channel, const PeerTerms *terms, PeerRepor
 
         r = socket_receive_full(tcp_fd, &hello, sizeof(hello), deadline);
         if (r < 0)
-                return refuse(channel, said, PEER_REFUSED, "it said nothing: %s", strerror(-r));
+                return refuse(channel, said, PEER_REFUSED, "it sent no greeting: %s", strerror(-r));
         reason = hello_check(&hello, terms->token);
         if (reason)
                 return refuse(channel, said, PEER_REFUSED, "%s", reason);
@@ -146,7 +146,7 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
         if (r < 0)
                 return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", strerror(-r));
         if (!node_ready_check(&ready))
-                return refuse(channel, said, PEER_REFUSED, "its answer is impossible");
+                return refuse(channel, said, PEER_REFUSED, "its answer is not valid");
         if (ready.error < 0)
                 return refuse(channel, said, PEER_REFUSED, "its invoker did not start: %s", ready.words);
         return report(channel, said, PEER_READY);
@@ -155,8 +155,9 @@ static int agree(const Tls *tls, int channel, const PeerTerms *terms, PeerReport
 static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         static const char *const ends[] = {
                 [PUMP_LOCAL] = "the job has closed its stream",
-                [PUMP_PEER] = "the node has ended the connection: Slurm or its invoker ended there",
-                [PUMP_CUT] = "the connection is cut: its host or the network is gone",
+                [PUMP_PEER] = "the node has ended the connection: Slurm ended the node's program, or the "
+                              "invoker there ended",
+                [PUMP_CUT] = "the connection is cut: the node's host or the network does not answer",
                 [PUMP_STOPPED] = "it was stopped",
         };
         uint64_t deadline = clock_boottime() + HELLO_CREDENTIAL_SECONDS * 2000000000ull;
@@ -176,11 +177,12 @@ static void serve(int tcp_fd, int channel, const PeerTerms *terms) {
         r = tls_start(&tls, true, tcp_fd, sealed.key, deadline);
         explicit_bzero(&sealed, sizeof(sealed));
         if (r < 0)
-                /* A stranger with a copied credential knows the node's number, but not its key. So what the
-                 * hello says of the build counts only after the handshake. */
+                /* A stranger with a copied credential knows the node's number, but not its key. So the
+                 * number and the build in the hello are believed only after the handshake. */
                 said.node = 0;
         if (r < 0)
-                (void) refuse(channel, &said, PEER_REFUSED, "it does not have the key: %s", strerror(-r));
+                (void) refuse(channel, &said, PEER_REFUSED, "it does not know the key in its credential: %s",
+                                strerror(-r));
         else if (!hello_is_ours(&hello))
                 (void) refuse(channel, &said, PEER_OTHER_BUILD,
                                 "actord there is %.31s of another build, here it is " ACTORD_VERSION

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head's side of one connection, in a process of its own. So a stranger who connects can keep only that
- * process busy, for the time of a handshake, and each node has a core for its encryption.
+/* The head's side of one connection, in a process of its own. So a stranger who connects can keep only this
+ * process busy, for the time of a handshake. And the encryption for several nodes can use several cores.
  *
  * The process and the head have a SEQPACKET channel. The process sends a PeerReport at each step. After
  * PEER_NAMED it waits for the head's consent: one byte with the stream's descriptor. */
@@ -14,18 +14,19 @@
 
 typedef enum PeerStep {
         PEER_NONE,
-        PEER_NAMED,       /* it is a process of this user on a node: node, facts */
-        PEER_READY,       /* its invoker runs */
-        PEER_REFUSED,     /* it is not ours, or could not start: words; node 0: it may be a stranger */
-        PEER_ENDED,       /* it was ready, and has ended: words */
-        PEER_CLOSED,      /* it was ready, and the invoker has closed its stream */
-        PEER_OTHER_BUILD, /* it is a node of this job with another version of the product: words */
+        PEER_NAMED,       /* the peer is a node of this job; node and facts are set */
+        PEER_READY,       /* the node's invoker runs */
+        PEER_REFUSED,     /* it is no node of this job, or could not start; words: why. node 0: it may be a
+                           * stranger */
+        PEER_ENDED,       /* it was ready, and has ended; words: why */
+        PEER_CLOSED,      /* it was ready, and the head's invoker has closed the stream */
+        PEER_OTHER_BUILD, /* it is a node of this job with another version of actord; words */
         _PEER_STEP_MAX,
 } PeerStep;
 
 typedef struct PeerReport {
         uint32_t step, node;
-        uint32_t claimed; /* the node that it says it is, with the job's token; 0: it said none */
+        uint32_t claimed; /* the node that the peer claims to be, with the job's token; 0: none */
         NodeFacts facts;
         char words[256];
 } PeerReport;
@@ -37,7 +38,7 @@ typedef struct PeerTerms {
         PluginFacts plugin;
 } PeerTerms;
 
-/* Takes the connection. Returns the process, and *ret_channel; or a negative errno. */
+/* Starts a process that takes over the connection. Returns its pid, or a negative errno. */
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel);
 /* 1: a report; 0: there is none; negative: the process has ended. */
 int peer_receive(int channel, PeerReport *ret);

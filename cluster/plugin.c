@@ -12,8 +12,8 @@
 
 enum { PIECE_BYTES = 64 << 10 };
 
-/* Reads the file piece by piece, since a file of this host may shrink, and a mapping would then raise
- * SIGBUS. Each piece goes into the hash, or to the peer. */
+/* Reads the file piece by piece: the file may shrink meanwhile, and then a mapping would raise SIGBUS. Each
+ * piece goes into the hash, or to the peer. */
 static int read_pieces(int fd, uint32_t n_bytes, gnutls_hash_hd_t hash, const Tls *tls, uint64_t deadline) {
         _cleanup_free_ uint8_t *piece = malloc(PIECE_BYTES);
         int r = 0;
@@ -55,7 +55,7 @@ int plugin_send(const Tls *tls, int fd, const PluginFacts *facts, uint64_t deadl
         return read_pieces(fd, facts->n_bytes, NULL, tls, deadline);
 }
 
-/* Receives into memory whose size is fixed, so that no more than was announced is ever taken. */
+/* Receives exactly as many bytes as were announced, and compares their digest. */
 static int receive_bytes(const Tls *tls, const PluginFacts *facts, uint64_t deadline, int fd) {
         uint8_t digest[DIGEST_BYTES];
         void *map;

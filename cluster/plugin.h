@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file of Environment=FILE on its way to a node, inside the session. The head measures it once, and each
- * node gets the bytes with that digest or does not begin: actors on all hosts run the same code. A node
- * keeps the bytes in sealed memory, so that no file is left there, however the node ends. */
+/* Sends the file of Environment=FILE to nodes, inside the TLS session. The head computes the file's digest
+ * once, and a node begins only with bytes of this digest. So actors on all hosts run the same code. A node
+ * keeps the bytes in sealed memory, so no file is left there, however the node ends. */
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,8 @@ typedef struct PluginFacts {
         uint8_t digest[DIGEST_BYTES];
 } PluginFacts;
 
-/* -EFBIG: it has more than CLUSTER_PLUGIN_MAX bytes; -ENODATA: it is empty, or shrinks meanwhile. */
+/* Finds the file's size and digest. -EFBIG: it has more than CLUSTER_PLUGIN_MAX bytes; -ENODATA: it is
+ * empty, or shrinks meanwhile. */
 int plugin_measure(int fd, PluginFacts *ret);
 /* Sends exactly facts->n_bytes. -ENODATA: the file has become shorter. */
 int plugin_send(const Tls *tls, int fd, const PluginFacts *facts, uint64_t deadline_nsec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* There is one buffer for each direction, and no byte is read for which there is no room. So the slower side
- * slows the faster one down, and nothing grows. */
+/* Each direction has one buffer, and nothing is read while that buffer holds bytes. So the slower side slows
+ * the faster one down, and memory does not grow. */
 #include "cluster/pump.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ static int drain_to_peer(Buffer *buffer, const Tls *tls) {
         return n < 0 && gnutls_error_is_fatal((int) n) ? -EPIPE : 0;
 }
 
-/* Tells the peer that nothing more will come, as far as that is possible at once. */
+/* Tells the peer that nothing more will come. Tries this for FAREWELL_MSEC at most. */
 static PumpEnd farewell(const Tls *tls, PumpEnd end) {
         for (unsigned i = 0; i < 10 && gnutls_bye(tls->session, GNUTLS_SHUT_WR) == GNUTLS_E_AGAIN; i++)
                 (void) poll(&(struct pollfd){ .fd = tls->fd, .events = POLLOUT }, 1, FAREWELL_MSEC / 10);
@@ -132,7 +132,8 @@ static void wait_for_any(const Tls *tls, int local_fd, int stop_fd, const Buffer
                 { .fd = stop_fd, .events = POLLIN },
         };
 
-        /* A hangup that cannot be handled while bytes wait must not be polled again and again. */
+        /* poll() reports a hangup even if no event is asked for. A side that has nothing to do now is left
+         * out, so that its hangup does not end each poll() at once. */
         for (size_t i = 0; i < 2; i++)
                 if (p[i].events == 0)
                         p[i].fd = -1;

@@ -11,7 +11,7 @@ typedef enum PumpEnd {
         PUMP_STOPPED, /* stop_fd became readable, and the peer was told */
 } PumpEnd;
 
-/* The connection counts as broken if the peer's host is silent for so long. */
+/* The connection counts as broken when the peer's host has been silent for this long. */
 enum { PUMP_SILENCE_SECONDS = 20 };
 
 /* Makes the kernel notice a host that is gone, even while nothing is sent. 0, or -errno. */

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* One whole node without requeueing: a lost node is asked for anew, under a new number. */
+/* Asks for one whole node. Slurm must not requeue the job: the head itself replaces a lost node by one with
+ * a new number. */
 void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words,
                 const char *avoid, bool test, SbatchCommand *ret) {
         size_t n = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Slurm, through its commands. Each node is an allocation of one whole node, so that nodes come and go one
- * by one, and each has a line in Slurm's accounts. sbatch submits, squeue reports on all in one call,
- * scancel gives back. At most one of each command runs at a time, and each has a deadline. */
+/* The engine for Slurm, which uses Slurm's commands. Each node is a Slurm job with one whole node. So nodes
+ * come and go one by one, and each has a line in Slurm's accounts. sbatch submits a node's job, squeue
+ * reports on all jobs in one call, and scancel gives nodes back. At most one of each command runs at a time,
+ * and each has a deadline. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 enum {
         COMMAND_SECONDS = 60,
         RETRY_SECONDS = 15,
-        /* squeue asks slurmctld, which all users share. So it is called often at first, and then less and
-         * less. */
+        /* squeue asks slurmctld, and all users share slurmctld. So squeue is called often at first, and then
+         * less and less often. */
         LOOK_MSEC_FIRST = 500,
         LOOK_MSEC_LAST = 15000,
         /* After a while squeue does not list ended jobs any more (MinJobAge). */
@@ -32,10 +33,10 @@ enum {
 
 typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 
-/* What looks of squeue have said of a node's job. */
+/* What earlier calls of squeue ("looks") have shown of a node's job. */
 typedef struct Sight {
-        unsigned n_absent;  /* looks in a row that did not find it */
-        int64_t first_used; /* the time that it had used when it was first seen running; -1: not known */
+        unsigned n_absent;  /* looks in a row that did not list the job */
+        int64_t first_used; /* the job's used time when it was first seen running; -1: not known */
 } Sight;
 
 typedef struct Slurm {
@@ -43,7 +44,7 @@ typedef struct Slurm {
         Command submit, look, cancel, checking;
         size_t submitting; /* the node for which sbatch runs */
         char name[32];     /* the name of all our jobs */
-        char *options;     /* a copy, into which the option words point */
+        char *options;     /* a copy of Options=; `words` points into it */
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec, next_cancel_nsec;
@@ -52,7 +53,7 @@ typedef struct Slurm {
         Sight *sights;  /* [nodes] */
         Delivery delivery;
         bool submitted;              /* Slurm has taken a job of ours */
-        bool unsure;                 /* Slurm may have a job of ours whose number sbatch could not tell */
+        bool unsure;                 /* Slurm may have a job of ours whose number sbatch did not tell */
         char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
         size_t n_strays;
 } Slurm;
@@ -80,12 +81,12 @@ static int slurm_init(Engine *engine) {
         slurm->n_words = text_options_split(slurm->options, slurm->words);
         if (slurm->n_words < 0)
                 engine_refuse(engine, "[Slurm] Options=%.100s: %s", engine->terms.options,
-                                slurm->n_words == -E2BIG ? "there are too many" : "a quote has no end");
+                                slurm->n_words == -E2BIG ? "it has too many words" : "a quote has no end");
         for (int i = 0; i < slurm->n_words; i++)
                 if (text_option_is_ours(slurm->words[i]))
                         engine_refuse(engine,
                                         "[Slurm] Options= has %.60s, which actord must decide itself: "
-                                        "leave it out",
+                                        "remove this option",
                                         slurm->words[i]);
         return 0;
 }
@@ -106,8 +107,8 @@ static void slurm_done(Engine *engine) {
         engine->own = NULL;
 }
 
-/* Starts a command, or says that there is none. Once nodes are there, this host may lack memory or processes
- * for a while, and nothing but a missing command ends that. */
+/* Starts a command. A missing command refuses the engine. After the checks, any other failure only delays
+ * the next try, since this host may lack memory or processes for a while. */
 static bool start(Engine *engine, Command *command, char *const argv[], const char *input) {
         int r = command_start(command, argv, input, COMMAND_SECONDS);
         Slurm *slurm = engine->own;
@@ -125,7 +126,7 @@ static bool start(Engine *engine, Command *command, char *const argv[], const ch
         return r >= 0;
 }
 
-/* Finds out, before anything is queued, where the nodes are, and whether Slurm would accept such a job. */
+/* Asks, before anything is queued, where the nodes are, and whether Slurm would accept such a job. */
 static void begin_check(Engine *engine) {
         Slurm *slurm = engine->own;
         char partition[300];
@@ -143,7 +144,8 @@ static void begin_check(Engine *engine) {
         }
 }
 
-/* Options= may name other partitions or nodes, which sinfo was not asked for. */
+/* Refuses a job that needs more nodes than its partition has. With Options= it does not, since these may
+ * name partitions or nodes that sinfo was not asked about. */
 static void count_nodes(Engine *engine, const char *output) {
         const EngineTerms *terms = &engine->terms;
         size_t n = text_count_nodes(output, terms->partition[0]);
@@ -170,7 +172,7 @@ static void end_check(Engine *engine) {
                 count_nodes(engine, output);
                 if (!engine->address[0])
                         engine_refuse(engine,
-                                        "partition %s has no nodes, or is not there: sinfo lists the "
+                                        "partition %s has no nodes, or does not exist: sinfo lists the "
                                         "partitions ([Slurm] Partition=)",
                                         engine->terms.partition[0] ? engine->terms.partition : "(default)");
                 slurm->check = CHECK_SUBMISSION;
@@ -213,8 +215,9 @@ static void begin_submit(Engine *engine, uint64_t now) {
         }
 }
 
-/* A job that sbatch could not confirm may be queued. So its node gets a new number with the next one, and no
- * two jobs have the same. end_look() cancels what was queued. */
+/* If sbatch gave no clear answer, the job may be queued. Then this node is over, and the head asks for
+ * another one under a new number, so no two jobs have the same number. If squeue lists the unclear job
+ * later, it is cancelled. */
 static void end_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         EngineNode *node = engine->nodes + slurm->submitting;
@@ -231,10 +234,11 @@ static void end_submit(Engine *engine, uint64_t now) {
                 return;
         }
         slurm->unsure |= unsure;
-        /* What Slurm took before, it takes again later, as when its daemons or munged were restarted. */
+        /* If Slurm has accepted a job before, a refusal is temporary: its daemons or munged may be
+         * restarting. */
         if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late || slurm->submitted) {
                 if (slurm->submit.late)
-                        (void) snprintf(words, sizeof(words), "sbatch gave no answer; it is asked again");
+                        (void) snprintf(words, sizeof(words), "sbatch gave no answer; actord tries again");
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
                 node->excused = unsure;
                 if (unsure)
@@ -243,7 +247,7 @@ static void end_submit(Engine *engine, uint64_t now) {
                         (void) snprintf(node->words, sizeof(node->words), "%s", words);
                 return;
         }
-        /* No host is left, so those that have failed are tried again. */
+        /* Perhaps no other host is left, so hosts on which nodes failed are tried again. */
         if (engine->avoid[0] && !unsure) {
                 engine->avoid[0] = 0;
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;
@@ -253,8 +257,9 @@ static void end_submit(Engine *engine, uint64_t now) {
         engine_node_over(node, words);
 }
 
-/* A job that Slurm suspends costs nothing meanwhile, since Slurm's accounts leave that time out. squeue
- * counts what a job has used by this host's clock, so the difference from the first look counts. */
+/* Slurm's accounts leave out the time for which a job was suspended, so a node costs nothing in that time.
+ * squeue counts a job's used time by this host's clock. So only the difference from the first look
+ * matters. */
 static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sight, const TextJob *job) {
         int64_t since = slurm->looked + node->ahead - node->started, gap;
 
@@ -270,7 +275,7 @@ static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sig
                 node->ahead -= gap;
 }
 
-/* Of a job that has ended, both times are the cluster's. */
+/* Once a job has ended, its start and its used time are both by the cluster's clock. */
 static int64_t find_end(const EngineNode *node, const TextJob *job) {
         return node->started > 0 && job->used >= 0 ? node->started + job->used : job->ended;
 }
@@ -311,8 +316,8 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->name, sizeof(node->name), "%s", job->name);
         }
         if (state == TEXT_RUNNING) {
-                /* The clocks may differ, so the time since the first look counts. The node may have started
-                 * as late as that look ended. */
+                /* The two clocks may differ, so time is counted from the first look that shows the node
+                 * running. The node may have started as late as the end of that look. */
                 if (node->seen == 0) {
                         node->ahead = node->started - engine_clock();
                         node->seen = node->started;
@@ -325,7 +330,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
         }
-        /* its program has ended, and Slurm's epilog may take long */
+        /* its program has ended; Slurm's epilog may take long, and is not counted */
         if (state == TEXT_ENDING && job->ended > 0)
                 node->seen = node->ended = find_end(node, job);
         if (state == TEXT_OVER)
@@ -345,7 +350,7 @@ static bool is_asked(const EngineNode *node) {
         return node->id[0] && (node->state == ENGINE_ASKED || node->state == ENGINE_RUNNING);
 }
 
-/* A job that several looks of squeue have not listed has been over for longer than Slurm remembers. */
+/* If several looks in a row do not list a job, it ended so long ago that Slurm has forgotten it. */
 static void count_absent(Engine *engine) {
         Slurm *slurm = engine->own;
 
@@ -356,7 +361,8 @@ static void count_absent(Engine *engine) {
                 }
 }
 
-/* A job of our name that no sbatch has reported, and none is about to. */
+/* Notes a job with our name whose number sbatch did not report. While sbatch runs, it may still report
+ * it. */
 static void take_stray(Slurm *slurm, const TextJob *job) {
         TextState state = text_state(job->state);
 
@@ -391,7 +397,7 @@ static void end_look(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
 
         if (command_succeeded(&slurm->look)) {
-                /* the list may lack jobs at its end */
+                /* a list that was cut at its end may lack jobs */
                 if (!slurm->look.long_output)
                         count_absent(engine);
                 take_jobs(engine, slurm->look.output);
@@ -430,7 +436,7 @@ static void begin_look(Engine *engine, uint64_t now) {
         (void) start(engine, &slurm->look, argv, NULL);
 }
 
-/* A scancel that failed is repeated for all that still run. */
+/* scancel has failed: it will be called again for all nodes that still run. */
 static void repeat_cancel(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
 

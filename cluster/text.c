@@ -267,14 +267,15 @@ bool text_refusal(const char *output, const char *partition, const char *account
                 { "nvalid qos", "[Slurm] Options=: `sacctmgr show qos` lists the names", false },
                 { "ime limit", "[Slurm] TimeLimit=: `sinfo -o '%P %l'` lists the partitions' limits",
                                 false },
-                { "MaxSubmitJob", "the queue is full; it is asked again", true },
-                { "MaxJobs", "the queue is full; it is asked again", true },
-                { "ob violates accounting/QOS policy", "the queue may be full; it is asked again", true },
-                { "emporarily unable", "it is asked again", true },
-                { "imed out", "it is asked again", true },
+                { "MaxSubmitJob", "the queue is full; actord tries again", true },
+                { "MaxJobs", "the queue is full; actord tries again", true },
+                { "ob violates accounting/QOS policy", "the queue may be full; actord tries again", true },
+                { "emporarily unable", "actord tries again", true },
+                { "imed out", "actord tries again", true },
                 { "Unable to contact slurm controller", "is slurmctld running? (scontrol ping)", true },
                 { "onfiguration is not available",
-                                "no node has what [Slurm] asks for: `sinfo -Nl` lists what nodes have",
+                                "no node has the resources that [Slurm] asks for: `sinfo -Nl` lists "
+                                "those of each node",
                                 false },
                 { "configuration source", "this host is not part of a cluster: there is no slurm.conf",
                                 false },
@@ -282,9 +283,10 @@ bool text_refusal(const char *output, const char *partition, const char *account
                                 false },
                 { "nvalid option", "[Slurm] Options= has a word that this sbatch does not know", false },
                 { "rotocol authentication error", "does munge run here, with the cluster's key?", false },
-                /* slurmctld says no more to a credential that it does not take. */
+                /* This is all that slurmctld says when it refuses a credential. */
                 { "Zero Bytes were transmitted",
-                                "is the clock of this host right (NTP), and its munge key the cluster's?",
+                                "is this host's clock right (NTP), and does it have the cluster's munge "
+                                "key?",
                                 false },
         };
         char line[160];
@@ -294,10 +296,10 @@ bool text_refusal(const char *output, const char *partition, const char *account
         text_best_line(output, line, sizeof(line));
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
                 if (strstr(output, table[i].contains)) {
-                        (void) snprintf(words, 256, "Slurm takes no job: %s; %s", line, table[i].advice);
+                        (void) snprintf(words, 256, "Slurm accepts no job: %s; %s", line, table[i].advice);
                         return table[i].passes;
                 }
-        (void) snprintf(words, 256, "Slurm takes no job: %s", line[0] ? line : "sbatch gave no reason");
+        (void) snprintf(words, 256, "Slurm accepts no job: %s", line[0] ? line : "sbatch gave no reason");
         return false;
 }
 
@@ -316,13 +318,13 @@ bool text_reason_is_final(const char *reason, char words[256]) {
         } table[] = {
                 { "PartitionTimeLimit",
                                 "[Slurm] TimeLimit= is too long for the partition; see `sinfo -o '%P %l'`" },
-                { "PartitionNodeLimit", "[Slurm] Partition= does not give a job one node" },
+                { "PartitionNodeLimit", "the limits of [Slurm] Partition= allow no job of one node" },
                 { "BadConstraints", "[Slurm] Constraint= or Options= ask for a feature that no node has" },
                 { "AccountNotAllowed", "[Slurm] Account= may not use the partition" },
                 { "InvalidAccount",
                                 "[Slurm] Account=: `sacctmgr show associations user=$USER` lists yours" },
-                { "InvalidQOS", "[Slurm] Options=: `sacctmgr show qos` lists them" },
-                { "QOSNotAllowed", "the partition does not take this QOS; see [Slurm] Options=" },
+                { "InvalidQOS", "[Slurm] Options=: `sacctmgr show qos` lists the names" },
+                { "QOSNotAllowed", "the partition does not accept the QOS in [Slurm] Options=" },
                 { "AssocMaxWallDurationPerJobLimit",
                                 "[Slurm] TimeLimit= is longer than your account allows" },
                 { "QOSMaxWallDurationPerJobLimit", "[Slurm] TimeLimit= is longer than the QOS allows" },
@@ -399,7 +401,7 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
         }
 }
 
-/* sbatch takes a beginning of a long name for the name, if no other begins so. */
+/* sbatch also accepts the beginning of an option's long name, if no other name begins so. */
 bool text_option_is_ours(const char *word) {
         static const struct {
                 char letter;
@@ -444,8 +446,8 @@ int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
         return add_words(argv, (size_t) snprintf(ret, TEXT_SCRIPT_MAX, "#!/bin/sh\nexec"), ret);
 }
 
-/* A signal ends a shell that waits for the archive. Later it waits for the program, which has heard the
- * signal, too. Both remove the folder. */
+/* While the shell waits for the archive, a signal ends the shell. Later the program gets the signal, too,
+ * and the shell waits until the program has ended. In both cases the shell removes the folder. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]) {
         int n = snprintf(ret, TEXT_SCRIPT_MAX,

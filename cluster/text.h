@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The texts that Slurm's commands print and take. Pure. Nothing is trusted: a line with an unexpected form
- * is left out. */
+/* Reads the texts that Slurm's commands print, and writes those that they take. Pure. No text is trusted: a
+ * line with an unexpected form is skipped. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,10 +33,10 @@ void text_tres_parse(const char *tres, TextJob *ret);
 int64_t text_time_parse(const char *text);
 /* Parses "1-02:03:04", "02:03:04" or "3:04"; -1: it is no duration. */
 int64_t text_duration_parse(const char *text);
-/* The number in the output of `sbatch --parsable`. */
+/* Finds the job's number in the output of `sbatch --parsable`. False: there is none. */
 bool text_submitted_parse(const char *output, char ret[32]);
-/* The step that a script of text_parcel_script() names: "12.3" for the job "12". Returns what srun printed
- * after that line, or NULL: there is no such line. */
+/* Finds the line in which a script of text_parcel_script() prints its step: "12.3" for the job "12". Returns
+ * the output after this line; NULL: there is no such line. */
 const char *text_step_parse(const char *output, const char *job, char ret[32]);
 
 /* The state of a job, by Slurm's word for it. */
@@ -45,17 +45,19 @@ TextState text_state(const char *word);
 /* One sentence about a job that has ended. */
 void text_end(const TextJob *job, char words[256]);
 
-/* The meaning of sbatch's refusal: a sentence with advice. True: it may pass by itself (a full queue). */
+/* Explains a refusal of sbatch in a sentence with advice. True: its cause may pass by itself (a full
+ * queue). */
 bool text_refusal(const char *output, const char *partition, const char *account, char words[256]);
-/* Whether the job may be queued nevertheless: slurmctld had the request, but its answer did not come. */
+/* Whether the job may be queued although sbatch failed: perhaps slurmctld got the request, and only its
+ * answer was lost. */
 bool text_may_be_queued(const char *output);
-/* Whether a job waits for something that waiting will not bring; then with a sentence. */
+/* Whether a pending job would never start, by Slurm's reason. If so, words has a sentence. */
 bool text_reason_is_final(const char *reason, char words[256]);
 /* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
-/* The address of a node in the output of `sinfo -N -o "%P %o"`; "": there is none. all: of any partition in
- * it; otherwise of the default one, if it has nodes. */
+/* The address of a node in the output of `sinfo -N -o "%P %o"`; "": there is none. all: a node of any
+ * partition; otherwise one of the default partition, if it has nodes. */
 void text_find_address(const char *output, bool all, char ret[TEXT_ADDRESS_BYTES]);
 /* How many nodes `sinfo -N -o "%P ..."` lists: all, or those of the default partition, which has a star. */
 size_t text_count_nodes(const char *output, bool all);
@@ -63,12 +65,12 @@ size_t text_count_nodes(const char *output, bool all);
 /* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
  * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
-/* Whether sbatch would take a word of [Slurm] Options= for an option that decides how many jobs there are,
- * by which name they are found, or what sbatch prints. */
+/* Whether a word of [Slurm] Options= is an option that only actord may set, even if it is abbreviated: an
+ * option that changes the number of jobs, their name, or the output of sbatch. */
 bool text_option_is_ours(const char *word);
-/* A batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
+/* Writes a batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
-/* The same for a node that does not see the program: it comes to `folder` in an archive with this digest
- * (cluster/parcel.h). The script prints its step as soon as there is the folder. */
+/* The same for a node that does not see the program. The program comes to `folder` in an archive with this
+ * digest (cluster/parcel.h). The script prints its step as soon as the folder exists. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `actord-cluster --verify`: what the cluster would say to this job, before anything is queued. */
+/* `actord-cluster --verify` asks whether the cluster would give nodes to this job. Nothing is queued. */
 #pragma once
 
 #include "cluster/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* polkit is asked without waiting: the message is kept, and its handler runs a second time when the
- * answer is there. */
+/* The daemon does not wait for polkit's answer: it keeps the message, and the message's handler runs a
+ * second time when the answer has come. */
 #include "daemon/access.h"
 
 #include <assert.h>
@@ -84,8 +84,8 @@ int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_er
         return 0;
 }
 
-/* The user's name, only from /etc/passwd: other sources may need a network, for which the daemon must not
- * wait. */
+/* Finds the user's name in /etc/passwd alone. Other sources may need a network, and the daemon must not wait
+ * for one. */
 static char *name_of(uint32_t uid) {
         _cleanup_fclose_ FILE *f = fopen("/etc/passwd", "re");
         const struct passwd *row;

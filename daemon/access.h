@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rights of callers. In run mode the only caller may do everything, and in user mode the session's owner
- * may. In system mode root and a job's owner may do everything to the job, and so may users whom polkit
- * allows; without polkit only root and owners may. */
+/* The rights of callers. In run mode there is one caller, who may do everything. In user mode the session's
+ * owner may do everything. In system mode root and a job's owner may do everything with the job, and polkit
+ * may allow this to other users. */
 #pragma once
 
 #include <glib.h>
@@ -26,15 +26,15 @@ void access_done(Access *access);
 /* Gets the user id of the call's sender. */
 int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
-/* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has answered
- * (the caller returns 1 now). Negative: refused, error is set. owner: the job's owner, or the sender if the
- * job is new. */
+/* 1: allowed. 0: polkit must answer first; then `handler` is called again with the same message (the caller
+ * returns 1 now). Negative: refused, error is set. owner: the job's owner, or the sender if the job is
+ * new. */
 int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 
 /* The same for a method of a job. The table in daemon/audience.h says who may call it. */
 int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* Whether the sender may see all of the job without a question to polkit. The job's owner, root, and every
- * caller of a daemon that serves one user may. */
+/* Whether the sender may see the whole job without a question to polkit. The job's owner and root may, and
+ * so may every caller of a daemon that serves one user. */
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);

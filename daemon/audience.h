@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which parts of a job a user may see. The owner, root, and users whom polkit allows to manage jobs see
  * everything. All other users see what this table allows. Methods, properties and lists use this table.
- * Signals and properties go to all on the bus, so they hold only values that all may see. */
+ * Signals and properties reach every program on the bus, so they contain only values that all users may
+ * see. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +11,8 @@
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* X(METHOD, AUDIENCE): of org.actord1.Job. PART: all may call it, but only the owner gets whole settings
- * and paths; the others get settings as AUDIENCE_SETTINGS says, and files by name. */
+/* X(METHOD, AUDIENCE): methods of org.actord1.Job. PART: all users may call it, but only the owner gets
+ * whole settings and paths. Other users get settings as AUDIENCE_SETTINGS says, and files by name. */
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(Freeze, OWN) X(Thaw, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN)          \
         X(GetSettings, PART) X(GetBill, ALL)                                                     \
@@ -19,8 +20,8 @@
         X(GetSchedulerBill, PART)                                                                \
         X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
-/* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they do
- * not see it. Only the owner sees options of [Environment]. */
+/* X(SETTING, WHAT): settings that may contain a path. NAME: other users see the last part of the path;
+ * NOTHING: they do not see the setting. Only the owner sees options of [Environment]. */
 #define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING) \
         X(Actor_PythonPath, NOTHING)
 /* clang-format on */
@@ -30,7 +31,7 @@ typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;
 /* A method that is not in the table is for the owner alone. */
 Audience audience_of_method(const char *name);
 
-/* Rewrites a text that may be a path, or end in one, for other users: "mujoco:/home/a/b.xml" becomes
+/* Rewrites a text for other users, if it is a path or ends in one: "mujoco:/home/a/b.xml" becomes
  * "mujoco:b.xml", "/home/a/mine.so" becomes "./mine.so". */
 const char *audience_name(const char *text, char ret[SETTING_TEXT_MAX]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Work in small steps that are done when the daemon has nothing else to do: removing files and old records,
- * and long calls. A steady flood of other calls would put it off for ever, so a step is done in any case if
- * the last one was wait_usec ago. That is BACKGROUND_USEC where no caller waits for the work. */
+ * and long calls. Without a limit, a steady flood of other calls would delay this work for ever. So a step
+ * is done in any case if the last one was wait_usec ago. wait_usec is BACKGROUND_USEC if no caller waits for
+ * the work. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -17,8 +18,8 @@ typedef struct Background {
         void *userdata;
 } Background;
 
-/* Starts the work: its steps begin in the next turn of the event loop, until the work is stopped. Nothing
- * changes if it has started already. Negative: there is no memory, and no step will run. */
+/* Starts the work: its steps run from the next turn of the event loop on, until the work is stopped. If the
+ * work has started already, nothing changes. Negative: there is no memory, and no step will run. */
 int background_start(Background *background, sd_event *event, const char *name, uint64_t wait_usec,
                 void (*step)(void *userdata), void *userdata);
 void background_stop(Background *background);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetBill: the cost of a job. GetBillUnder, GetBeside, GetEstimates, GetFleets: its cost by other price
- * sheets, elsewhere, under other distributions, and on fleets of servers. GetSchedulerBill: the cost of
- * training the job's scheduler. */
+/* GetBill: the cost of a job. GetBillUnder: its cost by other price sheets. GetBeside: its cost on servers
+ * or a cluster. GetEstimates: under other distributions. GetFleets: on fleets of servers. GetSchedulerBill:
+ * the cost of training the job's scheduler. */
 #include "daemon/commit.h"
 #include "daemon/job-bus.h"
 #include "daemon/job.h"
@@ -73,7 +73,7 @@ static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
         return r < 0 ? sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message) : 0;
 }
 
-/* A call that goes through all records of a job, which may be a million. The job stays until the answer is
+/* A call that reads all records of a job, perhaps a million. The job stays in memory until the answer is
  * sent. */
 typedef struct BillCall {
         JobReplay *replay;
@@ -143,8 +143,7 @@ static int commit_records(const Job *job, sd_bus_error *error) {
                      : 0;
 }
 
-/* To make a bill anew takes all records of the job: none may have been removed, and the newest must be
- * committed. */
+/* A new bill needs all records of the job: none may have been removed, and the newest must be committed. */
 static int check_records(const Job *job, sd_bus_error *error) {
         int r;
 
@@ -331,8 +330,8 @@ static int append_fleet(sd_bus_message *reply, const Job *job, double serverless
                         fleet.even_wall);
 }
 
-/* Adds the fleet of a price sheet. A sheet that cannot be read or names no servers is left out, but is an
- * error for a caller that asked for it by name. */
+/* Adds the fleet of a price sheet. A sheet that cannot be read, or that names no servers, is left out. If
+ * the caller asked for this sheet by name, that is an error. */
 static int add_sheet(sd_bus_message *reply, const Job *job, double serverless, const char *name, bool named,
                 sd_bus_error *error) {
         _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
@@ -401,8 +400,8 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
         return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
 }
 
-/* Goes through all records of a job that had nodes, since the job's sums have only a node's time, not what
- * actors did there. */
+/* For a job that had nodes, this reads all records: the job's sums have a node's time only, and not the work
+ * of the actors there. */
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
                 .part = bill_call_part, .answer = fleets_call_answer, .free = bill_call_free
@@ -434,8 +433,8 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return long_call_start(job, m, uid, &ops, TAKE_PTR(call), error);
 }
 
-/* The bill of the scheduler's own training: what a scheduler saves should be compared with this. If that
- * training started from another scheduler, the bill includes the training of the other one. */
+/* The bill of the scheduler's own training. A user should compare it with the money that the scheduler
+ * saves. If this training started from another scheduler, the bill includes the training of that one. */
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         char file[SETTING_TEXT_MAX], environment[SETTING_TEXT_MAX];
         Job *job = userdata;

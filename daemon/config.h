@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own few settings: actord.conf and the files of actord.conf.d. As for jobs, one table drives
- * parser, defaults and messages. */
+/* The daemon's own settings, from actord.conf and the files of actord.conf.d. One table drives the parser,
+ * the defaults and the messages, as it does for jobs. */
 #pragma once
 
 #include <stdbool.h>

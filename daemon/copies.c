@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child has only the descriptors that it copies from and to, and reports the result by a record on a
- * socket. Only the child has the caller's descriptors (daemon/gate.h). It checks directories before the
- * daemon gets their descriptors. */
+/* A child process copies the files. It has only the descriptors that it copies from and to, and reports the
+ * result by a record on a socket. The daemon does not have the caller's descriptors (daemon/gate.h). The
+ * child checks each directory before the daemon gets its descriptor. */
 #include "daemon/copies.h"
 
 #include <assert.h>
@@ -85,8 +85,8 @@ bool copies_has(const Manager *manager, sd_bus_message *message) {
                line_has(manager->lines, LINE_COPIES, message);
 }
 
-/* Calls the call's handler again, which takes the copy or gets the error. A copy that it does not take is
- * removed. */
+/* Runs the handler of the call again. The handler takes the copy, or gets the error. A copy that was not
+ * taken is removed. */
 static void finish(Copy *copy, Outcome outcome) {
         sd_bus_message *message = copy->message;
         Manager *manager = copy->manager;
@@ -138,8 +138,8 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         return bytes;
 }
 
-/* The child sends the directories in the order of their kinds, all of them or none. Returns whether it sent
- * the ones that it was given; otherwise they are closed. */
+/* The child sends the directories in the order of their kinds: all of them, or none. Returns whether it sent
+ * all that the call brought; otherwise closes them. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A separate process copies the files of a caller: such a file may be large, on a slow disk, or on a file
- * system whose server never answers. The daemon goes on meanwhile, and the method's handler runs once more
- * when the copy is there, as after a question to polkit. */
+ * system whose server never answers. Meanwhile the daemon goes on. When the copy is there, the method's
+ * handler runs again, as after a question to polkit. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -26,9 +26,9 @@ const char *day_of(uint64_t usec, char ret[DAY_MAX]) {
         return ret;
 }
 
-/* Searches for the first second with another date. mktime() would not do: where clocks go forward at
- * midnight, that day has no midnight. A binary search works, since a date never comes back: clocks that go
- * back at midnight do so before the next day has begun. */
+/* Searches for the first second with another date. mktime() cannot be used: in some places clocks go forward
+ * at midnight, and that day has no midnight. A binary search works, since a date never returns: clocks that
+ * go back at midnight do so before the next day has begun. */
 uint64_t day_end(uint64_t usec) {
         uint64_t low = usec / SECOND, high = low + DAY_LONGEST_S;
         char today[DAY_MAX], other[DAY_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* GetDecisions: the decisions of a job's scheduler, and the figures that it saw. CheckDecisions: whether the
- * scheduler decides the same again from the recorded figures. */
+ * scheduler makes the same decisions again from the recorded figures. */
 #include "daemon/job.h"
 
 #include <assert.h>

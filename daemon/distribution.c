@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Estimates how long a round would take under each distribution. A round has three parts: acting, learning,
- * and hand-over, which is the time of wake-ups and of orders that wait for their turn. Several learners
- * share the learning, and a single process needs no hand-over. No distribution makes acting itself shorter.
- * The constants are from the measurements in docs/experiments/distribution.md. */
+ * and hand-over. Hand-over is the time of wake-ups and of waiting orders. Several learners share the
+ * learning, and a single process needs no hand-over. No distribution makes acting shorter. The constants are
+ * from the measurements in docs/experiments/distribution.md. */
 #include "daemon/distribution.h"
 
 #include <assert.h>
@@ -18,8 +18,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
         (200ull * 1000 * 1000) /* short rounds are measured for this long, up to ROUNDS_MOST of them */
 
-/* The part of an update that several learners do not share, since each one does all of it (taking rollouts,
- * values, Adam). */
+/* The part of an update that each of several learners does alone (taking rollouts, values, Adam). */
 #define OWN_SHARE   0.1
 #define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
 /* The time of an invocation's order and answer where CPUs are free. If it takes longer, the host is busy. */
@@ -171,7 +170,7 @@ double distribution_alone_nsec(
         assert(n_learners > 0);
 
         /* The time of the exchange is an estimate, and may exceed the whole time. So at least 1/n of the
-         * whole is taken as computing. */
+         * whole time counts as computing. */
         own = own_share(settings, n_learners);
         return fmax(nsec - reduce_nsec(settings, n_learners, n_rows), nsec / n_learners) /
                (own + (1 - own) / n_learners);

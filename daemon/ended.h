@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Ended jobs are rows of the ledger. Their paths on the bus stay valid: a row becomes a Job when a client
- * asks for it, and a few Jobs stay in memory, since a client that reads one property after another asks for
- * the same job each time. */
+ * asks for it. A few Jobs stay in memory, since a client may read one property of a job after another. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs directory belongs to the daemon and has mode 0700, so no other user reaches what is below it.
- * A job with user ids of its own writes its checkpoints into `state`. The mode of `state` lets all users
- * write, but only the processes that were given a descriptor of it can. */
+/* The jobs directory belongs to the daemon and has mode 0700, so other users cannot reach the files in it. A
+ * job with user ids of its own writes its checkpoints into `state`. The mode of `state` lets all users
+ * write, but only processes with a descriptor of `state` can. */
 #include "daemon/files.h"
 
 #include <assert.h>
@@ -191,8 +191,8 @@ int job_file_check(int fd, uint64_t *ret_bytes) {
         return 0;
 }
 
-/* Whether the units of the system's daemon and spawner hide this place from them (ProtectHome=,
- * PrivateTmp=). Then the spawner could not find the directory to mount it. Only the name is checked. */
+/* Whether systemd hides this directory from the system's daemon and spawner (ProtectHome=, PrivateTmp= of
+ * their units). Then the spawner could not find the directory to mount it. Only the name is checked. */
 static bool directory_is_hidden(int fd) {
         static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
         char link[32], path[PATH_MAX];

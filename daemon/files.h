@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's directory, STATE/jobs/N: the files that came with the job, copied at submission, and in `state`
- * the files that the job writes: checkpoints. All are reached through descriptors; a user's path is never
- * opened. */
+/* A job's directory, STATE/jobs/N. It has copies of the files that came with the job, and in `state` the
+ * checkpoints that the job writes. All are reached through descriptors; a user's path is never opened. */
 #pragma once
 
 #include <glib.h>
@@ -21,8 +20,8 @@ int directory_make(int at_fd, const char *path);
  * *ret_name: the directory's name, to be freed. */
 int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 
-/* Renames it to the job's number. A directory of that number that an earlier ledger left is kept as
- * N.before-… */
+/* Renames the directory to the job's number. A directory of that number that an earlier ledger left is kept
+ * as N.before-… */
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);
 
@@ -67,6 +66,6 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
  * exist. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
-/* Removes all but the newest `keep` of the checkpoints up to round `newest`. A later one is being written
- * and stays. */
+/* Removes all but the newest `keep` of the checkpoints up to round `newest`. A later checkpoint is still
+ * being written, and stays. */
 void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The gate first looks whether descriptors come with the next message, and takes nothing from the socket
- * (daemon/look.h). If they do, a keeper receives the message's first byte with them (daemon/keeper.h), and
- * the gate receives the rest, which has no descriptors.
+/* First the gate only looks whether the next message has descriptors (daemon/look.h). If it has, a keeper
+ * receives the message's first byte with all the descriptors (daemon/keeper.h), and the gate receives the
+ * rest of the message.
  *
  * A message with descriptors waits until the gate has taken all other messages from the bus, and then for
  * its user's turn. A message without descriptors passes at once, unless an earlier one of the same
@@ -42,8 +42,8 @@
 #define REST_MSEC         10000
 #define PAUSE_MSEC        100
 
-/* Limits of the messages that wait in the gate: their number; their bytes, with one message allowed in any
- * case; and how many are taken off the bus before one is passed on, so that a flood does not delay messages
+/* Limits of the messages that wait in the gate: their number; their bytes, though one message may always
+ * wait; and how many are taken from the bus before one is passed on, so that a flood does not delay messages
  * that wait already. */
 #define WAITING_MAX       256u
 #define WAITING_BYTES_MAX (64u << 20)
@@ -159,9 +159,9 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* Any user of the bus may send messages to the connection on which the gate asks. A call gets an error as
- * its answer, and other messages are dropped. Messages that came while the gate waited for an answer are in
- * a queue of sd-bus. */
+/* The gate asks the bus questions on a connection of its own, and any user may send messages to this
+ * connection. A call gets an error as its answer, and other messages are dropped. sd-bus queues messages
+ * that come while the gate waits for an answer. */
 static void drop_strays(sd_bus *ask) {
         uint64_t n = 0;
 
@@ -188,9 +188,10 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
         return uid;
 }
 
-/* The keeper that had the order was killed. If it had read the first byte, the message goes on without
- * descriptors, and its sender gets an error that says so. 0: the byte is still there. A whole message begins
- * with byte order, type, flags, 1; one without its first byte never does. */
+/* The keeper that had the order was killed. If it had read the first byte, the message is passed on without
+ * descriptors, and its sender gets an error that says so. 0: the first byte is still there. The gate finds
+ * this out from the next bytes: a whole message begins with byte order, type, flags, 1, and a message
+ * without its first byte never does. */
 static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         size_t n = 0;
         int r;
@@ -406,8 +407,8 @@ static int ask_new(int fd, sd_bus **ret) {
         r = sd_bus_set_fd(bus, fd, fd);
         if (r < 0)
                 return r;
-        /* The connection takes no descriptors: one from a hostile user would be open in the gate, and in
-         * each keeper that starts later. */
+        /* This connection accepts no descriptors: a descriptor of a hostile user would be open in the gate,
+         * and in each keeper that starts later. */
         r = bus_client_start(bus);
         if (r < 0)
                 return r;
@@ -420,8 +421,8 @@ static int ask_new(int fd, sd_bus **ret) {
         return 0;
 }
 
-/* How many messages may wait: half of this process's descriptors are for them. The limit of open files
- * counts, since the kernel applies it to descriptors in flight, too. */
+/* How many messages may wait. They may use half of this process's limit of open files; the kernel counts
+ * descriptors in flight against this limit, too. */
 static unsigned waiting_max(void) {
         struct rlimit files;
 

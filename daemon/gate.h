@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Between a bus and the daemon: descriptors that callers send stay outside of the daemon.
+/* The gate stands between a bus and the daemon, and keeps callers' descriptors out of the daemon.
  *
  * Any user can make a file system that never answers (FUSE, under an overlay, in a user namespace of their
  * own). A process that makes a request to it may wait for ever, and not even SIGKILL ends that wait. fstat()

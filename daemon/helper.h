@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A process of the daemon's own for work that may hang, or that the daemon must not do itself: it copies a
+/* A helper is a child process for work that may hang, or that the daemon must not do itself. It copies a
  * caller's file, asks the host's user database, or is the gate. It talks with the daemon on a channel. */
 #pragma once
 

@@ -32,7 +32,7 @@ typedef enum HoldReason {
 typedef struct Hold {
         HoldReason reason;
         /* beside: the most actors or bytes that the user's other jobs may use; for money, the billionths
-         * spent today. limit: the quota. */
+         * that were spent today. limit: the quota. */
         uint64_t beside, limit;
         /* the currency of money */
         char currency[24];
@@ -44,12 +44,12 @@ void quota_add(QuotaUsage *usage, const JobSettings *settings);
 /* Whether a user's files may grow by `bytes` in addition to `others`. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
 
-/* Checks everything except money, which daemon/spending.h does. beside: the usage of the user's jobs that
- * run or are queued before this one. */
+/* Checks all quotas except money (daemon/spending.h). beside: the usage of the user's jobs that run, or are
+ * queued before this one. */
 Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings);
 
-/* A clause to follow "The job cannot run: ", without a full stop (g_free()); NULL: it can run at some
- * time. */
+/* Why the job can never run: a clause to follow "The job cannot run: ", without a full stop (g_free()).
+ * NULL: it can run at some time. */
 char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency);
 
 /* "5 USD", "0.0005 USD": not rounded. Returns ret. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job tells others besides its records: that its cost has reached an amount (CostAlert=), and that it
- * has ended, by starting a unit of its user's manager (OnEnd=). */
+/* Announces that a job's cost has reached an amount (CostAlert=), and starts a unit of the user's service
+ * manager when a job has ended (OnEnd=). */
 #pragma once
 
 #include "daemon/job.h"

@@ -171,9 +171,9 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         return reply_send(reply);
 }
 
-/* GetSeries(): rounds as rows of numbers, with a name for each column, so that programs that read columns by
- * name go on working when columns are added. Counts, every statistic of the learner and of evaluations, then
- * the totals at the round's end. */
+/* GetSeries(): rounds as rows of numbers, with a name for each column. So programs that read columns by name
+ * go on working when columns are added. The columns are counts, then all statistics of the learner and of
+ * evaluations, then the totals at the round's end. */
 /* X(name, field of LedgerRound) */
 #define COUNTS(X)                            \
         X(round, round)                      \

@@ -67,8 +67,8 @@ static inline bool context_reserves_ids(const JobContext *context) {
         return context->mode == DAEMON_SYSTEM || geteuid() == 0;
 }
 
-/* Whether another try would fail with this errno, too: in a private daemon the limits that its caller has
- * set never change. Other daemons try again later. */
+/* Whether another try would fail with the same errno. In a private daemon it would, since the limits set by
+ * its caller never change. Other daemons try again later. */
 static inline bool context_lacks_for_ever(const JobContext *context, int error) {
         return context->mode == DAEMON_RUN && limit_is_lasting(error);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Chooses where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice
- * (daemon/distribution.c) is stored in the job's row. A life under another distribution then ends with a
- * checkpoint, and the next life goes on from there. While a job is measured, a lease is one round, so that
- * it makes no difference when the daemon looks. */
+ * (daemon/distribution.c) is stored in the job's row. If the present life has another distribution, it ends
+ * with a checkpoint, and the next life goes on from there. While a job is measured, a lease is one round, so
+ * it does not matter when the daemon looks. */
 #include "daemon/job-distribution.h"
 
 #include <assert.h>
@@ -21,8 +21,7 @@ static uint32_t count_cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* Whether a distribution has been chosen already. A name that only a newer version of the daemon knows does
- * not count. */
+/* Whether a distribution has been chosen already. A name that this version does not know does not count. */
 static bool is_chosen(const Job *job) {
         return job->row.distribution && choice_distribution_from_string(job->row.distribution) >= 0;
 }
@@ -55,8 +54,8 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
         return choice;
 }
 
-/* A directory that the submitter named is open only in the daemon to which the job was submitted. Without it
- * no other life can begin. */
+/* Only the daemon to which the job was submitted has the directory that the submitter named. Without this
+ * directory no other life can begin. */
 static bool can_restart(const Job *job) {
         return job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes down how a job ended: the end is noted in the job, queued for the ledger behind the job's last
- * record, and committed in one transaction with it. job-step.c decides what follows when it is durable. */
+/* Writes down how a job ended. The end is noted in the job, queued for the ledger behind the job's last
+ * record, and committed in one transaction with this record. When the end is durable, job-step.c decides
+ * what follows. */
 #include "daemon/job-end.h"
 
 #include <assert.h>
@@ -12,8 +13,7 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-/* The job's results; the caller adds how and when the job ended. The strings belong to the job, except the
- * summary. */
+/* The job's results, without how and when it ended. The strings belong to the job, except the summary. */
 static LedgerEnd end_of(const Job *job) {
         LedgerEnd end = {
                 .row = job->row,
@@ -133,8 +133,8 @@ static bool worth_another_life(const Progress *p) {
                (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 
-/* Whether the life that has ended by itself was the job's last. Then it also says how the job ended, and
- * why: the sentence is empty if nothing failed. */
+/* Whether a life that has ended by itself was the job's last one. If so, also returns how the job ended, and
+ * why. The sentence is empty if nothing failed. */
 static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
         const Progress *p = &job->progress;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Ends a job. The job is `ending` until its end is durable, and then `ended`. A commit that fails is
- * repeated, and job_step() follows. */
+ * repeated. Then job_step() runs. */
 #pragma once
 
 #include "daemon/job.h"
@@ -15,9 +15,9 @@ void job_give_up(Job *job, const char *sentence);
 bool job_end_by_records(Job *job);
 /* Queues the end behind all records of the job, so that they are committed in one transaction. */
 void job_queue_end(Job *job);
-/* For a job that an older version ended: queues the sums of its records for its row and the totals, as at an
- * end. */
+/* For a job that ended under an older version of actord: queues the sums of its records for its row and for
+ * the totals, as at an end. */
 int job_sum_up(Job *job);
-/* After a restart: continues an end that was durable when the daemon was killed, but that the invoker does
- * not know of yet. */
+/* After a restart: continues with an end that was durable when the daemon was killed, and that the invoker
+ * does not know yet. */
 void job_take_up_end(Job *job);

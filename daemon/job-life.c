@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Begins a life of a job: finds the checkpoint, prepares settings and descriptors, has the spawner launch
- * the invoker, and connects to it. After a restart of the daemon it only connects, as the invoker runs
- * already. If the host lacks something for a time (memory, a process), the daemon tries again later; any
- * other failure ends the job. */
+/* Begins a life of a job: finds the checkpoint, prepares settings and descriptors, asks the spawner to
+ * launch the invoker, and connects to the invoker. After a restart of the daemon, the invoker runs already,
+ * and the daemon only connects. If the host lacks something for a time (memory, a process), the daemon tries
+ * again later; any other failure ends the job. */
 #include "daemon/job-life.h"
 
 #include <assert.h>
@@ -67,8 +67,8 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* The standard error of the job's processes: the caller's in run mode; else a journal stream of the job's
- * own, or the daemon's. */
+/* Opens the standard error of the job's processes. In run mode it is the caller's. Otherwise it is a journal
+ * stream for this job, or the daemon's standard error. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
@@ -147,8 +147,8 @@ static int add_directories(const Job *job, LaunchRequest *request) {
         return 0;
 }
 
-/* A descriptor of the job's settings and, if it has one, of its inner job's. The programs below see the
- * distribution that Policy=auto chose, never Policy=auto itself. Negative: errno. */
+/* Returns a descriptor of the job's settings, followed by those of its inner job if it has one; or a
+ * negative errno. In these settings, the chosen distribution replaces Policy=auto. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
         g_autofree char *message = NULL;
@@ -258,7 +258,7 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
                 job->adopting = false;
                 job->deadline = sd_event_source_disable_unref(job->deadline);
                 /* The kernel says which process is at the other end. A process id that the daemon noted
-                 * before its restart may be another process's by now. */
+                 * before its restart may belong to another process by now. */
                 watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
                 job_log_begin(&entry, job, MESSAGE_JOB_ADOPTED);
                 log_send(&entry, LOG_INFO,
@@ -335,8 +335,8 @@ static int connect_invoker(Job *job) {
         return 0;
 }
 
-/* Written before the spawner is asked. If daemon or spawner is killed before the answer arrives, the file
- * says where the life's cgroup would be, and what that cgroup had counted before. */
+/* Writes a file before the spawner is asked. If the daemon or the spawner is killed before the answer
+ * arrives, the file says where the life's cgroup would be, and what that cgroup had counted before. */
 static void expect_answer(Job *job) {
         bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
@@ -362,8 +362,8 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* A process may have run for a moment, or still run, so the usage of this life is counted like that of any
- * other. */
+/* A process may have run for a moment, or may still run. So the usage of this life is counted like that of
+ * any other life. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -470,8 +470,8 @@ static void set_row_state(Job *job, const char *word) {
         job->row.state = strdup(word);
 }
 
-/* From now on this life exists: a restarted daemon that finds the row asks what the life has used. Negative:
- * the ledger did not take the row, and nothing may be launched without a row. */
+/* Writes the life into the job's row. A restarted daemon that finds the row asks for the life's usage.
+ * Negative: the ledger did not take the row, so nothing may be launched. */
 static int note_life(Job *job) {
         int r;
 
@@ -585,7 +585,7 @@ void job_adopt(Job *job) {
         if (r < 0) {
                 /* The invoker's last record, if there is one, says how it ended. This error does not. */
                 job->link_over = true;
-                job->life_error = g_strdup("it was gone when the daemon came back");
+                job->life_error = g_strdup("its invoker was gone when the daemon came back");
                 /* The daemon was killed before the spawner's answer came. That is not the job's fault. */
                 if (job->answer.life == job->row.life && job->answer.pid == 0)
                         job->life_error_number = EAGAIN;
@@ -596,5 +596,7 @@ void job_adopt(Job *job) {
         if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job) &&
                         job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);
-        job_arm_deadline(job, START_TIMEOUT_USEC, "it did not greet the daemon that came back within 60 s");
+        job_arm_deadline(job, START_TIMEOUT_USEC,
+                        "its invoker did not greet the restarted daemon within "
+                        "60 s");
 }

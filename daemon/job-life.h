@@ -4,8 +4,7 @@
 
 #include "daemon/job.h"
 
-/* How long to wait before the n-th further try, from 0 on, of something that the host lacks: at most 51
- * s. */
+/* How long to wait before further try n (from 0 on) when the host lacks something: at most 51 s. */
 static inline uint64_t job_delay_usec(uint64_t n) {
         return 100ull * 1000 << (n < 9 ? n : 9);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The value of each property of a job: a function from the job to a value of the type in the property's row.
- * A row without such a function does not compile. */
+/* One function for each property of a job: it takes the job, and returns a value of the type in the
+ * property's row. Without a function for each row, this file does not compile. */
 #include "daemon/job-properties.h"
 
 #include <errno.h>

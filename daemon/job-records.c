@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes the records that a running job's invoker has written to the spool. Each one goes to the ledger first
- * and then into the job's progress, and its invoker hears that it is durable after the next commit. When the
- * ledger refuses a record, the record is held and no later one is read, so that the order is kept. The
- * progress decides the next plan, which says which rounds the job may begin. */
+/* Takes the records that a running job's invoker has written to the spool. Each record goes to the ledger
+ * first, and then into the job's progress. After the next commit the invoker is told that the record is
+ * durable. When the ledger refuses a record, the daemon keeps it and reads no later one, so the order stays.
+ * From the progress follows the next plan, which says which rounds the job may begin. */
 #include "daemon/commit.h"
 #include "daemon/job-distribution.h"
 #include "daemon/job-end.h"
@@ -93,7 +93,7 @@ static void say_budget(Job *job) {
 }
 
 /* A job may go on from a checkpoint once the checkpoint's row is in the ledger. The same transaction makes
- * all earlier records durable. The checkpoint that it replaces is removed only after that. */
+ * all earlier records durable. Only then the older checkpoint is removed. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,

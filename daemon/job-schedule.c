@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decides the number of actors of a job when a round's record has been read, from that record and those
- * before it. Records come from the spool or, after a restart, from the ledger. So it makes no difference
- * when the daemon looks, or how often it was restarted. */
+/* Decides the number of a job's actors when the record of a round has been read. The decision follows from
+ * this record and the earlier ones. They come from the spool or, after a restart, from the ledger. So it
+ * does not matter when the daemon looks, or how often it was restarted. */
 #include "daemon/commit.h"
 #include "daemon/job-schedule.h"
 

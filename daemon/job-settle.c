@@ -26,7 +26,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* If the spawner is killed it is asked again, for some 51 s in all; each question may take
+/* If the spawner is killed, the daemon asks again, for about 51 s in all. Each question may take
  * LAUNCH_ANSWER_MSEC(0) more. */
 enum { TRIES_MAX = 8 };
 #define RETRY_FIRST_USEC (100ull * 1000)
@@ -101,8 +101,8 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* Whether no process ran that could be billed: the launch failed before the cgroup existed or before a
- * process ran in it. */
+/* Whether there is nothing to bill: the launch failed before the cgroup existed, or before a process ran in
+ * it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->settling.error == -ENOENT ||
@@ -144,8 +144,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Notes that a question to the spawner failed. Returns whether to give up; otherwise the question is asked
- * again later. Without a cgroup that could not help. */
+/* Notes that a question to the spawner failed. Returns whether to give up; otherwise the daemon asks again
+ * later. If there is no cgroup, it gives up at once. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (error != -ENOENT && !context_lacks_for_ever(job->context, error) &&
                         job->settling.n_tries++ < TRIES_MAX &&
@@ -176,8 +176,8 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         job_look(job);
 }
 
-/* Asks the spawner to read or to remove the life's cgroup. Returns whether the answer is known; otherwise
- * job_look() is called when it is. */
+/* Asks the spawner to read or to remove the life's cgroup. Returns whether the answer is known. If not,
+ * job_look() is called when the answer has come. */
 static bool ask(Job *job, uint32_t purpose) {
         JobContext *context = job->context;
         LaunchRequest request = {};

@@ -4,13 +4,13 @@
 
 #include "daemon/job.h"
 
-/* Whether all usage of the life has been counted; one record may still wait for the ledger. Otherwise
- * job_look() is called when it has been. */
+/* Whether all usage of the life has been counted; one record may still wait for the ledger. If not,
+ * job_look() is called when it has been counted. */
 bool job_settle(Job *job);
 /* Call this when these records are in the ledger: the next life begins from the figures that were
  * counted. */
 void job_settle_note(Job *job);
-/* For a run that is given up, or whose daemon was killed: the life will bring no more records, and its
+/* For a run that is given up, or whose daemon was killed: no more records of the life will come, and its
  * figures say that its end is not known. */
 void job_settle_blindly(Job *job);
 /* Whether the cgroup of an ended job has been removed. Otherwise job_look() is called when it has. */

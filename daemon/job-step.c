@@ -2,7 +2,7 @@
 /* Decides what comes next for a job. Event sources of other files note facts (the invoker's process is gone,
  * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
  *
- * There is only one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
+ * All ends take one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
  * records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
  * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
  * when LIVES_MAX lives in a row have brought no checkpoint. */
@@ -82,8 +82,8 @@ static void remove_files(Job *job) {
         job->stderr_fd = close_fd(job->stderr_fd);
         directories_forget(job);
         directories_drop(&job->directories);
-        /* This is removed last: while it exists, the next daemon knows that the other files may exist as
-         * well. */
+        /* The file of the launch is removed last: while it exists, the next daemon knows that the other
+         * files may exist as well. */
         remove_runtime_files(job);
 }
 
@@ -249,8 +249,8 @@ static void leave_silent(Job *job) {
         job_arm_deadline(job, 0, NULL);
 }
 
-/* The bytes are counted not only at checkpoints: while a life begins it reserves the space of its last
- * checkpoint, and it has done so when it closes its first round. */
+/* Counts the bytes also after a life's first round, not only at checkpoints: by then the life has reserved
+ * the space for its last checkpoint. */
 static void count_files(Job *job) {
         bool has_round = job->progress.life == job->row.life && job->progress.round > job->resume_round;
 

@@ -139,7 +139,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         if (job->end.noted)
                 return 0;
         if (job->end_wanted != PLAN_END_NOT) {
-                /* If asked a second time, the job gives up a checkpoint that cannot be written. In run mode
+                /* At the second request, the job gives up a checkpoint that cannot be written. In run mode
                  * KeepRest() does that. */
                 if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);

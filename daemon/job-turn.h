@@ -12,14 +12,14 @@ void job_turn_begin(Job *job);
 void job_go_back(Job *job, const char *reason);
 /* Call this when the life has ended after job_go_back(): the job then waits for its next turn. */
 void job_requeue(Job *job);
-/* Keeps the job in the queue until it is thawed. A running job goes back there after the round in flight.
- * The state survives restarts of the daemon. 0: the job is frozen now; -ESRCH: it has ended or is about to
- * end; -EOPNOTSUPP: it could not go on later. */
+/* Keeps the job in the queue until it is thawed. A running job goes back to the queue after the round in
+ * flight. A frozen job stays frozen over restarts of the daemon. 0: the job is frozen now; -ESRCH: it has
+ * ended or is about to end; -EOPNOTSUPP: it could not go on later. */
 int job_freeze(Job *job);
 /* 0: the job is not frozen now; -ESRCH: as above. */
 int job_thaw(Job *job);
-/* Watches RuntimeMaxSec=, which is counted from the job's first start, so that lives and restarts do not
- * prolong it. Time that the job spent back in the queue is not counted. It also holds between two lives. */
+/* Watches RuntimeMaxSec=. The time counts from the job's first start, so lives and restarts do not prolong
+ * it, and it also counts between two lives. Time that the job spent back in the queue does not count. */
 void job_arm_runtime(Job *job);
 /* Asks the job to end. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);

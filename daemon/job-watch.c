@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds an invoker that hangs. An invoker sleeps until something happens, so silence alone means nothing.
- * After a while of silence the daemon asks it for an answer. If no answer comes, it hangs, and its life is
- * over. Where something must happen by a certain time there is a deadline, after which the invoker is
+ * After a while of silence the daemon asks it for an answer. If no answer comes, the invoker hangs, and its
+ * life is over. Some events, such as an invoker's end, have a deadline; after the deadline the invoker is
  * killed. Deadlines count only time during which the daemon runs: while the host sleeps or the daemon is
  * stopped, no invoker becomes late. */
 #include "daemon/commit.h"
@@ -91,8 +91,8 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-/* Whether the invoker may be silent because it waits for the daemon: the ledger does not take its records,
- * or its last checkpoint cannot be written. */
+/* Whether the invoker may be silent because it waits: the ledger does not take its records, or its last
+ * checkpoint cannot be written. */
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
         bool waits_for_us = job->has_held || job_has_unread(job) ||

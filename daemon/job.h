@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job: queued → starting → running → ending → ended. It has lives: when a process other than an actor
- * dies, the next life continues from the newest checkpoint in the ledger. Only the ledger's row lasts;
- * everything else here is found again after a restart. */
+ * dies, the next life continues from the newest checkpoint in the ledger. Only the ledger's row is stored;
+ * everything else here is restored after a restart. */
 #pragma once
 
 #include "daemon/hold.h"
@@ -56,8 +56,8 @@ struct Job {
         int pid_fd;
         sd_event_source *pid_source, *deadline, *runtime_timer, *backoff, *watch;
         uint64_t watch_asked_usec,
-                        /* when its invoker was asked for an answer (0: it owes none), and the slowest answer
-                         * so far */
+                        /* when the invoker was asked for an answer (0: no answer is due), and the slowest
+                         * answer so far */
                         watch_slowest_usec;
         /* how long the invoker of a given-up life did not answer; 0: it did answer */
         uint64_t silent_usec;
@@ -130,8 +130,8 @@ const char *job_state_to_string(JobState state);
 static inline bool job_active(const Job *job) {
         return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
 }
-/* The first directory that the job names and that is not open any more: only its submitter can open it
- * again. _DIRECTORY_KIND_MAX: all are open. */
+/* The first of the job's directories that is not open any more. Only the job's submitter can open it again.
+ * _DIRECTORY_KIND_MAX: all are open. */
 static inline DirectoryKind job_lost_directory(const Job *job) {
         DirectoryKind kind = 0;
 
@@ -176,8 +176,8 @@ void job_row_end(JobContext *context, LedgerJob *row);
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
 
-/* Reads the job's records from the ledger into its progress, unless that was done before. anew: reads them
- * again, since the last records of an ended life have become waste. */
+/* Reads the job's records from the ledger into its progress, unless this was done before. anew: reads them
+ * in any case, since the last records of an ended life have become waste. */
 int job_load_progress(Job *job, bool anew);
 /* The same in portions of at most `most` records. job_replay_some(): 1: there are more. */
 JobReplay *job_replay_new(Job *job);
@@ -185,8 +185,8 @@ JobReplay *job_replay_free(JobReplay *replay);
 int job_replay_some(JobReplay *replay, unsigned most);
 /* The same, but passes each record to add(), with repeated work marked as wasted. */
 JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *userdata), void *userdata);
-/* Loads the properties and the bill of an ended job, from its row if possible, since a long job has a
- * million records. */
+/* Loads the properties and the bill of an ended job. It uses the job's row if possible, since a long job has
+ * a million records. */
 int job_load_summary(Job *job);
 /* Loads also what rows do not have, from the records: totals at each round, estimates, faults. */
 int job_load_records(Job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs that have not ended, and the list of those with news. An event source of a job leaves a fact here
- * and returns; manager-work.c takes the jobs with news from the list. */
+/* The jobs that have not ended, and the list of jobs with news. An event source notes a fact of a job and
+ * returns. manager-work.c takes the jobs with news from the list. */
 #pragma once
 
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keepers that are ready wait for the gate's orders on one socket, and any of them takes the next order.
- * Each keeper notes in shared memory what it is doing. The *attic* is one more keeper, for descriptors that
- * the daemon will never ask for. It holds them until there are many, or until the gate is idle, and then
+/* All ready keepers wait for the gate's orders on one socket, and any of them takes the next order. Each
+ * keeper notes in shared memory what it is doing. The *attic* is one more keeper, for descriptors that the
+ * daemon will never ask for. It holds these descriptors until they are many or the gate is idle, and then
  * ends. */
 #include "daemon/keeper.h"
 
@@ -176,8 +176,8 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* If the daemon never fetches a descriptor that it asked for, its token closes after a moment. Until
-         * then this process must not end. */
+        /* The daemon has asked for a descriptor. Until it fetches this descriptor, or the token closes a
+         * moment later, this process must not end. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }
@@ -370,8 +370,8 @@ static int place_of(Keepers *keepers, uint32_t uid) {
         r = attic_open(keepers);
         if (r >= 0)
                 return keepers->attic_fd;
-        /* There is no attic. A ready keeper takes the message although its user has enough keepers:
-         * otherwise this message would block those of all users. */
+        /* There is no attic. So a ready keeper takes the message, although its user has enough keepers
+         * already. Otherwise this message would block those of all users. */
         return n_ready > 0 ? keepers->orders[1] : r;
 }
 

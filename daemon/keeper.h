@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that hold callers' descriptors for the gate (daemon/gate.h). The gate itself never has one open,
- * since even closing it may take for ever. A keeper receives a message's first byte from the bus together
- * with its descriptors, so no other process has them. It gives the gate a *token* for each, one end of a
- * socket pair, and serves the other ends: a process that has a token may ask for the descriptor. When all
- * tokens are closed, the keeper closes the descriptors and is ready for another message. A keeper that hangs
- * is never used again, and holds only the descriptors of one message. */
+/* Processes that hold callers' descriptors for the gate (daemon/gate.h). The gate itself never has such a
+ * descriptor open, since even closing it may take for ever. A keeper receives a message's first byte from
+ * the bus together with the message's descriptors, so no other process has them. For each descriptor it
+ * gives the gate a *token*, one end of a socket pair, and serves the other end: a process with the token may
+ * ask for the descriptor. When all tokens are closed, the keeper closes the descriptors and is ready for
+ * another message. A keeper that hangs is never used again, and holds only the descriptors of one
+ * message. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most keepers that hold descriptors: of all users, and of each one. Further descriptors of a user get
+/* The most keepers that hold descriptors of all users, and of one user. Further descriptors of a user get
  * tokens that no keeper answers. */
 #define KEEPERS_MAX       2048u
 #define KEEPERS_USER_MAX  512u
@@ -26,15 +27,15 @@ typedef struct Received {
         size_t n_tokens;
 } Received;
 
-/* For a process that has no other children. start_usec: if a keeper takes longer to start, another one is
- * started. Returns 0 or -errno. */
+/* Only for a process that has no other children. start_usec: if a keeper takes longer to start, another one
+ * is started. Returns 0 or -errno. */
 int keepers_new(uint64_t start_usec, Keepers **ret);
 /* Ends the keepers that are ready. The others end with the process that made them. */
 Keepers *keepers_free(Keepers *keepers);
 
-/* Receives the next byte of this socket, which brings descriptors of this user: 1. 0: there was no process
- * to receive it; try again. -ECHILD: the keeper was killed meanwhile. The socket shows whether it had taken
- * the byte; if so, the descriptors are gone with it. Another -errno: no keeper answers. */
+/* Lets a keeper receive the next byte of this socket, with this user's descriptors. 1: done. 0: there was no
+ * keeper; try again. -ECHILD: the keeper was killed meanwhile. The socket shows whether it had taken the
+ * byte; if so, the descriptors are gone with it. Another -errno: no keeper answers. */
 int keepers_receive(Keepers *keepers, int fd, uint32_t uid, Received *ret);
 
 /* How many keepers there are. Ends of keepers are noticed only while a message comes, and when the gate is

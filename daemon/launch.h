@@ -17,8 +17,8 @@ typedef struct LaunchRequest {
         int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX]; /* the caller's */
 } LaunchRequest;
 
-/* The callee takes the invoker's pidfd; -EBADF: there is none. The call is over, and its owner frees it
- * here. */
+/* The function that is called takes the invoker's pidfd (-EBADF: there is none), and frees the launch, which
+ * is over. */
 typedef void (*launch_answered_t)(const LaunchAnswer *answer, int pid_fd, void *userdata);
 
 /* socket_path NULL: starts the program beside this one. */

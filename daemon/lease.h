@@ -18,6 +18,6 @@ typedef struct LeaseInput {
         uint64_t stop_deadline_nsec; /* set together with end */
 } LeaseInput;
 
-/* Makes the plan from what has been decided already. It does not choose the number of actors. It ends the
- * job if the budget is spent, and sets the last round of the lease. */
+/* Makes the plan from earlier decisions; it does not choose the number of actors. It sets the last round of
+ * the lease, and ends the job if the budget is spent. */
 void lease_make(const LeaseInput *input, Plan *ret);

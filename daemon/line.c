@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* In each iteration of the event loop one call of each line has its turn, so that messages from the bus are
+/* In each iteration of the event loop, one call of each line has its turn. So messages from the bus are
  * served in between. */
 #include "daemon/line.h"
 
@@ -362,8 +362,8 @@ static bool is_of(sd_bus_message *message, const char *sender) {
                g_strcmp0(sd_bus_message_get_sender(message), sender) == 0;
 }
 
-/* Drops the waiting calls of a sender that has left the bus, if they want an answer. A call that wants none
- * is kept: its sender may leave right after sending it. */
+/* Drops the waiting calls of a sender that has left the bus, if they want an answer. A call that wants no
+ * answer is kept: its sender may leave right after sending it. */
 static void forget_sender(Lines *lines, const char *sender) {
         g_autoptr(GPtrArray) messages = g_ptr_array_new();
 
@@ -386,8 +386,8 @@ static int on_gone(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* Subscribes to the names that leave the bus. Only when the first call waits, since connections of a bus end
- * often. */
+/* Subscribes to the names that leave the bus. This is done when the first call waits, not earlier:
+ * connections of a bus end often. */
 static void watch_callers(Lines *lines) {
         Manager *manager = lines->manager;
 

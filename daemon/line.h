@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that wait for their turn. A call that must wait for polkit, for a process that copies files or asks
- * for a user's groups, or for an earlier call of the same connection is not refused. Its message is kept,
- * and its handler runs again when its turn has come. Users take turns, so that a user with many calls does
- * not delay a user with few. Every line has limits and a deadline; beyond them the answer is the error Busy,
- * which asks the caller to try again. A caller that leaves the bus leaves its lines, too. */
+/* Calls that wait for their turn. A call may have to wait for polkit, for a process that copies files or
+ * asks for a user's groups, or for an earlier call of the same connection. Then the daemon keeps its
+ * message, and its handler runs again when its turn has come. Users take turns, so that a user with many
+ * calls does not delay a user with few. Every line has limits and a deadline. Beyond them, the answer is the
+ * error Busy, which asks the caller to try again. When a caller leaves the bus, its calls leave their lines,
+ * too. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -13,9 +14,9 @@
 #define LINE_CALLS_USER_MAX 1024u /* at most MaxJobsPerUser= of them are submissions */
 #define LINE_BYTES_MAX      (64ull << 20)
 #define LINE_BYTES_USER_MAX (16ull << 20)
-/* How many calls may wait in a line that has room for `most`. Each may bring GATE_DESCRIPTORS_MAX
- * descriptors, and calls may use half of the daemon's table of descriptors; jobs need the rest. Calls that
- * wait for their turn (daemon/turns.h) share the same half. */
+/* How many calls may wait in a line, at most `most`. Each call may bring GATE_DESCRIPTORS_MAX descriptors.
+ * All waiting calls together, also those of daemon/turns.h, may use half of the daemon's table of
+ * descriptors; jobs need the rest. */
 unsigned calls_max(unsigned most);
 
 /* Counted from the call's arrival. Less than the 25 s for which callers wait by default. */
@@ -51,9 +52,9 @@ typedef struct LineEntry {
         uint64_t served; /* the number of its user's last turn, from a rising count */
 } LineEntry;
 
-/* The index of the waiting call that is next, or -1. Entries are in the order of their arrival. Pure. Among
- * the calls whose key has room it chooses the user with the fewest active calls; among equal users, the one
- * whose last turn is longest ago; among that user's calls, the oldest. */
+/* The index of the waiting call that is next, or -1. Entries are in the order of their arrival. Pure. Only
+ * calls whose key has room are considered. The user with the fewest active calls is next; among equal users,
+ * the one whose last turn is longest ago; among this user's calls, the oldest one. */
 ssize_t line_pick(const LineEntry *entries, size_t n, unsigned n_max, unsigned n_key_max);
 
 Lines *lines_new(Manager *manager);
@@ -62,8 +63,8 @@ bool lines_are_empty(const Lines *lines);
 /* How many calls are in lines. A call in two lines counts twice. */
 unsigned lines_waiting(const Lines *lines);
 
-/* 1: it is the call's turn, or it has had its turn before. 0: it waits, and `handler` will be called again
- * with it (the caller returns 1 now). Negative: an error is set. */
+/* 1: the call has its turn now, or had it before. 0: the call waits, and `handler` will be called again with
+ * it (the caller returns 1 now). Negative: an error is set. */
 int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);

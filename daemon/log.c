@@ -103,8 +103,7 @@ void log_field(LogEntry *entry, const char *format, ...) {
         va_end(ap);
 }
 
-/* Writes one line, whatever the sentence contains: a line break in hostile text must not begin a new
- * message. */
+/* Writes the sentence as one line: a line break in a hostile text must not begin a new message. */
 static void write_stderr(int priority, const char *sentence) {
         g_autofree char *line = NULL, *safe = NULL;
 

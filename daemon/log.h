@@ -31,8 +31,8 @@ void log_begin(LogEntry *entry, Message message);
 /* "ACTORD_JOB=%lu". A field that is too long is cut. A line break in a value becomes a space only on
  * stderr. */
 void log_field(LogEntry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* At most LOG_BURST events of one message id in LOG_INTERVAL_SEC; the next one after that says how many
- * were left out. */
+/* Sends at most LOG_BURST events of one message id in LOG_INTERVAL_SEC. The next event after that says how
+ * many were left out. */
 void log_send(LogEntry *entry, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Logs a sentence that is not an event. */

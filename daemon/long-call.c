@@ -6,8 +6,8 @@
 #include "include/bus.h"
 
 #define TURN_NSEC UINT64_C(5000000)
-/* While other calls keep the daemon busy, a long call waits at most this long for its turn. This gives it a
- * sixth of the time. */
+/* While other calls keep the daemon busy, a long call waits at most this long for its turn. So it gets about
+ * a sixth of the time. */
 #define WAIT_MAX_USEC 25000
 
 typedef struct LongCall {

@@ -18,9 +18,9 @@
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
-/* How a start can fail: exit statuses that systemd names (systemd.exec(5), "Process Exit Codes").
- * FAILURE_CONFIG and FAILURE_SECOND would recur at every try, so actord.service does not restart after
- * them. */
+/* Exit statuses of a start that failed, as systemd names them (systemd.exec(5), "Process Exit Codes"). After
+ * FAILURE_CONFIG and FAILURE_SECOND, actord.service does not restart, since every further start would fail
+ * in the same way. */
 enum {
         FAILURE_OTHER = 1,   /* FAILURE: another try may succeed, as on a full disk or without a bus */
         FAILURE_USAGE = 2,   /* INVALIDARGUMENT: the command line */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's name on the bus. A daemon that has the name is ready. A daemon that has been idle for
+/* The daemon's name on the bus. A daemon is ready when it has the name. A daemon that has been idle for
  * IdleExitSec= gives the name back and ends; the next call to that name starts another one. */
 #include <errno.h>
 #include <systemd/sd-daemon.h>
@@ -104,7 +104,7 @@ static bool is_idle(const Manager *manager) {
                                (uint64_t) manager->context.config.idle_exit_sec * 1000000;
 }
 
-/* The bus has answered, so all messages that came to the name before it was released have been handled. If
+/* The bus has answered: the name is released, and all messages that came to it before have been handled. If
  * one of them brought a job, the daemon stays. */
 static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;

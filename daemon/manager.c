@@ -131,8 +131,8 @@ static int open_directories(Manager *manager) {
         int *const fds[] = { &manager->context.jobs_fd, &manager->context.sockets_fd };
 
         for (size_t i = 0; i < 2; i++) {
-                /* At the first use the parents may be missing, too. A directory that systemd made already
-                 * has its mode. */
+                /* At the first use, the parent directories may be missing, too. If systemd made the
+                 * directory, its mode is right already. */
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
                         int r = -errno;
 
@@ -162,8 +162,8 @@ static int say_second(const Manager *manager) {
         return -EBUSY;
 }
 
-/* Tells systemd how long the check may take, since it would end a start that exceeds the unit's limit. Even
- * a slow disk reads a MiB in a second. */
+/* Tells systemd how long the check of the ledger may take: systemd ends a start that exceeds the unit's
+ * limit. Even a slow disk reads a MiB in a second. */
 static void say_checking(uint64_t bytes) {
         (void) sd_notifyf(false,
                         "EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Reading the whole ledger (%" PRIu64
@@ -358,9 +358,9 @@ static int load_jobs(Manager *manager) {
         return 0;
 }
 
-/* A job's row says `ended` as soon as its last record is committed. Then that record must be acknowledged,
- * the files of the life removed, and the end announced. If the daemon was killed in between, this is done
- * now: the file of the launch is removed last. */
+/* A job's row says `ended` as soon as its last record is committed. After that, the daemon acknowledges the
+ * record, removes the files of the life, and announces the end. If it was killed before, this is done now:
+ * the file of the launch shows it, since this file is removed last. */
 static void take_up_end(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

@@ -106,8 +106,8 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
-/* Why a running job must go back to the queue because of its user's limit on money a day. The limit is
- * reached; or it is in another currency than the job's price sheet, and then the job ends in the queue. */
+/* Why a running job must go back to the queue, by its user's limit of money for a day. Either the limit is
+ * reached. Or it is in another currency than the job's price sheet; then the job ends in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One SEQPACKET socket and one mapped spool. The socket directory is reached through /proc/self/fd, since
- * the path of a state directory may be longer than a socket address can be. */
+/* One SEQPACKET socket and one mapped spool. The socket's directory is reached through /proc/self/fd, since
+ * a state directory's path may be too long for a socket address. */
 #include "daemon/plan.h"
 
 #include <assert.h>
@@ -120,8 +120,8 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* Takes the first descriptor of a message and closes the others. Alignment leaves room for a second
- * descriptor, which no message needs: if these were kept, other jobs would run out of descriptors. */
+/* Takes the first descriptor of a message and closes the others. No message needs a second descriptor, but
+ * alignment leaves room for one: a hostile invoker could use up the daemon's descriptors with them. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;

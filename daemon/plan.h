@@ -11,10 +11,10 @@
 
 typedef struct PlanLink PlanLink;
 
-/* Called from the event loop. A negative result of hello, written or failed ends the connection; failed is
- * called at most once, and before any hello. closed is the last call: the owner may free the link in it or
- * later, but not in another of these calls. error: 0 if the invoker has closed the connection, otherwise
- * what was wrong. */
+/* Functions that the event loop calls. A negative result of hello, written or failed ends the connection.
+ * failed is called at most once, and before any hello. closed is the last call. The owner may free the link
+ * in closed or later, but not in the other functions. error: 0 if the invoker has closed the connection;
+ * otherwise a negative errno. */
 typedef struct PlanLinkOps {
         int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);
         int (*written)(void *userdata);

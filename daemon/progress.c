@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From records to progress. Nothing here waits or logs, and no number from an untrusted process decides how
- * much is allocated. */
+/* Makes a job's progress from its records. Nothing here waits or logs, and no number from an untrusted
+ * process decides how much memory is allocated. */
 #include "daemon/progress.h"
 
 #include <assert.h>
@@ -91,8 +91,8 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* The facts of a round that a scheduler may know, from the round's records alone. They are the same with and
- * without evaluations, except that an evaluation uses up a budget, too. */
+/* Adds the facts of a round that a scheduler may know, from the round's records alone. Evaluations do not
+ * change them, except that an evaluation uses up a budget, too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
@@ -132,8 +132,7 @@ static void take_evaluation(Progress *p, const Record *record) {
         memcpy(p->evaluation_metrics, statistics_metrics(&statistics, true), sizeof(p->evaluation_metrics));
 }
 
-/* The same test that the invoker makes at this point, on the same numbers. Comparisons with NaN are
- * false. */
+/* The invoker makes the same test at this point, on the same numbers. Comparisons with NaN are false. */
 static bool reaches_target(const JobSettings *settings, const Statistics *statistics) {
         return (settings_present(settings, SETTING_Job_StopReturn) &&
                                statistics->return_mean >= settings->stop_return) ||
@@ -250,8 +249,8 @@ static void count_lack(Progress *p) {
                 p->n_lacking++;
 }
 
-/* Adds the usage of a killed life. A scheduler does not see it, since its decisions must not depend on
- * accidents. The budget includes it, since the money was spent. */
+/* Adds the usage of a killed life. A scheduler does not see this usage, since its decisions must not depend
+ * on accidents. The budget includes the usage, since the money was spent. */
 static void add_lost(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Usage alone = {};
@@ -359,8 +358,8 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER: add_worker(p, record); break;
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                /* A checkpoint that was found damaged does not count as progress: a job whose lives write no
-                 * other must end. */
+                /* A damaged checkpoint does not count as progress: if a job's lives write only damaged ones,
+                 * the job must end. */
                 if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
                         p->n_lacking = 0;
@@ -407,7 +406,7 @@ double progress_evaluation_deviation(const Progress *progress) {
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
 }
 
-/* Whether an environment caused the fault. Then it is an actor's fault even if no actor is named, since the
+/* Whether an environment caused the fault. Such a fault is an actor's even if no actor is named, since the
  * learner has no environment. */
 static bool is_actors_fault(uint32_t fault) {
         return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||

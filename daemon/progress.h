@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of a job's records. Pure: the same records in the same order give the same progress, whether they
- * come from the spool of a running job or, after a restart, from the ledger. */
+/* The sums of a job's records. Pure: the same records in the same order give the same progress. They come
+ * from the spool of a running job or, after a restart, from the ledger. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,9 +22,9 @@ typedef struct ProgressFault {
         int32_t detail;
 } ProgressFault;
 
-/* X(name): totals from the job's beginning to a round's end, by the names of GetSeries. learner_s: the
- * learner's updates, a part of emulated_s; startup_s: billed for start-up, in emulated seconds times
- * allocation; cost_evaluation: a part of the full total. */
+/* X(name): totals from the job's beginning to a round's end, with their names in GetSeries. learner_s: the
+ * time of the learner's updates, a part of emulated_s. startup_s: the start-up that is billed, in emulated
+ * seconds times allocation. cost_evaluation: a part of the full total. */
 /* clang-format off */
 #define ACCRUALS(X)                                                        \
         X(wall_s) X(emulated_s) X(learner_s) X(startup_s)                  \
@@ -73,8 +73,8 @@ typedef struct Progress {
         uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* how many episodes have each metric */
         double evaluation_sd;                              /* known when the round ends; NaN before */
 
-        /* The environment's metrics of an episode, in its order: their names, and their means over the
-         * episodes of the newest round in which any ended; NaN: none has yet. */
+        /* The environment's metrics of an episode, in the environment's order: their names, and their means
+         * over the episodes of the newest round in which an episode ended. NaN: no episode has ended yet. */
         uint32_t n_metrics;
         char metric_names[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
         double metrics[ACTORD_METRICS_MAX];
@@ -110,8 +110,8 @@ void progress_done(Progress *progress);
 void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 
-/* Whether the newest life of a job that has completed rounds ended before its own first round, because the
- * host lacked something then that the learner or the invoker needs. */
+/* Whether the job has completed rounds, but its newest life ended before its own first round, because the
+ * host lacked something that the learner or the invoker needs. */
 bool progress_lacked(const Progress *progress);
 
 /* The costs and times at the end of a round, interpolated between two points of the curve. */
@@ -129,9 +129,9 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
 /* The same for the fault with which this life has ended, with the package that was missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);
 
-/* Finds out which records are waste: if another life followed, the records of a life after the checkpoint at
- * which the next one began. It is given all records once, and asked afterwards. A checkpoint whose record is
- * marked as wasted was found damaged, and does not count. */
+/* Finds out which records are waste. If another life followed a life, the earlier life's records after the
+ * checkpoint at which the next one began are waste. First add all records once, then ask. A checkpoint whose
+ * record is marked as wasted was found damaged, and does not count. */
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which users' jobs start, and which job gives its place back. Pure. Each user's jobs start in
- * the order of their submission; the next job is one of the user with the fewest running jobs, and of equal
- * users the one whose job came first. While other users wait, a user's jobs take at most the user's share of
- * the places. With preemption the youngest job beyond the share goes back to the queue. */
+ * the order of their submission. The user with the fewest running jobs is next; among equal users, the one
+ * whose job came first. While other users wait, a user's jobs take at most the user's share of the places.
+ * With preemption the youngest job beyond the share goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 typedef struct QueueEntry {
         uint64_t id;
         uint32_t uid;
-        /* the user's share while others wait; 0: the number of places divided by the users who run or wait,
-         * rounded up; QUEUE_SHARE_UNKNOWN */
+        /* the user's share while other users wait; 0: the number of places divided by the number of users
+         * who run or wait jobs, rounded up; QUEUE_SHARE_UNKNOWN */
         uint32_t share;
         bool queued, running;
         bool movable;        /* the job runs, and can go back to the queue without a loss */
@@ -28,8 +28,8 @@ typedef struct QueueEntry {
 /* The index of the job that may start now; -1: none may. */
 ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max);
 
-/* The index of the job that must go back now, so that another user gets a share; -1: none must. It is the
- * youngest job of the user who exceeds the share most, and it has run for at least after_usec.
+/* The index of the job that must go back now, so that another user gets a share; -1: none. This is the
+ * youngest job of the user who exceeds the share most, if it has run for at least after_usec.
  * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: never. */
 ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_max, uint64_t after_usec,
                 uint64_t now_usec, uint64_t *ret_wait_usec);

@@ -34,8 +34,8 @@ static char *size_words(uint64_t bytes) {
         return g_strdup_printf("%.1f MiB", (double) bytes / (1 << 20));
 }
 
-/* Refuses a call whose user's quota is not known any more: it was known when the call came, but the table of
- * users has overflowed since then. */
+/* Refuses a call whose user's quota is not known any more. It was known when the call came, but since then
+ * the table of users has overflowed. */
 static int unknown(sd_bus_error *error, uint32_t uid) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy),
                         "The quota of user %" PRIu32 " is not known yet: try again in a moment.", uid);

@@ -10,9 +10,8 @@
 /* The usage of all jobs of a user. The quota itself is in daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 
-/* Whether a user may submit this job, whose price is in this currency. A job that could never run is
- * refused, and so is one that exceeds the number of jobs. The quota must be known (quota_ask()). Negative:
- * error is set. */
+/* Whether a user may submit this job. currency: of the job's price. A job is refused if it could never run,
+ * or if the user has too many jobs. The quota must be known (quota_ask()). Negative: error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
                 sd_bus_error *error);
 

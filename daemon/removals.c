@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* To remove a job's files, the directory is first renamed. The renaming is one step that survives a crash,
- * and no job number leads to the new name. The files are then removed in small portions in the background.
- * If the daemon is killed, the next one finds the rest by the new name. The ledger keeps the rows of the
- * removed checkpoints: bills are made from records, and these rows separate the work that counted from
- * repeated work. */
+/* To remove a job's files, the daemon first renames the job's directory. The renaming is one step that
+ * survives a crash, and no job number leads to the new name. Then the files are removed in small portions in
+ * the background. If the daemon is killed, the next one finds the rest by the new name. The ledger keeps the
+ * rows of the removed checkpoints: bills are made from records, and these rows tell which work counts and
+ * which was repeated. */
 #include "daemon/removals.h"
 
 #include <assert.h>
@@ -96,8 +96,8 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
                now_usec - ended_usec >= keep_usec;
 }
 
-/* Uses the list of directories and not the list of jobs, since KeepJobs= may have dropped a job whose
- * directory still exists. A directory whose job is not in the ledger stays: it belongs to another ledger. */
+/* Goes through the directories and not through the jobs: KeepJobs= may have dropped a job whose directory
+ * still exists. A directory whose job is not in the ledger stays: it belongs to another ledger. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->context.jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();

@@ -98,7 +98,7 @@ int rest_keep(Manager *manager, char **ret) {
         return r;
 }
 
-/* The state directory to which a rest belongs. NULL: this is not a rest, or another user made it, who could
+/* The state directory to which a rest belongs. NULL: this is not a rest, or another user made it and could
  * have written any path there. */
 static char *origin_of(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
@@ -111,8 +111,8 @@ static char *origin_of(const char *directory) {
                                                                                     : g_strdup(origin);
 }
 
-/* Whether the directory belongs to another user and names a state directory: then it is not treated as a
- * run, whatever else is in it. */
+/* Whether the directory belongs to another user and names a state directory. Then it is not treated as a
+ * run. */
 static bool is_foreign_rest(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         struct stat st, origin;

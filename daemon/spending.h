@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Limits the money that a user's jobs may cost in a day (MaxMoneyPerDayPerUser=). Their cost is written with
  * their records. A user who has reached the limit waits until the next day: queued jobs are held, and
- * running ones go back to the queue. The day is read from the wall clock each time and not stored, so a
- * restart, another time zone or a changed clock only affects which day it is. */
+ * running ones go back to the queue. The day is read from the wall clock each time, and is not stored. So a
+ * restart, another time zone or a changed clock can only change which day it is. */
 #pragma once
 
 #include "daemon/hold.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The content of a caller's message, before any of it is checked: a text, settings beside it, files,
- * options. Reading touches only the message, so tests can try any message. */
+/* The content of a caller's message before it is checked: a text, settings beside it, files, options.
+ * Reading it changes nothing else, so tests can try any message. */
 #pragma once
 
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks a submission, copies its files and writes it down. Only two kinds of the message's descriptors are
- * kept: the directories of Python= or of a model, which may be too large to copy, and in run mode the
- * caller's stderr. */
+ * kept. One is the directories of Python= or of a model, which may be too large to copy. The other is the
+ * caller's stderr in run mode. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -83,8 +83,8 @@ static int check_scheduler(Submission *s, sd_bus_error *error) {
                         settings_locate(s->text, "Scaling", "Policy"), message);
 }
 
-/* Whether a user may bring a price sheet: not to the system's daemon, where the administrator sets the
- * prices. */
+/* Takes a price sheet of the user's own. The system's daemon refuses it, since the administrator sets the
+ * prices there. */
 static int take_own_sheet(const Manager *manager, Submission *s, sd_bus_error *error) {
         const char *reason = NULL;
 
@@ -243,8 +243,8 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl has made this check already, and can name the line of an experiment. Other clients have not made
- * it. */
+/* actorctl has made this check before, and could name the line of an experiment. Other clients may not have
+ * made it. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];

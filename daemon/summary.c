@@ -189,8 +189,8 @@ static int set(const Field *field, const char *value) {
         return 0;
 }
 
-/* Reads a line. Unknown names are ignored: they come from a newer version, or from a quantity that does not
- * exist any more. */
+/* Reads a line. An unknown name is ignored: it comes from a newer version, or its quantity does not exist
+ * any more. */
 static int read_line(const Fields *fields, char *line) {
         char *value = strchr(line, '=');
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Works in the background in small steps, each a transaction of its own. A removal that a killed daemon
- * began is found in the ledger, and comes first. From then on a job is known by its summary alone, so a job
- * whose summary cannot be read keeps its records. */
+/* Works in the background in small steps, each a transaction of its own. If a killed daemon has begun a
+ * removal, the ledger says so, and this removal comes first. After the removal only a job's summary is left.
+ * So a job whose summary cannot be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which calls are served. The daemon has one thread, and the bus hands it the messages of all
- * callers in one sequence. So thousands of calls of one user would be answered before the next call of
- * another user. Therefore calls are taken off the bus as they come, which is cheap. One of them is served in
- * each turn of the event loop, in the order of daemon/turn-queue.h.
+ * callers in one sequence. In this order, thousands of calls of one user would be answered before the next
+ * call of another user. So the daemon takes calls from the bus as they come, which is cheap, and puts them
+ * into a queue. In each turn of the event loop it serves one of them, in the order of daemon/turn-queue.h.
  *
  * The daemon asks the bus for the user of a connection. The answer comes after all messages that the bus
  * already has for the daemon, which may be many, so the daemon does not wait for it. Until the answer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The settings of actord.conf that hold for a user. With sections for groups they depend on the user's
- * groups, and the host's user database may be on a network and not answer. So a separate process asks the
- * database, with a deadline, while the daemon continues. The answer is kept until the daemon ends. */
+/* The settings of actord.conf for a user. If there are sections for groups, the settings depend on the
+ * user's groups. The host's user database may be on a network, and may not answer. So a separate process
+ * asks the database, with a deadline, while the daemon goes on. The answer is kept until the daemon ends. */
 #pragma once
 
 #include "daemon/hold.h"

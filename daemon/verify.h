@@ -18,13 +18,13 @@ typedef struct Verify Verify;
 Verifier *verifier_new(sd_event *event, uint64_t timeout_usec);
 Verifier *verifier_free(Verifier *verifier); /* all of its files are done or freed by then */
 
-/* result: 0; -EUCLEAN: the file has other bytes. Another negative errno: it cannot be read, which says
- * nothing about its bytes; -ETIMEDOUT: not in time; -EAGAIN: its process was killed. The caller frees the
+/* result: 0; -EUCLEAN: the file has other bytes. Any other negative errno says nothing about the bytes: the
+ * file cannot be read; -ETIMEDOUT: not in time; -EAGAIN: the process was killed. The caller frees the
  * Verify, and may do so in this function. */
 typedef void (*VerifyDone)(int result, void *userdata);
 
-/* 0 or an error as above: decided at once, since the file is small or no process could be started. 1: `done`
- * is called later. The descriptor stays the caller's and must stay open until then. */
+/* 1: `done` is called later. The descriptor stays the caller's, and must stay open until then. 0 or an error
+ * as above: known at once, since the file is small or no process could be started. */
 int verify_file(Verifier *verifier, int fd, const uint8_t expected[32], VerifyDone done, void *userdata,
                 Verify **ret);
 /* Frees it, whether it waits, is being read or is done. */

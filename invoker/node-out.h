@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node's frames on their way out. The stream may be full at any time, and the node must still receive, so
- * frames wait in a queue. The rows of a rollout are sent from their segment. They stay unchanged until the
- * head has them, since the head gives the container no order before that. */
+/* The queue of frames that a node sends. The stream may be full at any time, and the node must still
+ * receive, so frames wait in a queue. The rows of a rollout are sent straight from their segment. They do
+ * not change meanwhile, since the head gives the container no order before it has the rows. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,8 @@ typedef struct OutQueue {
 
 int out_init(OutQueue *queue, uint32_t size);
 void out_done(OutQueue *queue);
-/* The next place, with its head filled in. NULL: the queue is full, which the head of the job can cause only
- * by breaking the rules. */
+/* Returns the next place, with the frame's header filled in. NULL: the queue is full. This cannot happen
+ * unless the head of the job breaks the rules. */
 Out *out_add(OutQueue *queue, FrameKind kind, uint32_t container, uint32_t birth);
 /* Sends as much as the stream takes now. 0; -EPIPE: it is closed. */
 int out_send(OutQueue *queue, int fd);

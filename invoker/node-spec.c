@@ -10,7 +10,7 @@
 
 enum { LOOK_MSEC = 20 };
 
-/* The bell is not listened to, since it may ring without end. */
+/* The bell is ignored: a hostile actor may ring it without end. */
 static int await_answer(const Worker *worker, int signal_fd, Answer *ret) {
         struct pollfd p[] = { { .fd = signal_fd, .events = POLLIN },
                 { .fd = INVOKER_FD_SOCKET, .events = POLLRDHUP },
@@ -36,7 +36,7 @@ int node_spec_ask(const Placement *place, int signal_fd, Container *c, ActordEnv
         Ended ended;
         int r, reaped;
 
-        *words = "an actor cannot be started there";
+        *words = "the node cannot start an actor";
         r = (int) fork_actor(place, c);
         if (r < 0)
                 return r;
@@ -44,7 +44,7 @@ int node_spec_ask(const Placement *place, int signal_fd, Container *c, ActordEnv
         r = await_answer(&c->worker, signal_fd, &answer);
         *ret = c->worker.page->spec;
         worker_kill(&c->worker);
-        *words = "an actor does not end there";
+        *words = "an actor on the node does not end";
         reaped = worker_reap(&c->worker, REAP_MSEC, &ended);
         if (reaped < 0)
                 return reaped;

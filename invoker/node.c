@@ -36,14 +36,14 @@ typedef struct Service {
         Placement place;
         int signal_fd;
         Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* the signals, the stream, then the bell and the process of each hand */
+        struct pollfd *polls; /* the signals and the stream; then each hand's bell and process */
         void **segments;      /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;
         FrameReader reader;
         OutQueue out;
-        bool muted; /* some bell is not listened to: it rang too often without an answer */
-        char words[sizeof(((NodeHello *) NULL)->words)]; /* why it cannot begin */
+        bool muted; /* a bell is ignored, since it rang too often without an answer */
+        char words[sizeof(((NodeHello *) NULL)->words)]; /* why this node cannot begin */
 } Service;
 
 bool node_is_wanted(void) {
@@ -59,7 +59,7 @@ bool node_is_wanted(void) {
         return wanted;
 }
 
-/* Makes the policy's memory: only this process writes it, and actors read it. */
+/* Makes the memory of the policy. Only this process writes it, and actors read it. */
 static int make_policy(Service *node) {
         Placement *place = &node->place;
         uint64_t bytes = place->page->policy.segment_bytes;
@@ -131,8 +131,8 @@ static int make_memory(Service *node) {
                 return r;
         frame_limits(place->page, n, FRAME_SIDE_HEAD, &node->limits);
         r = frame_reader_init(&node->limits, &node->reader);
-        /* For each container an answer and an end, of two processes at most; in addition the greeting and
-         * pings. */
+        /* Each container may send an answer and an end for each of two processes. The rest is for the
+         * greeting and pings. */
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
@@ -164,7 +164,7 @@ static int make_worker(Service *node, Hand *hand) {
         return 0;
 }
 
-/* In a process of its own where a user's code is asked. */
+/* Finds the environment's spec. A user's code is asked in a process of its own. */
 static int find_spec(Service *node, ActordEnvSpec *ret) {
         const char *words;
         uint32_t fault;
@@ -174,7 +174,7 @@ static int find_spec(Service *node, ActordEnvSpec *ret) {
         if (fork_runs_foreign_code(&node->place)) {
                 r = make_worker(node, &node->hands[0]);
                 if (r < 0)
-                        return refuse(node, r, "an actor cannot be started there");
+                        return refuse(node, r, "an actor cannot be started on this node");
                 r = node_spec_ask(&node->place, node->signal_fd, &node->hands[0].c, ret, &words);
                 return r < 0 && r != -ECANCELED ? refuse(node, r, words) : r;
         }
@@ -204,7 +204,7 @@ static int prepare_host(Service *node) {
         return r < 0 ? refuse(node, r, "this node does not allow the sandbox's level") : 0;
 }
 
-/* All steps from the environment's name to the job page, as at the head. */
+/* Makes everything from the environment to the job page, as the head does. */
 static int prepare(Service *node) {
         Placement *place = &node->place;
         ActordEnvSpec spec = {};
@@ -308,7 +308,7 @@ static int take_order(Service *node) {
                 return 0;
         }
         if (head->birth == hand->birth && hand->said_ended)
-                return 0; /* the head will hear of it */
+                return 0; /* look_at_end() will report it */
         if (head->birth != hand->birth || hand->c.worker.pid <= 0 || hand->c.worker.busy)
                 return -EBADMSG;
         if (order.kind == ORDER_ROLLOUT)
@@ -349,7 +349,7 @@ static int take_frame(Service *node) {
         }
 }
 
-/* The number of truncated episodes by the rows, which a hostile actor may have written. */
+/* Counts the truncated episodes in the rows. A hostile actor may have written any values there. */
 static uint64_t count_finals(const SegmentLayout *l, void *segment) {
         const volatile uint8_t *ends = segment_ends(segment, l);
         uint64_t n = 0;
@@ -400,7 +400,7 @@ static int hear_end(Service *node, Hand *hand) {
         Ended ended;
         int r;
 
-        /* An answer that came before the end of the process counts. */
+        /* An answer that came before the process ended is still sent. */
         r = look_at_answer(node, hand);
         if (r < 0 || worker_reap(&hand->c.worker, 0, &ended) < 0)
                 return r;

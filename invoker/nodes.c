@@ -21,10 +21,10 @@
 
 #define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* the pause between the loss of a node and the next request */
 #define KEEP_NSEC       (60ull * 1000000000u) /* how long an idle node is kept without KeepAliveSec= */
-#define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the last costs */
+#define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the nodes' last costs */
 #define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
-#define LEAVE_NSEC      (60ull * 1000000000u) /* the same for a node that ends while the job goes on */
+#define LEAVE_NSEC      (60ull * 1000000000u) /* the same for a job that goes on */
 
 int nodes_init(Nodes *nodes) {
         void *meters;
@@ -46,7 +46,7 @@ int nodes_init(Nodes *nodes) {
         if (madvise(meters, METERS_BYTES, MADV_DONTFORK) < 0)
                 return -errno;
         nodes->cluster_fd = INVOKER_FD_CLUSTER;
-        /* A stopped actord-cluster must not stop the training with it. */
+        /* If actord-cluster stops reading, the training must go on. */
         if (fcntl(nodes->cluster_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
         return loop_watch(nodes->loop, nodes->cluster_fd, EVENT_CLUSTER);
@@ -239,8 +239,8 @@ bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted) {
         return n_counted > n_wanted || (n_expiring > 0 && n_ready >= n_wanted);
 }
 
-/* Gives a node back if there are more than are needed. Containers are spread over all nodes, so no node
- * would ever become idle by itself. */
+/* Gives a node back if there are more nodes than needed. Containers are spread over all nodes, so no node
+ * would become idle by itself. */
 static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint32_t closing;
 
@@ -265,7 +265,7 @@ static bool may_go(const Node *node, bool surplus, uint64_t idle_nsec, uint64_t 
         return surplus && (node->closing || idle_nsec >= most);
 }
 
-/* Gives back nodes that have been idle for long, while there are more than are wanted. */
+/* Gives back nodes that have been idle for long, while there are more nodes than wanted. */
 static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint64_t most = keep_nsec(nodes->place->settings);
         uint32_t n = count(nodes);
@@ -304,7 +304,7 @@ void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint
         }
         close_surplus(nodes, used, now);
         release_idle(nodes, used, now);
-        /* If no node will come, there is none to wait for. */
+        /* After CLUSTER_REFUSED no node will come, so none counts as missing. */
         nodes->cpus = nodes_cpus(nodes->nodes, NODES_MAX, nodes->refused ? 0 : nodes->n_wanted,
                         nodes->node_cpus, nodes->place->n_cpus);
 }
@@ -340,8 +340,8 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
                         nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
 }
 
-/* The use that no record has yet. If the node was never up, its place among the meters is unused or belongs
- * to another node. */
+/* The use that no record has yet. A node that was never up has no meter: the one at its place is unused, or
+ * another node's. */
 static NodeSum rest_of(const Nodes *nodes, Node *node) {
         static const CarrierMeter none = {};
         NodeSum sum = node_sum(&node->cost, node->metered ? nodes->meters + (node - nodes->nodes) : &none,
@@ -392,7 +392,7 @@ static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stre
         }
         if (carrier_start(nodes, node, stream_fd) < 0) {
                 request(nodes, CLUSTER_RELEASE, 0, node->number);
-                leave(nodes, node, true, "this host lacks memory for it");
+                leave(nodes, node, true, "this host has not enough memory for it");
                 return 0;
         }
         node->state = NODE_GREETING;
@@ -416,7 +416,7 @@ static Node *place_for(Nodes *nodes, uint32_t number) {
         return node;
 }
 
-/* Makes at most one record a second, so that the bill of a running job includes its nodes. */
+/* Reports a node's new costs at most once a second, so that the bill of a running job includes its nodes. */
 static int costs_more(const Nodes *nodes, Node *node, NodeNews *ret) {
         if (node->cost.allocated_usec / 1000000 <= node->told.allocated_nsec / 1000000000u)
                 return 0;
@@ -481,8 +481,8 @@ int nodes_hear_cluster(Nodes *nodes, NodeNews *ret) {
         return take_event(nodes, &event, stream_fd, ret);
 }
 
-/* An environment that does not load on one node may load on another, but not for ever: each costs an
- * allocation. */
+/* An environment that does not load on one node may load on another. But each try costs an allocation, so
+ * their number is limited. */
 static void count_unready(Nodes *nodes, const char *words) {
         if (nodes->refused || ++nodes->n_unready < UNREADY_MAX)
                 return;
@@ -491,11 +491,11 @@ static void count_unready(Nodes *nodes, const char *words) {
         for (uint32_t i = 0; i < NODES_MAX; i++)
                 nodes->n_wanted += nodes->nodes[i].state == NODE_GREETING ||
                                    nodes->nodes[i].state == NODE_READY;
-        /* Those that are still pending are withdrawn. */
+        /* actord-cluster withdraws the nodes that are still pending. */
         request(nodes, CLUSTER_WANT, nodes->n_wanted, 0);
         fprintf(stderr,
-                        "actord-invoker: no further node is asked for: %u in a row came up and could not "
-                        "begin, the last because %s\n",
+                        "actord-invoker: no further node is asked for: %u nodes in a row came up and "
+                        "could not begin, the last because %s\n",
                         nodes->n_unready, words);
 }
 

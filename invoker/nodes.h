@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Nodes of a cluster, at the head of the job. This file tells actord-cluster how many nodes the rounds are
- * worth, starts a carrier for each one that is up, and chooses where a container's next process runs.
- * conduct.c decides what becomes of containers whose node is lost. */
+/* The nodes of a cluster, as the head of the job sees them. This file tells actord-cluster how many nodes
+ * the rounds are worth, starts a carrier for each node that is up, and chooses where a container's next
+ * process runs. conduct.c decides what happens to containers whose node is lost. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ typedef struct Node {
         pid_t pid; /* the carrier; 0: there is none */
         int control_fd;
         bool lost;
-        bool metered; /* it has or had a carrier, so the meter at its place is its own */
+        bool metered; /* it has or had a carrier, so the meter at its place belongs to it */
         bool closing; /* it takes no containers any more, and is given back when its last one has ended */
         uint64_t idle_nsec; /* since when it has had no container; 0: it has some */
         uint64_t left_nsec; /* since when it has been LEAVING */
@@ -55,8 +55,8 @@ typedef struct NodeNews {
         char words[32];
 } NodeNews;
 
-/* The CPUs for the actors of a round: those that there are, and those that there would be if each wanted
- * node were up. */
+/* The CPUs for the actors of a round: those of the nodes that are up, and those if each wanted node were
+ * up. */
 typedef struct NodeCPUs {
         uint32_t n_now, n_asked;
 } NodeCPUs;
@@ -71,13 +71,14 @@ typedef struct Nodes {
         uint32_t n_wanted, n_lost, newest; /* newest: the highest number so far */
         uint32_t n_unready;                /* nodes in a row that came up and could not begin */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
-        NodeCPUs cpus;                     /* when the rounds' need was told last */
-        uint64_t surplus_nsec;             /* since when there are more than wanted; 0: there are not */
+        NodeCPUs cpus;                     /* at the last nodes_want() */
+        uint64_t surplus_nsec;             /* since when there have been more nodes than wanted; 0: there are
+                                            * not */
         /* after a loss no further node is asked for before this time */
         uint64_t retry_nsec;
         bool refused; /* no node will come */
         bool ending;
-        uint64_t end_nsec; /* an ending job waits for their costs until this time */
+        uint64_t end_nsec; /* until when an ending job waits for the nodes' costs */
 } Nodes;
 
 int nodes_init(Nodes *nodes);
@@ -87,47 +88,51 @@ static inline bool nodes_exist(const Nodes *nodes) {
         return nodes->cluster_fd >= 0;
 }
 
-/* How many nodes are worth asking for with so many containers. node_cpus 0: not known yet, so one node is
- * asked for to find out. Pure. */
+/* How many nodes are worth asking for with this many containers. node_cpus 0: not known yet; then one node
+ * is asked for, to find out. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
 
-/* node_cpus 0: not known yet, so a missing node counts as many as this host. Pure. */
+/* node_cpus 0: not known yet; then a missing node counts as if it had as many CPUs as this host. Pure. */
 NodeCPUs nodes_cpus(
                 const Node nodes[], uint32_t n, uint32_t n_wanted, uint32_t node_cpus, uint32_t here_cpus);
 
-/* Limits the CPU time that a node reports to what its CPUs can have used in this time, by the head's own
- * clock. A node may lie, and under Clock=metered this time decides how long a round took. Pure. */
+/* Limits the CPU time that a node reports to the most that its CPUs can have used in this time, by the
+ * head's own clock. A node may lie, and with Clock=metered its CPU time decides how long a round took.
+ * Pure. */
 uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n_cpus);
-/* Where to put one more container; NODE_NONE: on this host. It chooses the most free CPUs; among equals this
- * host, then the lowest number. used: the containers of each node that is ready. Pure. */
+/* Chooses a node for one more container; NODE_NONE: this host. The host with the most free CPUs wins; among
+ * equals, this host does, then the node with the lowest number. used: the containers of each node that is
+ * ready. Pure. */
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
                 uint32_t here_used);
 
 /* The sum so far, from the reports of the cluster and the carrier. Pure. */
 NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now);
-/* The part of a sum that no record has yet; *told grows by it. A sum that is below *told adds nothing, so no
+/* The part of a sum that no record has yet. *told grows by this part. A sum below *told adds nothing, so no
  * total ever falls. Pure. */
 NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
 
-/* The node to give back first: one that expires; then the one with the fewest containers; among equals the
- * last. NODE_NONE: one is closing already, or none is ready. Pure. */
+/* Chooses the node to give back first: one that expires, or else the one with the fewest containers, the
+ * last among equals. NODE_NONE: one is closing already, or none is ready. Pure. */
 uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]);
 
-/* Whether a node can be given back: there are more than are wanted, or one expires and enough others are
- * ready, its successor among them. Pure. */
+/* Whether a node can be given back: there are more nodes than wanted, or one expires and its successor is
+ * ready, as are all others that are wanted. Pure. */
 bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted);
 
 /* Sets how many containers a round needs. used[]: the containers of each node, by index. */
 void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint64_t now);
-/* A socket of frames for the container's relay to this node. Negative: the node cannot take it. */
+/* Makes a socket that carries the frames of the container's relay to this node. Negative: the node cannot
+ * take the container. */
 int nodes_attach(Nodes *nodes, uint32_t index, uint32_t container);
 /* Reads a message of actord-cluster, or of a carrier. 1 and the news; 0: there is none. */
 int nodes_hear_cluster(Nodes *nodes, NodeNews *ret);
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret);
 /* Gives all nodes back. */
 void nodes_end(Nodes *nodes, uint64_t now);
-/* Takes a node whose last cost has not come in time, or never will. 1 and the news, as far as known. */
+/* Frees a node whose last cost has not come in time, or never will. 1 and the news, as far as they are
+ * known. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
-/* Whether no node is left, so that an ending job need not wait for costs any longer. Otherwise sets the
- * timer to the end of that wait. */
+/* Whether no node is left whose costs an ending job must wait for. Otherwise sets the timer to the end of
+ * this wait. */
 bool nodes_are_over(Nodes *nodes, uint64_t now);

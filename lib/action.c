@@ -186,9 +186,9 @@ static void uniform_sample(const Network *network, ActordRandom *random, float *
                                 actord_random_uniform(random, network->action_low, network->action_high));
 }
 
-/* Noise is given as a share of the distance from the middle to a bound, as in "Continuous control with deep
- * reinforcement learning" (Lillicrap et al. 2016); its form is that of "Addressing Function Approximation
- * Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* The amount of noise is a share of the distance from the middle to a bound, as in "Continuous control with
+ * deep reinforcement learning" (Lillicrap et al. 2016). The noise has the form of "Addressing Function
+ * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 static void deterministic_sample(const Network *network, const float *parameters, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         double middle = action_middle(network), reach = action_reach(network);
@@ -235,8 +235,8 @@ static void squashed_sample(const Network *network, const float *parameters, boo
         }
 }
 
-/* The density of the policy itself, without the chance of random actions. An action on a bound is treated as
- * if it were a rounding error inside. */
+/* The density of the policy itself, without the chance of random actions. An action on a bound is moved
+ * inside by a rounding error. */
 static double squashed_log_probability(
                 const Network *network, const float *parameters, const float *action) {
         double middle = action_middle(network), reach = action_reach(network), sum = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What programs outside of the learner need to know about algorithms. Each algorithm has a row. Each key
- * that not all algorithms read has a row, too, so that `verify` refuses a key that would have no effect. */
+/* The facts about algorithms that programs outside of the learner need. Each algorithm has a row. If only
+ * some algorithms read a key, the key has a row, too, so that `verify` refuses a key that would have no
+ * effect. */
 #include "lib/algorithm-traits.h"
 
 #include <assert.h>

@@ -29,8 +29,8 @@ enum {
         READS_ACTION = 1 << 1,
 };
 
-/* How a target follows the network that it belongs to. A target is a second set of parameters, and begins as
- * a copy. */
+/* How a target follows its network. A target is a second set of parameters of the network, and begins as a
+ * copy. */
 typedef enum Follows {
         FOLLOWS_NONE,    /* there is no target */
         FOLLOWS_COPY,    /* it becomes a copy from time to time */
@@ -39,8 +39,8 @@ typedef enum Follows {
 } Follows;
 
 /* A network of an algorithm, or an ensemble: networks of one shape with separate parameters. The first row
- * of each algorithm is the policy, whose shape follows from how it acts. The others have the hidden layers
- * of HiddenLayers= and then their outputs. */
+ * of each algorithm is the policy. The policy's shape follows from how it acts. The other networks have the
+ * hidden layers of HiddenLayers=, and then their outputs. */
 typedef struct NetworkRow {
         const char *name;   /* its name in checkpoints; NULL: no further rows */
         const char *layers; /* what comes before the number in its layers' names */
@@ -105,8 +105,8 @@ const NetworkRow *algorithm_net(uint32_t algorithm, Net net, uint32_t *ret_membe
 #define NET_NAME_MAX 48
 void algorithm_net_name(uint32_t algorithm, Net net, char ret[NET_NAME_MAX]);
 
-/* How many bytes of data are kept from round to round. observation_bytes: the size of one observation;
- * frames: how many of its frames are stored separately; n_action: numbers in an action. */
+/* The bytes of data that are kept from round to round. observation_bytes: the size of one observation;
+ * frames: how many of its frames are stored separately; n_action: how many numbers an action has. */
 uint64_t algorithm_store_bytes(
                 const JobSettings *settings, uint64_t observation_bytes, uint32_t frames, uint64_t n_action);
 
@@ -122,8 +122,8 @@ uint32_t algorithm_epochs(const JobSettings *settings);
 /* Passes= of the network for one action; 0: the policy does not act by passes. */
 uint32_t algorithm_acting_passes(const JobSettings *settings);
 
-/* The chance of a random action after so many environment steps, for an algorithm that acts by values: it
- * falls linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
+/* The chance of a random action after n_env_steps, for an algorithm that acts by values. It falls linearly
+ * from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
 
 /* How many rows of gradients are computed for each row from the actors, unless epochs end early. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds that wait for one actor only, the first that is ready (Policy=async), as a discrete-event
- * simulation on the emulated clock. An actor begins when the learner has published its version, and is ready
- * after the duration of its invocation. The learner takes its rollout then, or as soon as the learner is
- * free. Pure: it uses no clock and no process. Rounds are conducted by the invoker, or by the process of an
- * inner job. The conductor asks which actor is next, and reports how long the actor and the learner took. So
- * under Clock=model every conductor finds the same order, no matter which actor was really the first. */
+/* The order of actors under Policy=async, where a round waits only for the first actor that is ready. The
+ * order is found by a discrete-event simulation on the emulated clock. An actor begins when the learner has
+ * published its policy version, and is ready after the duration of its invocation. Then the learner takes
+ * the actor's rollout, or later when the learner is free. Pure: it uses no clock and no process. The
+ * invoker, or the process of an inner job, conducts the rounds. It asks which actor is next, and reports the
+ * times of the actor and the learner. So under Clock=model the order is always the same, no matter which
+ * actor was really the first. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,17 +26,17 @@ static inline void arrival_copy(Arrival *to, const Arrival *from, uint32_t n_act
         memcpy(to->flights, from->flights, n_actors * sizeof(Flight));
 }
 
-/* Begins a round of n actors. Idle ones among them start with the newest version. Busy ones go on until
- * their rollout is taken. Of the idle ones beyond n, lib/warm.h says which stay warm. */
+/* Begins a round of n actors. Idle actors among them start with the newest version. Busy actors go on until
+ * their rollout is taken. lib/warm.h says which idle actors beyond n stay warm. */
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version);
 
-/* The actor that is ready first by the model's costs; of several, the one with the lowest number.
+/* The actor that is ready first, by the model's costs; among several, the one with the lowest number.
  * UINT32_MAX: no actor acts. n_steps: the length of an invocation. */
 uint32_t arrival_next(const Arrival *arrival, const JobSettings *settings, uint64_t n_steps);
 
-/* Reports that the learner has learned from an actor's rollout, and how long both took. Returns the round's
- * duration: by how much the time at which the learner becomes free has moved. */
+/* Reports that the learner has learned from an actor's rollout, and the times of both. Returns the round's
+ * duration: the time from when the learner was free before until it is free again. */
 uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, uint64_t update_nsec);
 
 /* The bank for the next version: one that holds neither the newest version nor a version with which an actor

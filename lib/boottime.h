@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The clock of reports and deadlines: CLOCK_BOOTTIME. All processes of a host share it, and it goes on while
- * the host sleeps. */
+/* The clock for reports and deadlines: CLOCK_BOOTTIME. All processes of a host share this clock, and it goes
+ * on while the host sleeps. */
 #pragma once
 
 #include <stdint.h>

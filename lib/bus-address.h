@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The address of a message bus: the one that the environment names, or else the usual place, as in
+/* The address of a message bus. It comes from an environment variable, or is the usual place, as in
  * sd-bus. */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bus connection that asks questions and accepts no descriptors. All users of the bus may send descriptors
- * to a connection that accepts them, as connections of sd_bus_open_system() and sd_bus_open_user() do. A
- * descriptor on a file system that does not answer would hang its receiver for ever. */
+/* A bus connection that asks questions and accepts no descriptors. Connections of sd_bus_open_system() and
+ * sd_bus_open_user() accept descriptors, and all users of the bus may send them some. A descriptor on a file
+ * system that does not answer would hang its receiver for ever. */
 #pragma once
 
 #include <stdbool.h>

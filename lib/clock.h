@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated clock: how long a job would have taken on a fleet in which each actor has a reserved share of
- * a CPU. Pure; the invoker computes it once, when it writes a record. */
+/* The emulated clock: the time that a job would have taken on a fleet in which each actor has a reserved
+ * share of a CPU. Pure; the invoker computes it once, when it writes a record. */
 #pragma once
 
 #include "include/record.h"
 #include "include/settings.h"
 
-/* The share of a vCPU in an allocation, in thousandths: as on Lambda, memory / 1769 MB; or CPUQuota= if that
- * is set. */
+/* The share of a vCPU in an allocation, in thousandths. It is CPUQuota= if that is set; otherwise memory /
+ * 1769 MB, as on Lambda. */
 uint64_t clock_share_permille(const JobSettings *settings);
 
 /* The time of one actor invocation: start-up (cold or warm) + CPU / share. Under Clock=model the CPU time is
@@ -19,9 +19,9 @@ uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec);
  * gradients times UpdateUSec=. */
 uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows);
 /* How much longer the rollouts of a round take with n_now CPUs than they would with n_asked. This is the
- * wait for nodes that are still pending. cpu_nsec: CPU time of all rollouts, which the CPUs share;
- * most_nsec: of the longest rollout, since a round is never shorter than that. 0 under Clock=model, and if
- * no node is missing. */
+ * time lost to nodes that are still pending. cpu_nsec: the CPU time of all rollouts, which the CPUs share;
+ * most_nsec: that of the longest rollout, since a round is never shorter. 0 under Clock=model, and if no
+ * node is missing. */
 uint64_t clock_wait_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t most_nsec, uint32_t n_now,
                 uint32_t n_asked);
 /* The duration of a round: learner + slowest actor (they do not overlap under single-learner-coarse). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The mean over the others is computed from the sum over all agents, less the agent's own number. So a
- * decision costs the same with any number of agents. */
+/* The mean over an agent's others is computed from the sum over all agents, minus the agent's own number. So
+ * a decision costs the same with any number of agents. */
 #include "lib/company.h"
 
 #include <assert.h>
@@ -75,8 +75,8 @@ static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, ui
         return ((const float *) in->actions)[a * space_numbers(action) + k];
 }
 
-/* Whether the means of number k also cover this agent: it is present and, if k belongs to actions, it has
- * acted. */
+/* Whether the mean of number k includes this agent: the agent is present and, if k belongs to actions, it
+ * has acted. */
 static bool counts(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         return in->active[a] && (k < page->n_own || in->acted[a]);
 }

@@ -64,8 +64,8 @@ static bool is_one_of(const struct stat *st, const char *const paths[], size_t n
         return false;
 }
 
-/* Whether the kernel generates the files of this file system, such as /proc: their content depends on the
- * process that reads them. */
+/* Whether the kernel generates the files of this file system, such as /proc. The content of such files
+ * depends on the process that reads them. */
 static bool is_kernels(int fd) {
         static const unsigned long magics[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
                 CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -80,8 +80,8 @@ static bool is_kernels(int fd) {
         return false;
 }
 
-/* Whether the directory is one of these, or is inside one. A parent that this process may not enter ends the
- * search, since every user may enter these directories. */
+/* Whether the directory is one of the system's directories, or is inside one. If this process may not enter
+ * a parent, the search ends: every user may enter the system's directories. */
 static bool lies_in_the_systems(int fd) {
         static const char *const trees[] = { "/etc", "/dev", "/proc", "/sys", "/boot" };
         _cleanup_close_ int at = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -124,8 +124,8 @@ static bool has_regular(int fd, const char *name) {
         return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode);
 }
 
-/* Whether `folder` has an entry whose name begins with `prefix`, and which has `below` in it (NULL:
- * anything). */
+/* Whether `folder` has an entry whose name begins with `prefix`, and whether this entry contains `below`
+ * (NULL: not asked). */
 static bool has_entry(int fd, const char *folder, const char *prefix, const char *below) {
         _cleanup_close_ int folder_fd = openat(fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_closedir_ DIR *dir = folder_fd < 0 ? NULL : fdopendir(folder_fd);

@@ -3,9 +3,9 @@
  * directory, so the user must have made it for that purpose. A virtual environment is recognised by its
  * content. Other folders cannot be recognised, and so must be neither a system directory nor a home.
  *
- * actorctl checks this first, so that the user gets a message, and each program behind a trust boundary
- * checks again when the descriptor arrives. A hostile user may serve and change the directory: a check may
- * never return, and its result holds only for that moment. */
+ * actorctl checks this first, so that the user gets a message. Each program behind a trust boundary checks
+ * again when the descriptor arrives. A hostile user may serve and change the directory. So a check may never
+ * return, and its result holds only at that moment. */
 #pragma once
 
 #include <errno.h>

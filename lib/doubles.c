@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each function reduces its argument to a number near 0, exactly or nearly so. There it evaluates a
- * polynomial by pairs, pairs of pairs and so on (Estrin's scheme), which makes a chain half as long as
- * Horner's. */
+ * polynomial by pairs, pairs of pairs and so on (Estrin's scheme). The chain of operations is half as long
+ * as with Horner's scheme. */
 #include "lib/doubles.h"
 
 #include <assert.h>
@@ -116,8 +116,8 @@ double double_tanh(double x) {
         return copysign(isinf(y) ? 1.0 : y / (y + 2.0), x);
 }
 
-/* Subtracts the nearest quarter of a turn, which is exact, and computes the sine or cosine of the rest,
- * which is at most an eighth. */
+/* Subtracts the nearest quarter of a turn, which is exact. The rest is at most an eighth of a turn, and its
+ * sine or cosine is computed. */
 double double_cos_turn(double turn) {
         double quarter, y, y2, y4, sine, sine3, sine7, sine11, cosine, cosine4, cosine8, cosine12;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Elementary functions in double precision, for numbers that decide a policy. The C library's functions may
- * round differently in its next release, or on a CPU with fused multiply-add. These use only additions,
- * multiplications and divisions in one order. None is fused, so a CPU without fused multiply-add is no
- * slower. The polynomials are Taylor's; a test checks the error bound of each. sqrt() is exact everywhere,
- * and is the C library's.
+/* Elementary functions in double precision, for numbers that a policy depends on. The C library's functions
+ * may round differently in the next release, or on a CPU with fused multiply-add. The functions here use
+ * only additions, multiplications and divisions in one order. None of them is fused, so a CPU without fused
+ * multiply-add is no slower. The polynomials are Taylor's, and a test checks the error bound of each. sqrt()
+ * is the C library's, which is exact everywhere.
  *
  * Environments use the C library's functions, in order to equal Gymnasium's environments. */
 #pragma once

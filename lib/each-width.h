@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Includes the file that KERNEL_TEMPLATE names once for each width of vectors (lib/width.h), with these:
  *
- *   KERNEL(name)           name_scalar, name_avx2 or name_avx512
- *   KERNEL_TARGET          for each function
- *   KERNEL_WIDTH           4, 8 or 16 floats
- *   KERNEL_FUSED(a, b, c)  a * b + c, rounded once
- *   KERNEL_HOLD(x, bound)  x within [-bound, bound]; a NaN stays one
- *   KERNEL_LOW(a, b), KERNEL_HIGH(a, b)  numbers of a and b by turns, of their first, or last, halves
+ *   KERNEL(name) name_scalar, name_avx2 or name_avx512 KERNEL_TARGET for each function KERNEL_WIDTH 4, 8 or
+ *   16 floats KERNEL_FUSED(a, b, c) a * b + c, rounded once KERNEL_HOLD(x, bound) x, clamped to [-bound,
+ *   bound]; a NaN stays a NaN KERNEL_LOW(a, b), KERNEL_HIGH(a, b) numbers of a and b by turns, of their
+ *   first, or last, halves
  *
- * and with what lib/one-width.h makes of them. The file ends with KERNEL(table), a `static const Kernels`,
- * which is the including file's own type. No include guard, on purpose. */
+ * lib/one-width.h adds more, made from these. The template ends with KERNEL(table), a `static const
+ * Kernels`; the type Kernels is the including file's own. This file has no include guard, on purpose. */
 #define KERNEL(name) name##_scalar
 #define KERNEL_TARGET
 #define KERNEL_WIDTH          4

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Elementary functions as arithmetic without branches, so that the compiler turns a loop over them into
- * vector code. Each does the same operations in the same order with any width of vectors, and every fused
- * multiply-add is written out. So a result depends neither on its neighbours nor on the machine. exp() and
- * log() use the polynomials of the Cephes library (Moshier); their error is at most 2 units in the last
- * place.
+ * vector code. Each function does the same operations in the same order with any width of vectors, and every
+ * fused multiply-add is written out. So a result depends neither on the other numbers of its vector nor on
+ * the machine. exp() and log() use the polynomials of the Cephes library (Moshier); their error is at most 2
+ * units in the last place.
  *
  * A loop over them belongs in a function that is compiled for CPUs with fma(). Elsewhere each fma() becomes
  * a call of the C library, which rounds in the same way. */
@@ -60,8 +60,8 @@ ELEMENTARY float elementary_tanh(float x) {
         return y < -1.0f ? -1.0f : y;
 }
 
-/* The result is clamped to [2^-125, 2^127], since a ratio of probabilities beyond that is clipped anyway. A
- * NaN stays a NaN. */
+/* The result is clamped to [2^-125, 2^127]: a ratio of probabilities beyond these bounds is clipped later in
+ * any case. A NaN stays a NaN. */
 ELEMENTARY float elementary_exp(float x) {
         const float round = 12582912.0f; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
         float t, n, f, p;

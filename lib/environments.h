@@ -10,8 +10,8 @@
 #include "include/settings.h"
 #include "lib/directory.h"
 
-/* The row of an environment; NULL: there is no environment of this name. All job:FILE share a row, and so do
- * all gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
+/* The row of an environment; NULL: there is no environment of this name. All names job:FILE share one row.
+ * So do all gym:ID, all pettingzoo:MODULE, and all mujoco:FILE. */
 const EnvironmentRow *environment_find(const char *name);
 
 /* Whether the name means a user's plugin, an inner job, an environment in Python, or a user's model. */
@@ -49,8 +49,8 @@ const char *environment_option_help(const char *key);
 /* Whether the environment's [Environment] section may have this key. */
 bool environment_takes(const EnvironmentRow *row, const char *key);
 
-/* Whether this can be the number of an engine's release: "4.0.0". It may have only letters, digits, dots and
- * dashes, since it becomes part of a file's name. */
+/* Whether the text can be the number of an engine's release, such as "4.0.0". Only letters, digits, dots and
+ * dashes are allowed, since the number becomes part of a file's name. */
 bool environment_engine_valid(const char *engine);
 
 /* Reads the release from "env-MODULE-RELEASE.so"; false: the file belongs to another module. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Actors ask the learner for actions (lib/exchange.h). Sleeping and waking follow the protocol of lib/turn.c
- * in both directions: a side that is about to sleep says so and looks once more, and a side that has written
- * its word checks whether the other one sleeps. Both pairs of accesses are sequentially consistent, so no
- * wake-up is lost.
+ * in both directions. Before a side sleeps, it writes that it sleeps, and reads the other side's word once
+ * more. After a side has written its word, it checks whether the other side sleeps. Both pairs of accesses
+ * are sequentially consistent, so no wake-up is lost.
  *
- * Requests are numbered. An actor takes the number after the one that it finds, so that an answer to a dead
- * attempt is not mistaken for an answer to the next one. The learner keeps the number of its last answer in
- * its own memory. A hostile process can change the number in shared memory, but only its own requests
+ * Requests are numbered. An actor adds 1 to the number in shared memory. So an answer to an attempt that
+ * died cannot be mistaken for an answer to the next attempt. The learner keeps the number of its last answer
+ * in its own memory. A hostile actor can change the number in shared memory, but only its own requests
  * suffer. */
 #include "lib/exchange.h"
 

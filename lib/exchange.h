@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words by which an actor asks the learner for actions in each step, if the learner acts for it
- * (include/slot.h). */
+/* The words of shared memory by which an actor asks the learner for actions in each step, if the learner
+ * acts for it (include/slot.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ typedef struct Ask {
         uint64_t ordinal;
 } Ask;
 
-/* For the actor: asks for the actions of a step, whose observations it has written into the segment, and
- * sleeps until the actions are in the segment, too. Spins at most spin_nsec before it sleeps. bell_fd: the
- * learner's bell, which is rung only while the learner sleeps. */
+/* For the actor: asks for the actions of a step, and sleeps until they are in the segment. The actor must
+ * have written the step's observations into the segment before. Spins at most spin_nsec before it sleeps.
+ * bell_fd: the learner's bell, which is rung only while the learner sleeps. */
 void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t spin_nsec, int bell_fd);
 
 /* For the learner: whether there is a request other than the one with the number `answered`. */

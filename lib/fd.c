@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Descriptors that programs pass to each other. Memory that crosses a trust boundary is sealed, so that it
- * cannot change between the check and the use. */
+ * cannot change between check and use. */
 #include "lib/fd.h"
 
 #include <assert.h>

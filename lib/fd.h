@@ -15,8 +15,7 @@ int memfd_make(const char *name, uint64_t bytes);
 /* The same with this content, which is sealed and cannot change any more. */
 int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
 
-/* From now on no new mapping can write; existing ones still can. No seal can be added or lifted
- * afterwards. */
+/* Forbids new writable mappings; existing ones stay writable. Afterwards no seal can be added or lifted. */
 int memfd_seal_future_write(int fd);
 
 /* 0: the content cannot change any more. -EPERM: a process may still write to it or cut it short. Call this
@@ -47,11 +46,11 @@ int file_read_at(int dir_fd, const char *name, char *ret, size_t n);
 /* Sets whether the descriptor closes on exec. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
 
-/* Duplicates a descriptor, closed on exec, to a number that is at least `floor`. -EMFILE: the limit of open
- * files is reached, or is below the floor, which the kernel calls an invalid argument. */
+/* Duplicates a descriptor, closed on exec, to a number of at least `floor`. -EMFILE: the limit of open files
+ * is reached, or is below `floor` (for which the kernel returns EINVAL). */
 int fd_lift(int fd, int floor);
 
-/* For a child that may hang, and so must not keep sockets or a ledger open when its parent has ended. Moves
- * these descriptors side by side, above all open ones, and closes all others except the first three.
+/* For a child process that may hang: it must not keep sockets or a ledger open when its parent has ended.
+ * Moves these descriptors side by side, above all open ones, and closes all others except the first three.
  * Negative numbers are left as they are. */
 int fd_keep_only(int fds[], size_t n);

@@ -169,8 +169,8 @@ typedef struct Sizes {
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: it has none */
 } Sizes;
 
-/* Counts the floats of the layers that are computed: those that are needed to act and, if values are wanted,
- * the others. Transposed weights of acting layers are kept in the order of the network, as many as fit the
+/* Counts the floats for the layers that are computed: those needed to act and, if values are wanted, the
+ * others. Transposed weights are kept for acting layers, in the order of the network, for as many as fit the
  * limit. */
 static void sizes_count(const Network *network, uint64_t acts, bool values, Sizes *ret) {
         size_t n_kept = 0;

@@ -23,7 +23,7 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
 int forward_new_with_values(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
-/* Uses the policy in `bank`, a bank of the policy segment that must be readable in full. The bank must not
+/* Loads the policy in `bank`, a bank of the policy segment. All of the bank must be readable. It must not
  * change until another one is loaded. */
 void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout);
 
@@ -32,12 +32,12 @@ static inline size_t forward_parameters(const Network *network) {
         return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
 }
 
-/* From one raw observation to the parameters of the action. Choices: logits of all numbers in order, or the
- * values of the choices and then the chance of a random one. BOX: means, then log standard deviations.
- * ACT_DETERMINISTIC: shares of the bounds, then that chance. ACT_SQUASHED: means, then the log standard
- * deviations as shares of their bounds, then that chance. Policies that act by passes: shares of the bounds,
- * then that chance. value NULL: layers that only the value needs are left out; otherwise the Forward must
- * come from forward_new_with_values(). value is not written if the network has none. */
+/* Computes the parameters of the action from one raw observation. Choices: logits of all numbers in order;
+ * or the values of the choices and the chance of a random action. BOX: means, then log standard deviations.
+ * ACT_DETERMINISTIC: shares of the bounds, then the chance of a random action. ACT_SQUASHED: means, then the
+ * log standard deviations as shares of their bounds, then this chance. Policies that act by passes: shares
+ * of the bounds, then this chance. value NULL: layers that only the value needs are left out; otherwise the
+ * Forward must come from forward_new_with_values(). If the network has no value, none is written. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. Each row gets the
@@ -46,16 +46,17 @@ void forward_row(Forward *forward, const void *observation, float *ret_parameter
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters, float *ret_values);
 
-/* Draws the noise of all passes of the row, which the next forward_rows() removes from its action. Only
- * policies that act by passes draw any. */
+/* Draws the noise for all passes of the row. The next forward_rows() removes it from the row's action. Only
+ * policies that act by passes draw noise. */
 void forward_draw(Forward *forward, size_t row, ActordRandom *random);
 
-/* Turns a raw observation into the network's input, in two steps that learners use, too: [n_observation]
- * floats (a choice is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
+/* These two steps turn a raw observation into the network's input, for learners, too. The first makes
+ * [n_observation] floats (a choice becomes a 1 among zeros). The second computes clip((x - mean) *
+ * inverse_sd), unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
-/* For an edited network: turns the numbers into those that its layers read, [n_edited], with the same bits
- * as on a tape. */
+/* For an edited network: computes the numbers [n_edited] that its layers read, with the same bits as on a
+ * tape. */
 void observation_edit(const Network *network, const float *observation, float *ret);
 
 /* The bounds of the log standard deviations of ACT_SQUASHED, as in CleanRL's sac_continuous_action. A
@@ -77,8 +78,8 @@ static inline double action_reach(const Network *network) {
 }
 
 /* Samples an action or, if deterministic, takes the mode. Choices: int32_t[n_choices]. BOX: float[n], not
- * clipped by ACT_GAUSSIAN and inside the bounds otherwise. A deterministic policy has no log-probability: 0.
- * exp(), log() and tanh() are those of lib/doubles.h. */
+ * clipped with ACT_GAUSSIAN, otherwise inside the bounds. The log-probability of a deterministic policy is
+ * 0. exp(), log() and tanh() are those of lib/doubles.h. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The training loop as a graph of fragments, after MSRL (lib/fragment.h). The graph is one table and a
- * distribution is one row of another; everything else follows from the two. */
+/* The training loop as a graph of fragments, after MSRL (lib/fragment.h). One table is the graph. Each
+ * distribution is a row of a second table. All else follows from these two. */
 #include "lib/fragment.h"
 
 #include <assert.h>
@@ -77,8 +77,8 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .help = "one process acts and learns, its threads share the actors",
         },
         /* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al., ICML'16), with rollouts
-         * instead of gradients going up, as in "IMPALA: Scalable Distributed Deep-RL" (Espeholt et al.,
-         * ICML'18) */
+         * instead of gradients sent to the learner, as in "IMPALA: Scalable Distributed Deep-RL" (Espeholt
+         * et al., ICML'18) */
         [DISTRIBUTION_ASYNC] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_ACTOR,
@@ -103,8 +103,7 @@ static const struct {
         const char *tensor;
         Rate rate;
         uint32_t element, dims[EDGE_DIMS_MAX];
-        /* the place where a value is kept from round to round: a slot's observation, a version's bank, the
-         * parameters */
+        /* the value is kept from round to round: a slot's observation, a version's bank, the parameters */
         bool held;
         uint32_t n_parts;
 } table[] = {
@@ -197,8 +196,8 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         return NULL;
 }
 
-/* All candidates end with the same policy. On one host, where all processors are alike, it never pays to ask
- * the learner for actions. */
+/* All candidates end with the same policy. On one host all processors are alike, so it never pays to ask the
+ * learner for actions. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;
         uint32_t choice;
@@ -286,8 +285,7 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* Whether a host takes part on this side: "the learner" is also one of "the learners", and does its
- * share. */
+/* Whether a host is part of this side. "the learner" is also one of "the learners", and does its share. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }
@@ -302,8 +300,8 @@ uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors) {
         return distribution_overlaps(row) ? 1 : n_actors;
 }
 
-/* One bank for each actor that may still act with its version, one for the newest version, and one for the
- * next one. */
+/* Each actor may still act with a version of its own, which needs a bank. One more bank is for the newest
+ * version, and one for the next. */
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings) {
         return distribution_overlaps(row) ? settings_actors_max(settings) + 2 : POLICY_BANKS;
 }
@@ -464,8 +462,8 @@ static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
         return 0;
 }
 
-/* Removes fragments that wait for none of the others, until none can be removed. The fragments that remain
- * wait in a circle. Fragments do not wait for an edge that holds a value from the start. */
+/* Removes fragments that wait for no other fragment, until none can be removed. The remaining fragments wait
+ * in a circle. No fragment waits for an edge that has a value from the start. */
 static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
         size_t length;

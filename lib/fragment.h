@@ -10,16 +10,16 @@
 /* The row of a Distribution_; NULL: it is out of range, or AUTO, which only chooses among rows. */
 const Distribution *distribution_find(uint32_t distribution);
 
-/* The distribution under which a job begins: the one that its settings name, or the one that Policy=auto
- * chooses before the daemon has measured anything. *ret_why: a clause to follow "since"; NULL: the settings
- * name the distribution. ret_why may be NULL. */
+/* The distribution with which a job begins. The settings name it, or Policy=auto chooses it before the
+ * daemon has measured anything. *ret_why: a clause to follow "since"; NULL: the settings name the
+ * distribution. ret_why may be NULL. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
-/* Whether measurements of the first rounds could lead to another choice. *ret_why: a clause to follow
- * "since", if Policy=auto has nothing to measure; NULL if distribution_of() gives the reason. */
+/* Whether measurements of the first rounds could change the choice. *ret_why: if Policy=auto has nothing to
+ * measure, a clause to follow "since"; NULL: distribution_of() gives the reason. */
 bool distribution_measures(const JobSettings *settings, const char **ret_why);
-/* Why this job's environment must not run in the learner's process, or would escape its limits there; NULL:
- * it may run there. */
+/* Why this job's environment must not run in the learner's process, where its limits would not apply; NULL:
+ * it may. */
 const char *distribution_refuses_fused(const JobSettings *settings);
 
 /* Properties that follow from a row. */
@@ -31,8 +31,8 @@ uint32_t distribution_learners(const Distribution *row, const JobSettings *setti
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 /* How many CPUs a job can keep busy at once, without its evaluations. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);
-/* Whether a round learns from the first actor that is ready, while all others continue to act with the
- * versions that they began with. */
+/* Whether a round learns from the first actor that is ready, while all other actors go on with the policy
+ * versions that they have. */
 bool distribution_overlaps(const Distribution *row);
 /* From how many rollouts a round of so many actors learns. */
 uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors);
@@ -47,8 +47,8 @@ void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret
 /* Whether the value of an edge goes from one process to another. */
 bool graph_crosses(const Graph *graph, const Edge *edge);
 
-/* 0; or -EINVAL with a sentence: an edge between processes has no channel or several, a cycle holds no
- * value, or replicas cannot share the work. */
+/* Checks a graph. 0; or -EINVAL with a sentence: an edge between processes has no channel or several, no
+ * edge of a cycle has a value from the start, or replicas cannot share the work. */
 int graph_validate(const Graph *graph, char *ret_reason, size_t n);
 
 const char *fragment_to_string(uint32_t fragment);

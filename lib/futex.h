@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Waiting for a word of shared memory to change, for lib/turn.c, lib/exchange.c and lib/reduce.c.
+/* Waits until a word of shared memory changes, for lib/turn.c, lib/exchange.c and lib/reduce.c.
  * learner/threads.c spins in the same way, but sleeps on words of its own process. */
 #pragma once
 

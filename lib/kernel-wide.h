@@ -4,9 +4,9 @@
  * The matrix product keeps a block of sums in registers: some rows of the result, some vectors wide. Each
  * sum runs over k in sequence, one fused multiply-add after the other, and the lanes of a vector are
  * separate sums. So the width decides how many sums are computed at once, but changes neither the terms of a
- * sum nor their order. The factors are not rearranged in memory first: one is read number by number, each
- * copied to all lanes of a vector, and the other is read in rows of vectors. The file has no include guard,
- * on purpose. */
+ * sum nor their order. The two factors stay as they are in memory. One is read number by number, and each
+ * number is copied to all lanes of a vector; the other is read in rows of vectors. The file has no include
+ * guard, on purpose. */
 
 /* Vectors per tile, for CPUs with 32 or 16 vector registers. Tiles of one or two rows are wider, to hide the
  * latency of a multiplication. */
@@ -16,8 +16,8 @@ enum {
         KERNEL(SIDE_OF_1) = 8,
 };
 
-/* A tile of m rows by n vectors, summed over n_k numbers. m and n are constants wherever this is inlined.
- * The sums begin with the content of c, with the rows' bias, or with 0. */
+/* Computes a tile of m rows by n vectors, summed over n_k numbers. m and n are constants wherever this is
+ * inlined. The sums begin with the content of c, with the rows' bias, or with 0. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const Product *p, uint32_t m,
                 uint32_t n, const float *a, const float *b, uint32_t n_k, const float *bias, bool goes_on,
                 float *c, size_t c_m) {
@@ -106,8 +106,8 @@ KERNEL_TARGET static void KERNEL(product)(const Product *p) {
         }
 }
 
-/* Transposes a square with as many rows as a vector has numbers. In each of log2(width) rounds, it
- * interleaves row i with the row that is half the square further down. */
+/* Transposes a square with as many rows as a vector has numbers. Each of log2(width) rounds interleaves row
+ * i with the row half a square further down. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
                 KERNEL(Vector) a[KERNEL_WIDTH]) {
         KERNEL(Vector) b[KERNEL_WIDTH];

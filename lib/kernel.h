@@ -25,8 +25,8 @@ typedef struct Product {
 
 void kernel_product(const Product *p);
 
-/* x [n][stride] -> ret [stride][n]. Each row of ret is filled with zeros up to a multiple of 16. If a stride
- * is not such a multiple, x must be readable, and ret writable, up to the next one. */
+/* Transposes x [n][stride] into ret [stride][n]. Each row of ret is filled with zeros up to a multiple of
+ * 16. If a stride is not a multiple of 16, x must be readable, and ret writable, up to the next multiple. */
 void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
 /* y = activation(y). n: a multiple of 16; activation: a LayerActivation. */
 void kernel_activate(float *y, size_t n, uint32_t activation);

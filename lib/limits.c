@@ -60,8 +60,8 @@ static const char *memory_advice(void) {
                "(ulimit -v, -d), or the cgroup's memory.max";
 }
 
-/* Advice for a failed start of a process or thread. It also names limits of memory, since a thread needs a
- * stack. */
+/* Advice when a process or thread could not be started. It also names limits of memory, since a thread needs
+ * a stack. */
 static const char *process_advice(void) {
         if (is_limited(RLIMIT_AS))
                 return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_PROCESSES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Limits that the host sets. Each program begins by raising its soft limits. A message about an error that a
- * limit may have caused says which limit it is and how to raise it. */
+/* Limits that the host sets. Each program first raises its soft limits. If a limit may have caused an error,
+ * the message names the limit and says how to raise it. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 void limits_prepare(void);
 
 /* Whether files may grow large enough for a job's records and a small policy: 0 or -EFBIG. Call this before
- * a job begins: a ledger that cannot grow would keep the job from ending. */
+ * a job begins: if the ledger cannot grow, the job cannot end. */
 int limits_check_file_size(void);
 
 /* "; raise ...": advice to append to the description of an error (positive or negative) that a limit may
  * have caused; "" for other errors. */
 const char *limit_advice(int error);
 
-/* Advice for a process that was killed by this signal; "" if no limit sends it. The limit of CPU time sends
+/* Advice when this signal has killed a process; "": no limit sends the signal. The limit of CPU time sends
  * SIGXCPU, and SIGKILL a moment later. */
 const char *limit_signal_advice(int number);
 
@@ -27,16 +27,16 @@ bool limit_of_memory_is_set(void);
 /* Whether another try under this process's limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
-/* Whether an errno means that the host's memory, processes or space has run out for now, or that a disk
- * cannot be used. Then the program that got it is not at fault. ETIMEDOUT does not count, since that program
- * may hang by its own fault. */
+/* Whether an errno means that the host's memory, processes or space have run out for now, or that a disk
+ * cannot be used. Then the program that got the errno is not at fault. ETIMEDOUT does not count: the program
+ * itself may hang. */
 bool limit_is_of_host(int error);
 
 /* Whether the cause of an errno may disappear by itself: a resource of the host or of this program has run
  * out for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
-/* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP if
- * no limit is behind the error. And the errno for an exit status; 0: there is none. */
+/* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP: no
+ * limit caused the error. The second function returns the errno for an exit status; 0: there is none. */
 int limit_exit_status(int error);
 int limit_exit_error(int status);

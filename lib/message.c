@@ -59,7 +59,7 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
 
         assert(fds_max <= MESSAGE_FDS_MAX);
 
-        /* A record wakes only one of the processes that wait in recvmsg(), but all of those that wait in
+        /* A record wakes one of the processes that wait in recvmsg(), but all processes that wait in
          * poll(). */
         if (timeout_msec >= 0) {
                 r = wait_readable(fd, timeout_msec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The state and the policy of MinionsRL's scheduler ("Cheaper and Faster: Distributed Deep Reinforcement
  * Learning with Serverless Computing", Yu et al., AAAI 2024). The state's eight numbers differ by many
- * orders of magnitude; the paper does not say how they are scaled, so this file does. */
+ * orders of magnitude. The paper does not say how they are scaled, so the scales here are actord's own. */
 #include "lib/minions.h"
 
 #include <assert.h>
@@ -158,8 +158,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
                         !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
-        /* Sums of these amounts must not overflow: a training that starts from this scheduler adds them to
-         * its own cost. */
+        /* A training that starts from this scheduler adds these amounts to its own cost. The sums must not
+         * overflow. */
         if (m.cost_paper < 0 || m.cost_full < 0 || m.start_paper < 0 || m.start_full < 0) {
                 *ret_reason = "the bill of its training is negative";
                 return -EBADMSG;
@@ -174,7 +174,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* Makes the network that the learner has trained. A decision needs only the actor's half of the file; the
+/* Makes the network that the learner has trained. A decision needs only the actor's half of the file, so the
  * critic's half stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The features that the learned scheduler sees, and how it decides. The environment that trains it and the
- * daemon that uses it call the same functions. */
+/* The features that the learned scheduler sees, and its decision. The environment that trains the scheduler
+ * and the daemon that uses it call the same functions. */
 #pragma once
 
 #include <stddef.h>
@@ -19,14 +19,14 @@ typedef struct MinionsFacts {
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]);
 
-/* Facts that come from a round's statistics: the whole loss; the round's return (lib/statistics.h), or
- * `before` if it has none; the share of StopSteps= that is left. */
+/* Facts from a round's statistics: the whole loss; the round's return (lib/statistics.h), or `before` if the
+ * round has none; the share of StopSteps= that is left. */
 double minions_loss(const JobSettings *settings, const Statistics *statistics);
 double minions_return(const Statistics *statistics, bool evaluates, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
-/* J: the return that the job must reach, or else its environment's registered threshold; NaN: neither is
- * known. */
+/* J: the return that the job must reach. If the job has none, it is the threshold that its environment
+ * registers. NaN: neither is known. */
 double minions_target(const JobSettings *settings);
 
 /* 0: these bytes are a scheduler; -EBADMSG with *ret_reason, a clause to follow the scheduler's name. */

@@ -59,9 +59,9 @@ static void network_append_log_std(Network *network, const char *name) {
         (void) snprintf(layer->name, sizeof(layer->name), "%s", name);
 }
 
-/* Interprets an observation's shape as an image: [height][width], or three sizes. Of three, the smaller of
- * the first and the last is the number of channels, which comes first in a stack of frames and last in a
- * picture. */
+/* Interprets an observation's shape as an image: [height][width], or three sizes. With three sizes, the
+ * smaller one of the first and the last is the number of channels: it comes first in a stack of frames, and
+ * last in a picture. */
 static int image_of(const ActordSpace *space, Convolution *ret) {
         const uint32_t *shape = space->shape;
 
@@ -339,9 +339,9 @@ static int network_take_bounds(const JobSettings *settings, const ActordSpace *s
         return 0;
 }
 
-/* Lets layers also read products of the observation's numbers, and leaves out those numbers and products for
- * which `links` has a 0. The numbers come first, then the products: of the first number with each, of the
- * second with each from the second on, and so on. */
+/* Lets layers also read products of the observation's numbers, and leaves out numbers and products for which
+ * `links` has a 0. The numbers come first. Then come the products: of the first number with each number, of
+ * the second with each from the second on, and so on. */
 static int network_edit(Network *network, uint32_t augmentation, const setting_matrix *links) {
         uint32_t n = network->n_observation, n_kept = 0, at = 0;
         uint64_t n_augmented = n;

@@ -22,8 +22,8 @@ int network_derive_beside(
 /* Whether the monomials of an edited network use only numbers that the observation has. */
 bool network_edit_possible(const Network *network);
 
-/* How many frames of an observation a learner stores separately, so that each is stored once: this is done
- * for images. Other observations are stored whole. */
+/* How many frames of an observation a learner stores separately. It does this for images, so that each frame
+ * is stored once. Other observations are stored whole. */
 static inline uint32_t network_frames(const Network *network, const ActordEnvSpec *spec) {
         return network->pixels && spec->stack > 0 ? spec->stack : 1;
 }
@@ -33,8 +33,7 @@ static inline uint64_t network_observation_bytes(const Network *network) {
         return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));
 }
 
-/* Whether actions are numbers of a BOX, float [n_action]. Otherwise they are choices, int32_t
- * [n_choices]. */
+/* Whether actions are values of a BOX, float [n_action]. Otherwise they are choices, int32_t [n_choices]. */
 static inline bool act_is_continuous(uint32_t act) {
         return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED || act_passes(act);
 }
@@ -45,6 +44,6 @@ const Layer *network_output(const Network *network, LayerOutput output);
 /* The layers that an action needs: bit i is layer i. Layers that only the value needs are left out. */
 uint64_t network_acting_layers(const Network *network);
 
-/* Whether a policy can scale its output to these bounds: they are finite, and the lower one is below the
- * upper one even as floats, the type of actions. */
+/* Whether a policy can scale its output to these bounds: both are finite, and as floats (the type of
+ * actions) the lower bound is below the upper one. */
 bool action_bounds_possible(double low, double high);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Noise that goes on from step to step: the process of Ornstein and Uhlenbeck, as "Continuous control with
- * deep reinforcement learning" (Lillicrap et al. 2016, section 7) explores with it. For each number of an
- * action, x begins as 0 in each episode:
+/* Noise that depends on the noise of the step before: the process of Ornstein and Uhlenbeck, which
+ * "Continuous control with deep reinforcement learning" (Lillicrap et al. 2016, section 7) uses for
+ * exploration. Each number of an action has an x, which is 0 at the beginning of an episode:
  *
  *     x <- x - 0.15 x + ActionNoise= * e, e standard normal
  *
- * in shares of half the range of the action. The numbers e are drawn by (slot, ordinal, step), and x is kept
- * in the slot's snapshot. So an invocation that is repeated sees the same noise, wherever the action itself
- * came from. */
+ * x is a share of half the range of the action. The numbers e are drawn by (slot, ordinal, step), and x is
+ * kept in the slot's snapshot. So a repeated invocation gets the same noise, no matter which process
+ * computes the action. */
 #pragma once
 
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* When pairs begin and end. A pair is two rollouts that start in the same state. Slots 2k and 2k + 1 of an
- * actor are partners. When a pair begins, the second one leaves its episode and takes the state of the
- * first; then both go on, each with random streams of its own. A partner's rollout ends with its episode, or
- * when the pair has reached the step limit. When both have ended, the next pair begins with the next step.
- * Until then the partner that ended first continues to step, and these steps belong to no pair. Each
+ * actor are partners. When a pair begins, the second partner leaves its episode and takes the state of the
+ * first. Then both go on, each with random streams of its own. A partner's rollout ends with its episode, or
+ * when the pair has reached the step limit. When both rollouts have ended, the next pair begins with the
+ * next step. Until then the partner that ended first continues to step; these steps belong to no pair. Each
  * invocation begins with a new pair.
  *
- * All this follows from where episodes end. So the actors, which copy the states, and the learner find the
- * same pairs without messages about them. */
+ * All this follows from the ends of episodes alone. So the actors, which copy the states, and the learner
+ * find the same pairs without messages. */
 #pragma once
 
 #include <assert.h>

@@ -26,8 +26,8 @@ static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) 
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
 
-/* The parameters of the largest network that has a gradient. Each learner keeps its own copy of networks
- * other than the policy, but their gradients are summed like the policy's. */
+/* How many parameters the largest network with a gradient has. Each learner keeps its own copy of all
+ * networks but the policy; the gradients of all are summed like the policy's. */
 static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
         const AlgorithmRow *row = algorithm_row(settings->algorithm);
         uint64_t most = policy->n_parameters;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared memory in which several learners add up their gradients: one memfd that only learners map. Each
- * learner writes the gradients of some of a minibatch's lanes into it. Then each learner adds up all lanes
- * for some blocks of parameters, and updates these (reduce-scatter). Then all learners read all blocks
- * (all-gather). The sums and their tree are the same as with a single learner, and so is the result. After
- * "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk, Yuan, 2009), in shared
- * memory, where gathering is just reading. As each learner updates only some parameters, only it needs
- * Adam's state for them ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", Rajbhandari
- * et al., SC'20). If one learner updates all parameters, the others are done when they have written their
- * lanes: that is a parameter server. */
+ * learner writes the gradients of some of a minibatch's lanes into this memory. Then each learner adds up
+ * all lanes for some blocks of parameters, and updates these (reduce-scatter). Then all learners read all
+ * blocks (all-gather). The sums and their tree are the same as with a single learner, and so is the result.
+ * After "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk, Yuan, 2009), in
+ * shared memory, where gathering is just reading. Each learner updates only some parameters, so no other
+ * learner needs Adam's state for them ("ZeRO: Memory Optimizations Toward Training Trillion Parameter
+ * Models", Rajbhandari et al., SC'20). If one learner updates all parameters, the other learners are done
+ * when they have written their lanes. This is a parameter server. */
 #pragma once
 
 #include <stdatomic.h>
@@ -35,14 +35,14 @@ typedef struct ReduceLayout {
         uint64_t parameters_at; /* float [parameters], then Adam's state for them */
         uint64_t m_at, v_at;
         uint64_t n_rows; /* the most rows of a round's batch */
-        /* float [2][n_rows]: the network's result for each row. The two are used in turn: a learner that
-         * goes on to the next pass must not write where another one still reads. */
+        /* float [2][n_rows]: the network's result for each row. The two arrays are used in turn: a learner
+         * that goes on to the next pass must not write into an array that another learner still reads. */
         uint64_t outputs_at[2];
         uint64_t bytes;
 } ReduceLayout;
 
 void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret);
 
-/* Waits until all n learners have arrived. 0; -ETIMEDOUT: one has not, and the memory must not be used any
- * more. */
+/* Waits until all n learners have arrived. 0; -ETIMEDOUT: a learner has not arrived, and the memory must not
+ * be used any more. */
 int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec);

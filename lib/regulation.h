@@ -29,7 +29,7 @@ typedef struct Regulation {
         double h[MATRIX_MAX]; /* [n_state][n_state] */
 } Regulation;
 
-/* Whether the job has any of the matrices. The functions below are for jobs that have them, in the shapes
+/* Whether the job has any of the matrices. The functions below are for jobs with matrices, in the shapes
  * that regulation_shaped() requires. */
 bool regulation_asked(const JobSettings *settings);
 
@@ -39,8 +39,8 @@ bool regulation_asked(const JobSettings *settings);
 bool regulation_shaped(const JobSettings *settings, uint32_t *ret_n_state, uint32_t *ret_n_action);
 bool regulation_symmetric(const JobSettings *settings); /* P */
 bool regulation_positive(const JobSettings *settings);  /* P has a Cholesky factor */
-/* Whether the linear matrix inequality [[alpha P, S' P], [P S, P]] > 0 holds, which is alpha P > S' P S: by
- * the Cholesky factor of the whole matrix. */
+/* Whether the linear matrix inequality [[alpha P, S' P], [P S, P]] > 0 holds, which means alpha P > S' P S.
+ * The whole matrix has a Cholesky factor if it holds. */
 bool regulation_contracts(const JobSettings *settings, double alpha);
 /* The smallest alpha for which it holds, to 1e-6, or infinity. P must be positive definite. */
 double regulation_least_alpha(const JobSettings *settings);

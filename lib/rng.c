@@ -44,8 +44,8 @@ void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_
         assert(ordinal <= RANDOM_ORDINAL_MAX);
         assert(step <= RANDOM_STEP_MAX);
 
-        /* The fields are adjacent and do not overlap, so different names have different counters. Word 0 is
-         * the number of the block. */
+        /* The fields are adjacent and do not overlap, so different names of streams give different counters.
+         * Word 0 is the number of the block. */
         ret_counter[0] = 0;
         ret_counter[1] = (uint32_t) purpose << 24 | step;
         ret_counter[2] = (uint32_t) (ordinal & 0xff) << 24 | slot;
@@ -95,9 +95,9 @@ PUBLIC double actord_random_uniform(ActordRandom *random, double low, double hig
 }
 
 PUBLIC double actord_random_normal(ActordRandom *random) {
-        /* Only the cosine half of Box and Muller's method: keeping the sine for the next call would make a
-         * draw depend on the number of draws before it. 1 - fraction is in (0, 1], so the logarithm is
-         * finite. */
+        /* This uses only the cosine half of Box and Muller's method. If the sine were kept for the next
+         * call, a draw would depend on the number of draws before it. 1 - fraction is in (0, 1], so the
+         * logarithm is finite. */
         double radius = sqrt(-2.0 * double_log(1.0 - random_fraction(random)));
         double turn = random_fraction(random);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random numbers from a counter-based generator: the k-th number of a stream is a function of (seed,
- * purpose, slot, ordinal, step, k) alone, not of the numbers that were drawn before. So an invocation can be
- * repeated, moved to another process or resumed, and draws the same numbers. Philox4x32-10 of "Parallel
+/* Random numbers from a counter-based generator. The k-th number of a stream is a function of (seed,
+ * purpose, slot, ordinal, step, k) alone; numbers that were drawn before have no effect. So an invocation
+ * that is repeated, moved to another process or resumed draws the same numbers. Philox4x32-10 of "Parallel
  * Random Numbers: As Easy as 1, 2, 3" (Salmon et al., SC'11).
  *
  * No two streams are ever the same: random_pack() writes a stream's name and block number into separate bits

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy that acts by several passes of one network, each of which takes noise out of an action. A pass is
- * one row of numbers:
+/* A policy that acts by several passes of one network. Each pass removes noise from an action. A pass is one
+ * row of numbers:
  *
  *   x = x + spread z,  a = clamp(skip x + out F(s, in x, time)),  x = keep x + take a
  *
- * where F is the network, z new noise, a an estimate of the action without noise, and x at the end the
- * action. Two kinds of policy differ only in these numbers:
+ * where F is the network, z is new noise, and a is an estimate of the action without noise. After the last
+ * pass, x is the action. Two kinds of policy differ only in these numbers:
  *
- * ACT_CONSISTENCY: "Consistency Models" (Song et al., ICML 2023), as "Consistency Models as a Rich and
- * Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR 2024) acts by them. x is an action
- * with noise of standard deviation t, and f(s, x, t) = skip x + out F the action; f(s, x, SAMPLER_LEAST) =
- * x.
+ * ACT_CONSISTENCY: "Consistency Models" (Song et al., ICML 2023), used as in "Consistency Models as a Rich
+ * and Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR 2024). x is an action with noise
+ * of standard deviation t, and f(s, x, t) = skip x + out F the action; f(s, x, SAMPLER_LEAST) = x.
  *
- * ACT_DIFFUSION: "Denoising Diffusion Probabilistic Models" (Ho et al., NeurIPS 2020), as "Diffusion
- * Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023)
- * acts by them. x is sqrt(abar) of an action and noise of variance 1 - abar; F estimates that noise.
+ * ACT_DIFFUSION: "Denoising Diffusion Probabilistic Models" (Ho et al., NeurIPS 2020), used as in "Diffusion
+ * Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023).
+ * x is sqrt(abar) times an action, plus noise of variance 1 - abar. F estimates this noise.
  *
  * Actions are shares of half the space, from -1 to 1. Pure. */
 #pragma once
@@ -49,8 +48,9 @@ typedef struct SamplerPass {
         Moment moment;
         float spread;     /* of the noise that is added first */
         float keep, take; /* 0 and 1: the estimate is the action */
-        /* ACT_DIFFUSION: the divergence of two networks' passes is this times |F - F'|^2, if the noise of
-         * the step had the whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et al. */
+        /* ACT_DIFFUSION: the divergence between the passes of two networks is this number times |F - F'|^2,
+         * if the noise of the step has the whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et
+         * al. */
         float divergence;
 } SamplerPass;
 

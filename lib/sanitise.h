@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises text from outside for a terminal, the journal or JSON: file names, keys, metadata, descriptions,
- * errors of the bus. Characters that control a terminal or hide text are replaced by their numbers;
+/* Sanitises text from outside (file names, keys, metadata, descriptions, errors of the bus) for a terminal,
+ * the journal or JSON. Characters that control a terminal or hide text are replaced by their numbers;
  * everything else stays. */
 #pragma once
 

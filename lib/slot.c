@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts of shared memory. All programs compute offsets from the numbers in the sealed job page, so these
- * few sums decide what an actor can reach. Each is checked for overflow. Columns start on cache lines. */
+/* Layouts of shared memory. All programs compute offsets from the numbers in the sealed job page. So the few
+ * sums here decide which memory an actor can reach. Each sum is checked for overflow. Columns start on cache
+ * lines. */
 #include "lib/slot.h"
 
 #include <assert.h>
@@ -154,8 +155,8 @@ static bool shape_possible(const ActordSpace *space) {
         return n > 0 && n <= SPACE_NUMBERS_MAX;
 }
 
-/* `first`: the space's first member of SpecField; the others follow in the same order. 0, or the field at
- * fault. */
+/* first: the first member of SpecField that belongs to this space; the others follow in the same order.
+ * Returns 0, or the field at fault. */
 static int space_check(const ActordSpace *space, int first, bool action) {
         bool box = space->kind == ACTORD_BOX;
         bool listed = action &&
@@ -318,9 +319,9 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
 }
 
 /* The most episodes that can be truncated in T steps of E environments. An episode that began earlier may be
- * about to reach its horizon; each later one needs the whole length. The second of a pair may be moved into
- * the first's episode when that is nearly over; but then the second episode after that needs the whole
- * length. */
+ * about to reach its horizon. Each later episode needs the whole length. The second of a pair may be moved
+ * into the first's episode when that is nearly over. Then it is only the second episode after that which
+ * needs the whole length. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 

@@ -92,23 +92,23 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 /* 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether a table has the optional functions for the physical state; and those for the picture. The table
- * must have been checked. */
+/* Whether a table has the optional functions for the physical state, and whether it has those for the
+ * picture. The table must have been checked. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
 /* The first function that its spec requires and that it lacks; SPEC_FIELD_NONE: it has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
-/* Which agents are present in the current state: [n_agents]; all of them if none ever leaves. 0, the error
- * of active(), or -EPROTO: it reported that none is present, or a value other than 0 and 1. The table must
- * have active() if it needs it. */
+/* Finds which agents are present in the current state: [n_agents]; all of them if agents never leave. 0; the
+ * error of active(); or -EPROTO: active() reported that no agent is present, or a value other than 0 and 1.
+ * If agents may leave, the table must have active(). */
 int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret);
 
-/* The metrics of an episode that has ended: [spec->n_metrics]; the reader checks them. The table must have
- * metrics. 0, or the error of metrics(). */
+/* Gets the metrics of an episode that has ended: [spec->n_metrics]; the reader must check them. The table
+ * must have metrics(). 0, or the error of metrics(). */
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
-/* Whether it is a NaN, which stands for a missing figure, or at most FLT_MAX. Then means and deviations of
- * such numbers are finite, and fit the 32-bit numbers of other tools' files. */
+/* Whether the number is a NaN, which stands for a missing figure, or at most FLT_MAX. So means and
+ * deviations of such numbers are finite, and fit the 32-bit numbers of other tools' files. */
 static inline bool metric_possible(double x) {
         return !(fabs(x) > (double) FLT_MAX);
 }
@@ -121,8 +121,8 @@ bool package_name_possible(const char name[PACKAGE_NAME_BYTES]);
 /* A lower-case letter, then lower-case letters, digits and _. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
 
-/* 0; -EINVAL: draw() did not write a valid picture. Reads only the first view->n_shapes, at most
- * ACTORD_SHAPES_MAX. */
+/* Checks a picture. 0; -EINVAL: draw() did not write a valid one. Reads only the first view->n_shapes, at
+ * most ACTORD_SHAPES_MAX. */
 int picture_check(const ActordView *view, const ActordShape *shapes);
 
 /* frame_check(): 0; -EINVAL: paint() gave an impossible size. frame_bytes(): the size of its pixels. */
@@ -181,8 +181,8 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
  * needs observations that have means; -EDOTDOT: it cannot learn actions of several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
-/* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, and the
- * environment's own bytes. */
+/* The slot of environment `e` in a bank: its state, the raw observation for the action of its next step, and
+ * the environment's own bytes. */
 static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         assert(l->agents > 0);
 

@@ -7,9 +7,10 @@
 
 #include "include/record.h"
 
-/* The return of a round as a scheduler sees it: the mean of its evaluation episodes if the job evaluates,
- * otherwise the mean of the episodes that ended in the round. NaN: the round has none, as between two
- * evaluations. A mixture of both would compare policies that sample with policies that do not. */
+/* The return of a round as a scheduler sees it. If the job evaluates, it is the mean of the round's
+ * evaluation episodes; otherwise it is the mean of the episodes that ended in the round. NaN: the round has
+ * no return, for example between two evaluations. The two are never mixed: policies sample in rounds, and do
+ * not in evaluations. */
 static inline double statistics_return(const Statistics *statistics, bool evaluates) {
         return evaluates ? statistics->evaluation_mean : statistics->return_round;
 }

@@ -168,8 +168,8 @@ static const char *load_word(int error) {
         return strerrordesc_np(error);
 }
 
-/* EPROTO means that an environment does not match its spec, whether the environment itself or a check of
- * actord returned it. */
+/* EPROTO means that an environment does not match its spec. The environment itself or a check of actord may
+ * have returned it. */
 static const char *environment_word(int error) {
         return error == EPROTO ? "it breaks a rule of actord/env.h, and `actorctl env check` says which"
                                : strerrordesc_np(error);

@@ -67,8 +67,8 @@ int tree_remove(int at_fd, const char *name, unsigned most) {
         remove_entry(&removal, at_fd, name, TREE_DEPTH_MAX);
         if (removal.left == 0)
                 return 1;
-        /* The directory was filled again meanwhile. Another call makes sense only if this one has removed
-         * something. */
+        /* The directory was filled again meanwhile. Another call makes sense only if this call has removed
+         * an entry. */
         if (removal.error == -ENOTEMPTY && removal.left < most)
                 return 1;
         return removal.error;

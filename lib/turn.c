@@ -2,14 +2,15 @@
 /* The two words between the invoker and a worker. This file and lib/exchange.c are the only ones with
  * atomics on shared memory that a hostile process can write.
  *
- * Orders and answers are plain bytes. The writer stores its word after them; the reader loads that word
- * before it reads them. Each side may sleep, and both follow the same protocol: the sleeper says that it
- * sleeps, then looks once more; the other writes its word, then checks whether the first one sleeps. As both
- * pairs are sequentially consistent, at least one of the two sees the other, and no wake-up is lost.
+ * Orders and answers are plain bytes. The writer stores its word after them, and the reader loads this word
+ * before it reads them. Each side may sleep, and both follow the same protocol. The sleeper first writes
+ * that it sleeps, and then reads the other side's word once more. The other side first writes its word, and
+ * then checks whether the first side sleeps. Both pairs of accesses are sequentially consistent. So at least
+ * one side sees the other, and no wake-up is lost.
  *
  * The invoker trusts none of these words. If a worker writes nonsense into them, its answer is read too
- * early (answer and data are checked anyway) or too late (the worker is killed at its deadline). So no
- * assertion here looks at shared memory. */
+ * early or too late. The answer and its data are checked in any case, and a late worker is killed at its
+ * deadline. So no assertion here looks at shared memory. */
 #include "lib/turn.h"
 
 #include <assert.h>
@@ -26,9 +27,9 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 
         turn->order = *order;
 
-        /* The order's number follows from `done`, which the invoker only reads: a worker that changes `go`
-         * must not be able to make the order look answered. seq_cst: publishes the order, and comes before
-         * the read of `parked`. */
+        /* The order's number follows from `done`, which the invoker reads only. So a worker that changes
+         * `go` cannot make the order look answered. seq_cst: publishes the order, and comes before the read
+         * of `parked`. */
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
         atomic_store_explicit(&turn->go, done + 1, memory_order_seq_cst);
 
@@ -39,8 +40,8 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 bool turn_answered(const Turn *turn) {
         assert(turn);
 
-        /* seq_cst on done: pairs with the worker's store before it looks at `asleep`; and acquires the
-         * answer. */
+        /* seq_cst on `done`: pairs with the worker's store before the worker looks at `asleep`, and acquires
+         * the answer. */
         return atomic_load_explicit(&turn->done, memory_order_seq_cst) ==
                atomic_load_explicit(&turn->go, memory_order_relaxed);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A page in which a child reports which step of its sandbox failed. Only its parent shares the page, and the
  * child unmaps it once the sandbox has closed. So code inside the sandbox cannot pretend that the sandbox
- * failed. An exit status would not do, since any program can return 200. */
+ * failed. An exit status would not be proof, since any program can return 200. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which idle containers stay warm for later rounds. Those with the lowest numbers, as many as WarmActors=
- * says, stay as long as the job lasts (provisioned concurrency). Others stay until they have been idle for
+/* Decides which idle containers stay warm for later rounds. The WarmActors= containers with the lowest
+ * numbers stay as long as the job lasts (provisioned concurrency). Others stay until they have been idle for
  * KeepAliveSec= (keep-alive). Pure. The invoker asks about containers that exist. A process that acts for
  * all actors asks about the containers that a fleet would have. */
 #pragma once
@@ -18,8 +18,8 @@ typedef struct WarmRest {
 /* How many containers one round keeps warm, and for how long. */
 WarmRest warm_rest(const JobSettings *settings);
 
-/* Whether an idle container is kept. Call it once for each, from the lowest number up. idle_nsec: for how
- * long it has been idle, on the emulated clock. */
+/* Whether an idle container is kept. Call this once for each idle container, from the lowest number up.
+ * idle_nsec: how long the container has been idle, on the emulated clock. */
 bool warm_keeps(WarmRest *rest, uint64_t idle_nsec);
 
 typedef struct Imagined { /* a container that a fleet would have */
@@ -27,6 +27,6 @@ typedef struct Imagined { /* a container that a fleet would have */
         uint64_t idle_nsec; /* when it was last needed, on the emulated clock */
 } Imagined;
 
-/* Call it at the start of a round, from the lowest number up. Returns whether the container's first
- * invocation is a cold one. */
+/* Call this at the start of a round for each container, from the lowest number up. Returns whether the
+ * container's first invocation is a cold one. */
 bool imagined_arrange(Imagined *container, bool needed, WarmRest *rest, uint64_t now_nsec);

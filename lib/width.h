@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ are compiled once as plain
- * C and once for each kind of vector below. All do the same operations in the same order. So the width
- * changes how long a job takes, but no bit of its policy. */
+/* The width of vectors: how many numbers a vector has. The kernels of lib/forward.c and learner/kernel/ are
+ * compiled once as plain C, and once for each kind of vector below. All of them do the same operations in
+ * the same order. So the width changes the time of a job, but no bit of its policy. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ const char *width_words_present(void);
 /* The width that KernelClass= asks for; AUTO: the widest that is present. kernel_class: a KernelClass */
 Width width_of_class(unsigned kernel_class);
 
-/* The width of this process: the widest that the CPU has, unless width_choose() has set another. That call
- * must come before kernels are used and threads start. */
+/* The width of this process: the widest that the CPU has, unless width_choose() has set another one. Call
+ * width_choose() before kernels are used and threads start. */
 Width width_chosen(void);
 void width_choose(Width width);

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* Makes words that came from another host fit for a message or a record: one line of printable ASCII, cut
- * and terminated; each other character becomes a question mark. */
+/* Makes words from another host fit for a message or a record: one line of printable ASCII, cut to the size
+ * and terminated. Each other character becomes a question mark. */
 static inline void words_clean(char *words, size_t size) {
         words[size - 1] = 0;
         for (char *p = words; *p; p++)

@@ -120,8 +120,8 @@ static void make_nodes(const Beside *beside, const JobSettings *settings, Beside
                 return;
         ret->seconds = (double) beside->node_nsec / 1e9;
         ret->assumes = g_strdup(
-                        "each node pays from its start to its end, idle or not; the learner, and actors "
-                        "elsewhere, pay as functions");
+                        "each node pays from its start to its end, idle or not; the learner and actors "
+                        "on other hosts pay as functions");
         fill(ret, &beside->ran, settings, CONVENTION_SERVERLESS);
 }
 

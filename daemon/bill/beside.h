@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of a job's rounds in three ways: as functions, on servers that are kept for all of that time, and
- * on the nodes of a cluster. Pure: records and price sheets in, totals out. Each way is a usage that
- * daemon/bill/price.c bills, so it equals the bill of a job that really ran that way. */
+/* The cost of a job's rounds in three ways: as functions, on servers that are kept from the first round to
+ * the last, and on the nodes of a cluster. Pure: records and price sheets in, totals out. Each way makes a
+ * usage that daemon/bill/price.c bills. So its cost equals the bill of a job that really ran that way. */
 #pragma once
 
 #include "daemon/bill/price.h"

@@ -10,8 +10,8 @@
 
 #include "daemon/bill/price-private.h"
 
-/* The cost of a second is the price of a long record divided by its length. It is so long that rounding up
- * hardly matters. */
+/* The cost of a second is the price of a long record divided by its length. The record is so long that
+ * rounding up hardly matters. */
 #define SECONDS 1000u
 
 void rebill_settings(const JobSettings *settings, JobSettings *ret) {
@@ -72,8 +72,8 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         return bill.training;
 }
 
-/* The duty cycle above which functions cost more than the fleet. It is computed from the paper total, which
- * has no start-up: a fleet that stays starts only once. */
+/* The duty cycle above which functions cost more than the fleet. It is computed from the paper total,
+ * without start-up, since a fleet that is kept starts only once. */
 static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
 }

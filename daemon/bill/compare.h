@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's bill by other prices: by another sheet, or as that of a fleet of servers. Pure: usage and price
- * sheets in, bills out. A sheet changes neither what a job did nor how long that took on the emulated clock,
- * except through the numbers of actors that Policy=auto and Budget= decide by it. So one run with a constant
- * number of actors can be billed by any number of sheets.
+/* A job's bill by other prices: by another price sheet, or for a fleet of servers. Pure: usage and price
+ * sheets in, bills out. With a constant number of actors, a price sheet changes neither a job's work nor its
+ * emulated time. So one such run can be billed by any number of sheets. (Policy=auto and Budget= choose
+ * numbers of actors by the prices.)
  *
- * Functions cost while they run, servers while they exist. Which of the two is cheaper depends on the duty
- * cycle, the share of time in which a fleet has something to train. Both cost the same at a duty cycle of
- * (price of the fleet's hour) / (price of an hour of training as functions). Beyond 1 even a fleet that is
- * always busy costs more. */
+ * Functions cost money while they run, and servers while they exist. Which of the two is cheaper depends on
+ * the duty cycle: the share of time in which the fleet trains something. Both cost the same at a duty cycle
+ * of (price of the fleet's hour) / (price of an hour of training as functions). If this number is above 1,
+ * even a fleet that is always busy costs more than functions. */
 #pragma once
 
 #include "daemon/bill/price.h"
@@ -15,7 +15,7 @@
 /* The job's settings without a budget, since a budget is in the currency of the job's own sheet. */
 void rebill_settings(const JobSettings *settings, JobSettings *ret);
 
-/* The price of a second of an actor's execution as a function, before a sheet rounds durations up. For the
+/* The price of a second of an actor's execution as a function, before durations are rounded up. For the
  * learner: price_learner_second(). */
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
@@ -26,15 +26,15 @@ void rebill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
 typedef struct Fleet {
         double hour; /* what the fleet costs for an hour */
         double emulated,
-                        /* the fleet's price for the job's rounds, with its start-up: by a fleet's clock, and
-                         * by this host's */
+                        /* the price of the fleet for the job's rounds, with its start-up: by the fleet's
+                         * emulated clock, and by this host's clock */
                         wall;
         /* The duty cycles at which both cost the same. NaN: no cost or duration yet. */
         double even_emulated, even_wall;
 } Fleet;
 
-/* The cost of training as functions. It does not include evaluations, which a fleet would run beside the
- * next round. usage: if the job had nodes, this is Beside's usage as functions (daemon/bill/beside.h). */
+/* The cost of training as functions, without evaluations: a fleet would run these beside the next round.
+ * usage: if the job had nodes, this is Beside's usage as functions (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
 /* serverless: the result of fleet_serverless(), or NaN: the duty cycles are NaN, too. fleet: the sheet to
@@ -42,7 +42,7 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
 void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, const JobSettings *settings,
                 Fleet *ret);
 
-/* Whether a sheet names servers that this bill can be compared with: 0; or -EINVAL with a sentence
+/* Whether the bill can be compared with the servers of this sheet: 0; or -EINVAL with a sentence
  * (g_free()). */
 int fleet_check(const PriceSheet *sheet, const PriceSheet *fleet, const JobSettings *settings,
                 char **ret_message);

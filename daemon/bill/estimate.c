@@ -2,9 +2,10 @@
 /* Estimates what the rounds of a job would have cost under other distributions (estimate.h), for
  * GetEstimates() on the bus. Pure.
  *
- * Two distributions differ in the update, which one learner or several compute, and in the containers that
- * exist; actors' invocations are the same. Under Clock=model this is exact. Under Clock=metered the time of
- * several learners is estimated from experience (distribution_learner_nsec()). */
+ * Actors' invocations are the same under all distributions. The distributions differ in the update, which
+ * one learner or several compute, and in the containers that exist. Under Clock=model the estimates are
+ * exact. Under Clock=metered the time of several learners is estimated from measured constants
+ * (distribution_learner_nsec()). */
 #include "daemon/bill/estimate.h"
 
 #include <assert.h>
@@ -55,7 +56,8 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
         if (rows[row].distribution == DISTRIBUTION_FUSED && distribution_refuses_fused(settings))
                 return distribution_refuses_fused(settings);
         if (!same_rounds(settings->distribution))
-                return "its rounds do not wait for all their actors, so they would be other rounds there";
+                return "its rounds do not wait for all actors, so another distribution would have made "
+                       "other rounds";
         /* Under Clock=model acting costs the same wherever it takes place. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;

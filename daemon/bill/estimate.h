@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost and the emulated time that the rounds of a job would have had if its fragments had run in other
- * processes. Pure: the same records in the same order give the same estimates.
+/* Estimates the cost and the emulated time of a job's rounds if its fragments had run in other processes.
+ * Pure: the same records in the same order give the same estimates.
  *
- * Each row has a usage of its own. It is made from the job's records as they would have been: several
- * learners divide an update, and a single process starts no containers. So the bill of a row is made by the
- * same arithmetic as the job's, and the row of the job's own distribution gives the job's own bill. */
+ * Each row has a usage of its own. It is made from the job's records, changed to what they would have been:
+ * several learners divide an update, and a single process starts no containers. So a row's bill is made by
+ * the same arithmetic as the job's bill, and the row of the job's own distribution gives exactly that
+ * bill. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,6 +41,6 @@ void estimates_add(Estimates *estimates, const PriceSheet *sheet, const JobSetti
 uint32_t estimate_distribution(uint32_t row);
 uint32_t estimate_learners(uint32_t row);
 
-/* Why this row cannot be computed from the job's records, or could not have run; NULL: it can be
- * computed. */
+/* Why the job could not have run like this row, or why the job's records do not suffice to compute the row;
+ * NULL: it can be computed. */
 const char *estimate_unknown(uint32_t row, const JobSettings *settings);

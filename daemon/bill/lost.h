@@ -15,5 +15,5 @@ typedef struct LifeUsage {
 } LifeUsage;
 
 /* Makes the life's last record. If the life could not be metered, scope_cpu_nsec and the lost usage are
- * 0. */
+ * zero. */
 void lost_make(const LifeUsage *life, const JobSettings *settings, Record *ret);

@@ -4,8 +4,8 @@
 
 #include "daemon/bill/price.h"
 
-/* X(section, key, member, highest, help): every number that a sheet may hold; a missing one is 0, which
- * means "not billed". */
+/* X(section, key, member, highest, help): every number that a price sheet may contain. A missing number is
+ * 0: not billed. */
 #define PRICE_RATES(X)                                                                                     \
         X(Execution, GranularityMSec, granularity_msec, 1e9,                                               \
                         "each invocation's duration is rounded up to this")                                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The expected cost of a round to come. The records that it would leave go through the same functions as
- * those of past rounds, so a new charge that is added there is also expected here. */
+/* The expected cost of a future round. The records that this round would leave go through the same functions
+ * as those of past rounds. So a new charge in these functions is part of the expectation, too. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@ static uint64_t start_nsec(uint64_t usec) {
         return saturate_u64((unsigned __int128) usec * 1000);
 }
 
-/* The CPU time from which a metered clock would have computed this duration. Under Clock=model, which
- * measures nothing, it is the expected one. */
+/* The CPU time from which a metered clock would compute this duration. Clock=model measures nothing, so
+ * there it is the expected CPU time. */
 static uint64_t actor_cpu_nsec(const JobSettings *settings, uint64_t nsec) {
         uint64_t share = clock_share_permille(settings);
 

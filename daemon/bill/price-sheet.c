@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads price sheets. A sheet with an unknown key is refused: with a misspelt rate, usage would cost
- * nothing. Every message begins with FILE:LINE, and names the nearest known key if one is near. */
+/* Reads price sheets. A sheet with an unknown key is refused: if the name of a rate is misspelt, usage would
+ * cost nothing. Every message begins with FILE:LINE, and suggests a known key with a similar name. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>

@@ -3,10 +3,10 @@
  * and bill_make() multiplies each sum once by a rate. So the lines of a bill add up to its total, which does
  * not depend on how often a bill is made.
  *
- * Serverless: the allocation of each invocation, for as long as it would have run on a fleet (emulated
- * time), rounded up as the sheet says. Server: the whole fleet for as long as the rounds took, idle actors
- * included, as the papers bill their baselines. The paper total counts only the execution of actors and
- * learner, as MinionsRL (its Eq. 2), Nitro and Stellaris do. */
+ * Convention=serverless bills each invocation's allocation for its emulated time, which is the time that it
+ * would have run on a fleet, rounded up as the sheet says. Convention=server bills the whole fleet for the
+ * time of the rounds, with idle actors, as the papers bill their baselines. The paper total counts only the
+ * execution of actors and learner, as MinionsRL (its Eq. 2), Nitro and Stellaris do. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -83,8 +83,8 @@ static uint64_t reserved_bytes(const JobSettings *settings, const Record *record
         return learner ? settings->learner_memory_max_bytes : settings->memory_max_bytes;
 }
 
-/* Whether the record is of a container for evaluations: in a job that trains, these are numbered beyond the
- * actors. */
+/* Whether the record is of a container for evaluations. In a job that trains, these containers have numbers
+ * above those of the actors. */
 static bool is_evaluator(const JobSettings *settings, const Record *record) {
         return record->actor != UINT32_MAX && record->actor >= settings_actors_max(settings);
 }
@@ -180,8 +180,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The bill of a round starts here. Usage of an earlier life in a round that it did not end does not belong
- * to this round. */
+/* The bill of a round starts here. If an earlier life began this round but did not end it, that usage does
+ * not belong to the round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -198,8 +198,8 @@ static void lost_add(
         cpu_add(usage, CHARGE_LOST, record);
 }
 
-/* Billed by the site's own weights, if the sheet has a price for their unit and the cluster has reported the
- * sum. */
+/* Bills a node by the site's own weights, if the sheet has a price for a billing unit and the cluster has
+ * reported the units. */
 static void allocated_add(
                 Usage *usage, Charge charge, const PriceSheet *sheet, const Record *record, uint64_t nsec) {
         if (sheet->billing_second > 0 && record->use.billing_milli > 0)
@@ -212,9 +212,9 @@ static void allocated_add(
                                                 record->metered.memory_reserved_bytes));
 }
 
-/* The whole allocation from its start to its end, by the cluster's own accounts, which count whole seconds.
- * Idle time is a separate part, and the two parts add up to the whole. A record covers only the time since
- * the record before, so rounding each one up would bill an hour as several. */
+/* Bills a node's allocation from its start to its end. The cluster's own accounts say how long it was, in
+ * whole seconds. Idle and busy time are separate parts that add up to the whole. Records are not rounded up:
+ * each covers only the time since the record before, and an hour would be billed as several. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
         uint64_t whole_nsec = record->metered.emulated_nsec;
         uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;
@@ -225,8 +225,8 @@ static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record
         add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.received_bytes);
 }
 
-/* The price of a node includes the actors' work there. So this only counts such an invocation and notes its
- * CPU time. Returns true for such a record. */
+/* The price of a node includes the actors' work there. So this only counts an invocation on a node, and adds
+ * its CPU time. Returns whether the record is of such an invocation. */
 static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;
@@ -249,8 +249,8 @@ bool usage_has_nodes(const Usage *usage) {
         return false;
 }
 
-/* The clock of records starts anew at each boot, so the time of a job that continues after a reboot is a sum
- * of stretches. */
+/* The clock of records restarts at each boot. So if a job continues after a reboot, its time is the sum of
+ * the times between boots. */
 static void wall_add(Usage *usage, const Record *record) {
         uint64_t start = record->metered.start_nsec, end = record->metered.end_nsec;
 
@@ -358,8 +358,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Actors, learners and the control processes all use electricity. So only under this convention does the
- * control processes' time cost money. */
+/* Actors, learners and the control processes all use electricity. Under the other conventions the control
+ * processes' time costs nothing. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",
@@ -367,8 +367,8 @@ static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
                                 s->kwh);
 }
 
-/* A second of a function costs its share of a second of its server, as in Stellaris. No provider sells such
- * a share while it is idle, so a pool of idle actors costs nothing. */
+/* A second of a function costs its share of a second of the server, as in Stellaris. No provider sells an
+ * idle share of a server, so idle actors cost nothing. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
         const double prices[_SHARE_MAX] = {
                 [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,

@@ -2,8 +2,8 @@
 /* Price sheets and bills. Pure: base units and a sheet go in, money comes out. No other file multiplies the
  * two.
  *
- * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. The meter below adds
- * up base units of records as unsigned 64-bit integers; money is computed from the sums, once, at each
+ * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. A Usage adds up the
+ * base units of records as unsigned 64-bit integers. Money is computed from these sums, once for each
  * report. */
 #pragma once
 
@@ -19,8 +19,8 @@ typedef struct PriceSheet PriceSheet;
 
 /* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
 int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
-/* The same for a job's own copy, which was accepted before, perhaps by an earlier actord. Here a key may
- * occur twice, and the last value counts. */
+/* The same for a job's own copy of a sheet, which an earlier actord may have accepted. Here a key may occur
+ * twice; the last value counts. */
 int price_sheet_parse_stored(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
 PriceSheet *price_sheet_free(PriceSheet *sheet);
 const char *price_sheet_name(const PriceSheet *sheet);
@@ -31,11 +31,11 @@ const char *price_sheet_description(const PriceSheet *sheet);
 /* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). Call it before a job
  * is accepted. */
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
-/* The number of learners that the sheet has a price for: under Convention=server as many as fit on its
- * servers; otherwise UINT32_MAX, since each learner is billed by itself. */
+/* The most learners for which the sheet has a price. Under Convention=server, they must fit on its servers.
+ * Otherwise this is UINT32_MAX, since each learner is billed by itself. */
 uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether the servers of a sheet, if it says how many there are, have places for all actors of the job;
+/* Whether the servers of a sheet have places for all actors of the job, if the sheet limits their number;
  * returns as above. */
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
@@ -63,10 +63,10 @@ const char *charge_to_string(uint32_t charge);
 /* The kind of worker whose share of a machine is priced: actors and learners may have different shares. */
 typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
-/* The sums booked under one kind of charge. billed_nsec: emulated duration times allocation, where each
- * invocation is rounded up to the sheet's granularity, and the allocation is in the sheet's own terms:
- * vCPUs, or functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x
- * microseconds. idle: the same for containers that are kept and have nothing to do. */
+/* The sums under one kind of charge. billed_nsec: emulated duration times allocation. Each invocation's
+ * duration is rounded up to the sheet's granularity. The allocation is in vCPUs, or in functions if the
+ * sheet names a fleet. mib_usec: duration times memory, in MiB x microseconds. idle: the same for containers
+ * that are kept and have nothing to do. */
 typedef struct Account {
         uint64_t cpu_nsec;
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
@@ -86,8 +86,8 @@ typedef struct Usage {
         uint64_t round_start_nano;                        /* the full total when the round in flight began */
 } Usage;
 
-/* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
- * all records afresh from ledger_records_some(): the work that the new life repeats has become waste. */
+/* Adds one record. Records must be added in (life, seq) order, each once. When a job begins another life,
+ * add all records again from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 /* Whether it has nodes of a cluster, in place of what actors did there. */
 bool usage_has_nodes(const Usage *usage);
@@ -117,13 +117,13 @@ uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether no further round may begin. It depends only on the costs at the beginnings of rounds and lives, so
- * it does not matter when the daemon looks. */
+/* Whether the budget allows no further round. This depends only on the costs at the beginnings of rounds and
+ * lives, so it does not matter when the daemon checks. */
 bool budget_spent(const Usage *usage, const JobSettings *settings);
 
-/* A future round in terms of money: its actors, how many of them start cold, how many more are kept idle,
- * and times on the emulated clock without start-up. actor_nsec: the mean rollout; learner_nsec: each
- * learner's update. */
+/* The facts of a future round that decide its cost: its actors, how many of them start cold, how many more
+ * are kept idle, and times on the emulated clock without start-up. actor_nsec: the mean rollout;
+ * learner_nsec: each learner's update. */
 typedef struct RoundShape {
         uint32_t n_actors, n_cold, n_parked;
         uint64_t actor_nsec, slowest_nsec, learner_nsec;

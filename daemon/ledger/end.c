@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checkpoints that count from now on, and ends of jobs: rows that must not reach the disk before the records
- * that precede them. Both are queued like records. So the order is kept while the ledger cannot be written,
+/* Rows of checkpoints and of ends of jobs. Such a row must not reach the disk before the records that
+ * precede it, so it is queued like a record. So the order stays the same while the ledger cannot be written,
  * and no reader finds such a row without its records. */
 #include "daemon/ledger/private.h"
 

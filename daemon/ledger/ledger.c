@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Opening and closing the ledger.
  *
- * WAL with synchronous=FULL: a commit is one fsync, a reader never waits for the daemon nor the daemon
- * for a reader, and after a power loss the file holds exactly the committed groups. What is queued stays
- * queued until a commit has succeeded, so a full disk loses nothing.
+ * WAL with synchronous=FULL: a commit is one fsync, a reader never waits for the daemon nor the daemon for a
+ * reader, and after a power loss the file holds exactly the committed groups. Rows stay queued until their
+ * commit has succeeded, so a full disk loses nothing.
  *
- * A *reader* writes nothing at all, so it can have a ledger on a file system that is read-only. If there is
- * no WAL, SQLite is told that the file does not change, or else it would make a WAL and its index. If a
- * daemon that was killed left a WAL, SQLite reads that, too, and leaves it where it is. */
+ * A *reader* writes nothing at all, so it can use a ledger on a read-only file system. If there is no WAL,
+ * the reader tells SQLite that the file does not change; otherwise SQLite would make a WAL and its index. If
+ * a killed daemon left a WAL, SQLite reads it, and leaves it where it is. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -46,8 +46,8 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* The same for a reader: other readers may come, but no daemon may write. If there is no lock file, no
- * daemon has used the ledger since it was copied here. */
+/* The same for a reader: other readers may open the ledger, but no daemon may write. If there is no lock
+ * file, no daemon has used the ledger since it was copied here. */
 static int lock_share(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -71,8 +71,8 @@ static bool has_wal(const char *path) {
         return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
 }
 
-/* A WAL or a mark that was left behind means that the last daemon was killed. Only then is it worth the time
- * to read the whole file. The mark is in the lock file, which may be missing on a full disk. */
+/* A WAL or a mark that was left behind means that the last daemon was killed. Only then the whole file is
+ * checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be missing. */
 static bool left_behind(const char *path, int lock_fd) {
         struct stat st;
 
@@ -91,8 +91,8 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Lets the file give back freed pages, if it has no pages yet. In a file that has pages this would cause a
- * write at each start, also on a full disk. */
+/* Lets the file give freed pages back to the file system. Only a file without pages is changed: in other
+ * files each start would write, even on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
         uint64_t n_pages;
         int r;

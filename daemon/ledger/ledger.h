@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ledger: the SQLite database (WAL, synchronous=FULL) in which jobs, records and checkpoints are kept.
- * Records are committed in groups. Calls block, but only for one fsync of each group, which is less than one
- * for each round. */
+ * Records are committed in groups. Calls block, but only for one fsync of each group. There is less than one
+ * group for each round. */
 #pragma once
 
 #include <glib.h>
@@ -65,14 +65,14 @@ typedef struct LedgerCheckpoint {
 int ledger_open(const char *path, Ledger **ret);
 /* The same. If the last daemon was killed the whole file is read, and `checking` first gets its size. */
 int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
-/* The same for reading only. Nothing is written, neither to the ledger nor beside it, except the index
- * (-shm) of a write-ahead file that was left behind: the index holds the readers' locks, and no record. Any
+/* The same for reading only. Nothing is written to the ledger or beside it, with one exception: the index
+ * (-shm) of a write-ahead file that was left behind. The index has the readers' locks, and no record. Any
  * number of readers may open the ledger. A ledger of an older schema is copied into memory; -EFBIG: it is
  * too large for that. -EBUSY: a daemon has it. */
 int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
-/* Whether it was opened while the disk had no space. Then it can be read, but not written until it is opened
- * again. */
+/* Whether the ledger was opened while the disk had no space. Such a ledger can be read, but not written
+ * until it is opened again. */
 bool ledger_is_full(const Ledger *ledger);
 /* Sets a function that is called after each commit. */
 void ledger_on_written(Ledger *ledger, void (*written)(void *userdata), void *userdata);
@@ -113,12 +113,12 @@ typedef struct LedgerListed {
         uint64_t round, n_env_steps;
         double return_mean, cost_full;
 } LedgerListed;
-/* Jobs with numbers below `before` (0: all), the newest first, from an index that holds all columns of a
- * list. each: returns 0 to go on; another value is returned. 0: there are no more. */
+/* Lists jobs with numbers below `before` (0: all), the newest first, from an index with all columns of a
+ * list. each: returns 0 to go on; any other value ends the list and is returned. 0: there are no more. */
 int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata);
-/* At most `most` jobs whose rows an older actord wrote, the newest first; and the columns that those rows
- * lack. */
+/* Finds at most `most` jobs whose rows an older actord wrote, the newest first, and the columns that those
+ * rows lack. */
 int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n);
 int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
                 const char *currency);
@@ -133,19 +133,19 @@ int ledger_unsummed(Ledger *ledger, uint64_t *ret);
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record);
 size_t ledger_n_pending(const Ledger *ledger);
 int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
-/* Whether the ledger can be written, for when nothing waits to be written: writes existing data again. 0 or
- * -errno. */
+/* Tests whether the ledger can be written, while nothing waits to be written: writes existing data again. 0
+ * or -errno. */
 int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* newest one; 0: none */
 
-/* The first `most` committed records of a job after a position, in (life, seq) order; {}: from the first.
- * each: returns 0 to go on. Work of an earlier life after its last checkpoint was repeated, so its records
- * have `wasted` set. */
+/* Reads the first `most` committed records of a job after a position, in (life, seq) order; {}: from the
+ * first. each: returns 0 to go on. Work of an earlier life after its last checkpoint was repeated, so its
+ * records have `wasted` set. */
 int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *after, unsigned most,
                 int (*each)(const Record *record, void *userdata), void *userdata);
 
-/* Queued like a record, and committed with the records that were queued before it; it counts from then
- * on. -ENOBUFS: commit first. */
+/* Queues a checkpoint like a record. It is committed with the records that were queued before it, and counts
+ * from then on. -ENOBUFS: commit first. */
 int ledger_checkpoint_append(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
@@ -156,14 +156,14 @@ int ledger_checkpoint_before(
  * no checkpoint counts. */
 int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after);
 
-/* A decision and the figures that it was made from. life and record name the last record of the round before
- * it, whose statistics the scheduler saw; record 0: there was no such round. */
+/* A decision, and the figures from which it was made. life and record: the last record of the round before;
+ * the scheduler saw its statistics. record 0: there was no such round. */
 typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
         uint32_t taken; /* of the round, as in Decision; only set on reading */
-        /* the decision was made for an earlier round and is still in force; only `taken` is of this round.
-         * Only set on reading */
+        /* set on reading: the decision was made for an earlier round and is still in force, and only `taken`
+         * is of this round */
         bool carried;
         RoundFacts facts;
         DecisionWhy why;
@@ -173,14 +173,14 @@ typedef struct LedgerDecision {
 /* Queued like a record, and committed with the records around it. A decision that exists already is ignored.
  * -ENOBUFS: commit first. */
 int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision);
-/* The decisions under which the rounds after `after` ran, in the lives that count and in the order of the
- * rounds; at most the first `most`. A decision is listed where it was made, and for each round that took one
- * actor. */
+/* Reads the decisions for the rounds after `after`, in the lives that count and in the order of the rounds;
+ * at most the first `most`. A decision is listed for the round for which it was made, and for each round
+ * that took one actor. */
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 
-/* Rows for GetRounds and GetSeries: rounds after `after` that have ended, thinned evenly to at most
- * `most`. */
+/* Rows for GetRounds and GetSeries: ended rounds after `after`. If there are more than `most`, rounds are
+ * left out evenly. */
 typedef struct LedgerRound {
         uint64_t round;
         uint32_t n_actors;
@@ -190,8 +190,9 @@ typedef struct LedgerRound {
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);
 
-/* The next job whose rows can be removed: it has ended and has a summary. This is a job whose removal has
- * begun, or else the one that ended first, if it ended before the given time. -ENOENT: there is none. */
+/* Finds the next job whose rows can be removed: it has ended and has a summary. A job whose removal has
+ * begun comes first. Otherwise it is the job that ended first, if it ended before the given time. -ENOENT:
+ * there is none. */
 int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job);
 /* Durably removes a limited number of rows (records, statistics and decisions), and notes when the removal
  * began. *ret_done: no row is left. -EBUSY: the job has not ended. */
@@ -200,12 +201,12 @@ int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned m
 int ledger_trim_never(Ledger *ledger, uint64_t job);
 /* The bytes of the file's used pages, without free ones. */
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret);
-/* Gives some free pages back to the file system, if the file was made for that; otherwise they are used
- * again later. 1: there are more. */
+/* Gives some free pages back to the file system, if the file supports this; otherwise SQLite uses them again
+ * later. 1: there are more. */
 int ledger_give_back(Ledger *ledger, unsigned most_pages);
 
-/* The end of a job: what its row says from then on, and what it adds to the totals of its user, month, tag,
- * currency and price sheet. */
+/* The end of a job: the new columns of its row, and its part of the totals of its user, month, tag, currency
+ * and price sheet. */
 typedef struct LedgerEnd {
         LedgerJob row;
         char *currency, *sheet_name;
@@ -215,14 +216,15 @@ typedef struct LedgerEnd {
         double return_mean, cost_full;
 } LedgerEnd;
 
-/* Queued like a record, and committed in one transaction with the records that were queued before. The
- * needed columns of the row are copied. A second end of a job changes nothing. -ENOBUFS: commit first. */
+/* Queues an end like a record. It is committed in one transaction with the records that were queued before.
+ * The needed columns of the row are copied. A second end of a job changes nothing. -ENOBUFS: commit
+ * first. */
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
-/* The cost of a job by the records that are queued or committed. It is queued like them, once for each job,
- * and committed in one transaction with them: the increase since the last count is added to the day.
+/* The cost of a job by its queued and committed records. It is queued like the records, once for each job,
+ * and committed in one transaction with them. Its increase since the last count is added to the day.
  * -ENOBUFS: commit first. */
 typedef struct LedgerSpent {
         uint64_t job;
@@ -240,8 +242,8 @@ int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
 
 /* Writes a job's row, which keeps its number from another ledger. */
 int ledger_job_put(Ledger *ledger, const LedgerJob *job);
-/* Writes all rows that wait for a commit in one ledger into another one, which has the rows of the jobs.
- * They stay queued in the first ledger, too. */
+/* Writes all rows that wait for a commit in one ledger into another ledger, which must have the rows of the
+ * jobs. They also stay queued in the first ledger. */
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* Takes in all rows of such a ledger in one transaction; *ret: how many of its records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);
@@ -252,7 +254,7 @@ typedef struct LedgerTotal {
         const char *month, *tag, *currency, *sheet_name; /* valid while `each` runs */
         uint64_t n_jobs, full_nano, paper_nano, n_env_steps, cpu_nsec;
 } LedgerTotal;
-/* In the order of months, then of users. each: returns 0 to go on. uid UINT32_MAX: the totals of all
- * users. */
+/* Reads totals in the order of months, then of users. each: returns 0 to go on. uid UINT32_MAX: the totals
+ * of all users. */
 int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
                 int (*each)(const LedgerTotal *total, void *userdata), void *userdata);

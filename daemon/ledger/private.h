@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the ledger share: the open database, the columns of a record, errors. No other file
- * includes it. */
+/* Shared by the files of the ledger: the open database, the columns of a record, errors. No other file
+ * includes this one. */
 #pragma once
 
 #include <sqlite3.h>
@@ -11,8 +11,8 @@
 
 #define LEDGER_APPLICATION_ID 0x61637431 /* "act1": file(1) and ledger_open() recognise a ledger by it */
 
-/* A spool holds SPOOL_RECORDS, and the daemon commits at least once for each. Two full spools may wait for
- * space on a full disk. */
+/* A spool holds SPOOL_RECORDS, and the daemon commits at least once for each full spool. Two full spools may
+ * wait for space on a full disk. */
 #define LEDGER_PENDING_MAX     (2u * SPOOL_RECORDS)
 #define LEDGER_CHECKPOINTS_MAX 256u
 #define LEDGER_ENDS_MAX        4096u /* one end for each job that has not ended */
@@ -99,8 +99,8 @@ struct Ledger {
         size_t n_spent, n_spent_allocated;
 };
 
-/* An SQL expression for a sum in a total. It stops at the highest integer, since SQLite would turn a larger
- * sum into a real number. */
+/* An SQL expression for a sum in a total. The sum stops at the highest integer, since SQLite would turn a
+ * larger sum into a real number. */
 #define LEDGER_SUM(column) #column " = min(" #column " + excluded." #column ", 9223372036854775807)"
 #define LEDGER_TOTALS                                                           \
         LEDGER_SUM(n_jobs)                                                      \
@@ -115,8 +115,8 @@ void ledger_watch_wal(Ledger *ledger);
 
 /* A negative errno for a result of SQLite; 0 for SQLITE_OK, ROW and DONE. */
 int ledger_error(Ledger *ledger, int rc);
-/* Called before each write outside a transaction. -ESTALE: the name leads to another file, or to none;
- * -EUCLEAN: the file was cut short. */
+/* Call this before each write outside of a transaction. -ESTALE: the ledger's name leads to another file, or
+ * to none; -EUCLEAN: the file was cut short. */
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_exec_all(Ledger *ledger, const char *const *sql, size_t n);
@@ -149,8 +149,8 @@ int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n,
 /* The only number that a query returns. -ENOENT: there is no row. */
 int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret);
 
-/* One transaction. ledger_begin() checks the file first. ledger_end() takes the result so far, commits if it
- * is 0, otherwise rolls back, and returns the final result. */
+/* One transaction. ledger_begin() checks the file first. ledger_end() gets the result so far: it commits if
+ * this is 0, otherwise rolls back, and returns the final result. */
 int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
 int ledger_insert_pending(Ledger *ledger); /* inside a transaction; does not empty the queues */

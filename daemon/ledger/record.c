@@ -50,8 +50,8 @@ static bool is_zero(const uint8_t *bytes, size_t n) {
         return true;
 }
 
-/* Whether any statistic was measured. A round always has some, and an evaluation episode its own. A row
- * without any is not kept. */
+/* Whether any statistic was measured. A round always has some, and so has an evaluation episode. A row
+ * without statistics is not written. */
 static bool statistics_said(const Statistics *s) {
 #define X(name, unit)                        \
         if (!isnan(s->name) && s->name != 0) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The schema of the ledger. SQLite keeps the text of each CREATE with its comments, so `.schema` explains
- * the file to its reader. A later schema adds a step to upgrade() and raises
- * LEDGER_SCHEMA; nothing here is ever edited in place. */
+ * the file to its reader. A later schema adds a step to upgrade() and raises LEDGER_SCHEMA; existing steps
+ * are never changed. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -148,8 +148,8 @@ static const char *const schema_3[] = {
 /* The costs of a user's newest days are kept: so many before the current one, 400 in all. */
 #define SPENDING_DAYS_LAST 399
 
-/* Schema 4: what is kept of a job when the records of its rounds are removed, and sums that are kept for
- * good. */
+/* Schema 4: columns that a job keeps when the records of its rounds are removed, and sums that are kept for
+ * ever. */
 #define X(column, field, comment) \
         "ALTER TABLE records ADD COLUMN " #column " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
 #define WHY(name, comment) \

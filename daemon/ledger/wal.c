@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The write-ahead file. A commit appends its pages to this file. A checkpoint copies the pages into the
- * ledger's own file, except those that would overwrite what a reader still needs. SQLite starts again at the
- * beginning of the file only when all pages were copied and no reader uses the file. So a single open
+ * ledger's own file, except pages that a reader still needs there in their old form. SQLite starts again at
+ * the beginning of the file only when all pages were copied and no reader uses the file. So a single open
  * transaction lets the file grow without limit. */
 #include "daemon/ledger/private.h"
 
@@ -15,8 +15,8 @@
 
 #define PASSIVE_PAGES 256 /* 1 MiB: even a small disk has room for two; SQLite's own limit is 1000 pages */
 
-/* Where readers lock the index of the write-ahead file, a byte for each of five marks: part of SQLite's
- * file format (walformat.html, "WAL-Index Locks"). */
+/* The bytes of the write-ahead file's index that readers lock, one for each of five marks. They are part of
+ * SQLite's file format (walformat.html, "WAL-Index Locks"). */
 enum { READ_LOCKS_AT = 123, N_READ_LOCKS = 5 };
 
 static int on_commit(void *userdata, sqlite3 *db, const char *name, int n_pages) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=adapt: MinionsRL-Adapt (Yu et al., AAAI 2024, "Ablation"), more actors the nearer the returns are
- * to their target.
+/* Policy=adapt: MinionsRL-Adapt (Yu et al., AAAI 2024, "Ablation"). The nearer the returns come to their
+ * target, the more actors it uses.
  *
- * Published: I = clip(1, (Jm / J) Imax, Imax), J the target and Jm the moving average of the last n = 5
- * returns. Where returns are negative, that ratio is above one at the beginning and falls as the policy
- * improves, the opposite of what is intended. So here distances from the first return J1 are compared: I =
- * clip((Jm - J1) / (J - J1) Imax). Returns are of evaluation episodes where there are any, else of the
- * episodes that ended in the round; a round without one changes nothing. */
+ * The paper has I = clip(1, (Jm / J) Imax, Imax), where J is the target and Jm the moving average of the
+ * last n = 5 returns. With negative returns, this ratio is above one at the beginning and falls as the
+ * policy improves, the opposite of what is intended. So here distances from the first return J1 are
+ * compared: I = clip((Jm - J1) / (J - J1) Imax). Returns are of evaluation episodes if there are any,
+ * otherwise of the episodes that ended in the round. A round without a return changes nothing. */
 #include <math.h>
 #include <string.h>
 

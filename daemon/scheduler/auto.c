@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto: chooses the number of actors that minimises time and money together. It knows how long
- * earlier rounds took, what they cost, how far they brought the policy, and the gradient's noise scale.
- * The law of noise and the product of allocation and time come from the papers named below. The sharp law,
- * the way these are combined, the trial of more actors and the first numbers of actors are actord's own.
+/* Policy=auto: chooses the number of actors that minimises time and money together. It knows the time and
+ * the cost of earlier rounds, how much progress they made, and the gradient's noise scale. The law of noise
+ * and the product of allocation and time come from the papers named below. Four parts are actord's own: the
+ * sharp law, the combination of all these, the trial of more actors, and the first numbers of actors.
  *
  *         A    actors in a round
  *         b    the number of actors above which more help little: by the law of noise, a round of b actors
@@ -22,9 +22,9 @@
  *
  *         rounds of a training = K (1 + b/A),   b = s/n
  *
- * Cost of a round. A round lasts as long as its slowest actor, and then as long as its update, whose time
- * grows with the rows. The price code says what a round costs (price_round(), daemon/bill/price.h): it bills
- * the records that a round of A actors would leave, as it bills those of past rounds. So the decision
+ * Cost of a round. A round takes the time of its slowest actor, and then the time of its update, which grows
+ * with the rows. The price code computes the cost of a round (price_round(), daemon/bill/price.h): it bills
+ * the records that a round of A actors would leave, just as it bills those of past rounds. So the decision
  * includes requests, rounding, idle actors, and any charge that is added later. This file has no prices.
  *
  *         time of a round = Ta + A tl
@@ -38,8 +38,8 @@
  * c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). This is so with proportional
  * prices, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
  *
- * Convention=server bills MaxActors= places, however many actors work. Where a round costs the same with
- * few actors and with many, as it does there, all of them act.
+ * Convention=server bills MaxActors= places for any number of working actors. There a round costs the same
+ * with few actors and with many, so all of them act.
  *
  * The sharp law. With PPO and Updates=per-data, more rows also mean more gradient steps. Runs with constant
  * numbers of actors on four tasks (docs/experiments/auto.md) show that rounds times actors hardly change up
@@ -47,46 +47,48 @@
  *
  *         rounds of a training = K sqrt(1 + (b/A)^2)
  *
- * with b n between 3,200 and 8,000 rows. Theory does not predict b: the noise scale is a tenth of b n,
- * and the divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS
- * at first, and at least a minibatch. Noise is added to b in quadrature, and b is refined from measured
- * rounds (below). If a round costs c0 + c1 A, the minimum is at the cube root of b b c0 / c1, which depends
- * little on prices. Below half of b this law hardly distinguishes numbers of actors. Of those whose costs
- * differ little the fastest is taken, since a round of very few rows is worse than the law says (Pendulum:
- * 107 rounds of one actor, 29 of two).
+ * with b n between 3,200 and 8,000 rows. Theory does not predict b: the noise scale is a tenth of b n, and
+ * the divergence of a round's updates says little, since learning rates differ. So at first b n is
+ * USUAL_ROWS, or a minibatch if that is more. Noise is added to b in quadrature. Measured rounds refine b
+ * (below). If a round costs c0 + c1 A, the minimum is at the cube root of b b c0 / c1, which depends little
+ * on prices. Below half of b, this law gives nearly the same cost for all numbers of actors. Among numbers
+ * of nearly the same cost the fastest is taken, since a round of very few rows is worse than the law says
+ * (Pendulum: 107 rounds of one actor, 29 of two).
  *
- * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then
- * the surrogate objective of a round (below) is FURTHEST with unlimited actors. With fewer actors it is
- * smaller, in proportion to the square root of progress. If the first rounds exceed this, they do not lack
- * steps, and more rows only make their gradient less noisy: then the law of noise holds, with the same b.
- * In three rounds of 1, 4 and 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, CartPole's 0.004,
- * 0.010 and 0.020. A surrogate that does not grow with actors does not measure progress, so then only
- * theory counts.
+ * Which law. The sharp law holds while more gradient steps take the policy further within a round. Then the
+ * surrogate objective of a round (below) is FURTHEST with unlimited actors. With fewer actors it is smaller,
+ * in proportion to the square root of progress. If the first rounds exceed this, they do not lack steps, and
+ * more rows only make their gradient less noisy. Then the law of noise holds, with the same b. In three
+ * rounds of 1, 4 and 16 actors HalfCheetah's surrogate is 0.014, 0.018 and 0.014, and CartPole's is 0.004,
+ * 0.010 and 0.020. A surrogate that does not grow with actors does not measure progress, so then only theory
+ * counts.
  *
- * Progress. The above is theory. With PPO and normalised advantages the learner measures how far a round
- * got: its surrogate objective is 0 before the round's first step, and afterwards the gain that the
- * advantages predict. Comparing rounds of A actors with neighbouring rounds of other numbers shows how
- * progress grows with A (response.h). b is the value that fits these best, and begins with theory's. By the
- * law of noise, b is the largest plausible value while it is unknown whether more actors pay, so more are
- * tried, for at least two rounds. By the sharp law the first change, after three rounds, goes all the way
- * up, and each further one comes after five rounds. A change that did not pay is undone. This procedure is
- * actord's own.
+ * Progress. The above is theory. With PPO and normalised advantages, the learner measures the progress of a
+ * round: the surrogate objective is 0 before the round's first step, and afterwards it is the gain that the
+ * advantages predict. Rounds of A actors are compared with neighbouring rounds of other numbers, which shows
+ * how progress grows with A (response.h). b begins with the value from theory, and later is the value that
+ * fits these measurements best. Under the law of noise, b is the largest plausible value while it is unknown
+ * whether more actors pay. So more actors are tried, for at least two rounds. Under the sharp law, the first
+ * change comes after three rounds and goes all the way up; each further change comes after five rounds. A
+ * change that did not pay is undone. This procedure is actord's own.
  *
- * Objective. cost-time is described above. budget: w is 0. deadline: of the numbers that end in time, the
- * one with the smallest C(A) times rounds; if there is none, the fastest. The number of rounds that are left
- * follows from StopSteps=, and from the mean return if it keeps growing as it has since the first one. How
- * far training is, is the sum of the rounds' progress by the law.
+ * Objective. cost-time is described above. With budget, w is 0. With deadline, only numbers with which
+ * training ends in time are considered, and the one with the smallest C(A) times rounds is taken; if there
+ * is none, the fastest is taken. The rounds that are left follow from StopSteps=, and from the mean return,
+ * if it keeps growing as it has since the first round. The progress of training so far is the sum of the
+ * rounds' progress by the law.
  *
- * What is measured. The noise scale of one round is a ratio of two estimates. It has heavy tails, and where
- * noise hides the gradient it is not a number, which counts as a large one. So the median of the newest
- * ones is used; a mean of ratios would follow the tails. Of times the minimum of the newest ones is used:
- * the time of a round without disturbance. Under Clock=model it is the same whether or not an actor was
- * killed and started cold again.
+ * Measurements. The noise scale of one round is a ratio of two estimates. It has heavy tails. Where noise
+ * hides the gradient, it is not a number, and counts as a large one. So the median of the newest values is
+ * used; a mean of ratios would follow the tails. For times, the minimum of the newest values is used: the
+ * time of a round without disturbance. Under Clock=model it is the same whether or not an actor was killed
+ * and started cold again.
  *
- * Starts. Actors beyond the most that there ever were start cold (ColdStartSec=). All actors wait for that,
- * and the new ones are paid for it, so it is part of what a larger number costs until the end of training.
- * The end is not known. For training that is m rows old, it is assumed to be as likely before 2 m rows as
- * between 2 m and 4 m, and so on until StopSteps=, unless returns say more. */
+ * Starts. If a round has more actors than any round before, the new ones start cold (ColdStartSec=). All
+ * actors wait for this, and the new ones are paid for it. So the start is part of the cost of a larger
+ * number until the end of training. The end is not known. For training that is m rows old, the end is
+ * assumed to be as likely before 2 m rows as between 2 m and 4 m, and so on until StopSteps=, unless the
+ * returns tell more. */
 #include <math.h>
 #include <string.h>
 
@@ -181,9 +183,9 @@ static Law auto_theory(const Auto *a, const JobSettings *s) {
         return (Law){ .b = sqrt(usual * usual + noise * noise), .sharp = !a->gets_far };
 }
 
-/* How far a round got, if that is measured: PPO's surrogate objective is the gain that the advantages
- * predict, in their standard deviations, and 0 before the first step. The learner reports its mean over the
- * steps of the round, as a loss. NaN: it is not measured, or does not begin at 0. */
+/* The progress of a round, if it is measured. PPO's surrogate objective is 0 before the first step.
+ * Afterwards it is the gain that the advantages predict, in their standard deviations. The learner reports
+ * its mean over the steps of the round, as a loss. NaN: it is not measured, or does not begin at 0. */
 static double round_progress(const SchedulerView *view) {
         const JobSettings *s = view->settings;
 
@@ -302,14 +304,14 @@ static bool trade_is_settled(const Trade *t) {
         return t->highest > t->lowest && few.full > 0 && few.full == many.full;
 }
 
-/* The next number to try: each one up to sixteen, then in steps of an eighth. Prices have steps, so the cost
- * may have several minima. */
+/* The next number to try. Numbers up to sixteen are all tried, and larger ones in steps of an eighth. Prices
+ * have steps, so the cost may have several minima. */
 static uint32_t next_tried(uint32_t n) {
         return n < 16 ? n + 1 : n + n / 8;
 }
 
-/* The rounds that are left, estimated from the growth of the returns once half of the way to the target is
- * done: the other half is assumed to take as long. */
+/* Estimates the rounds that are left from the growth of the returns. Once half of the way to the target is
+ * done, the other half is assumed to take as long. */
 static double rounds_to_target(const Trade *t) {
         const JobSettings *s = t->view->settings;
         const Statistics *now = t->view->statistics;
@@ -440,7 +442,7 @@ static uint64_t permille(double ratio) {
         return ratio >= 0 ? saturate_double(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
 }
 
-/* Reports the figures of a decision: of the round before, of the last change, and of the round that
+/* Reports the figures of a decision: those of the round before, of the last change, and of the round that
  * follows. */
 static void tell(const Trade *t, double n, DecisionWhy *why) {
         RoundPrice before = trade_price(t, t->now, 0), after = trade_price(t, n, 0), seen;
@@ -464,9 +466,9 @@ static void tell(const Trade *t, double n, DecisionWhy *why) {
                 why->reason = REASON_TAKES_BACK;
 }
 
-/* The law, from theory and measurements: for the sharp law the best estimate. By the law of noise the first
- * rounds show little, so more actors are tried while they may pay; if rounds get far, measurements do not
- * show whether more actors pay. */
+/* Chooses the law, and its b from theory and measurements. Under the sharp law, b is the best estimate.
+ * Under the law of noise the first rounds show little, so more actors are tried while they may pay; when
+ * rounds make much progress, measurements do not show whether more actors pay. */
 static Law trade_law(const Trade *t) {
         Law law = auto_theory(t->a, t->view->settings);
         double best, hopeful;
@@ -503,8 +505,8 @@ static bool trade_looks(const Trade *t) {
 static double auto_decide(Trade *t, DecisionWhy *why) {
         bool measured = response_rounds(&t->a->response) > 0, direct = steps_grow(t->view->settings);
         double step = direct || measured ? STEP : STEP_BLIND, n;
-        /* Where gradient steps grow, the number goes all the way up at once: each step would be a cold start
-         * for which all actors wait. */
+        /* Where gradient steps grow with the actors, the number goes all the way up at once: all actors
+         * would wait for a cold start at each smaller step. */
         double few = fmax(t->lowest, ceil(t->now / step)),
                many = direct ? t->highest : fmin(t->highest, t->now * step);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The schedulers with which others are compared: constants, lists, and and controls that spend as much as
- * another scheduler but use less information. Each is one formula. They decide for the round after
- * view->round; in a formula, k is the number of that round, counted from 1. */
+/* Schedulers with which other schedulers are compared: constants, lists, and controls. A control spends as
+ * much as another scheduler, but uses less information. Each scheduler is one formula. They decide for the
+ * round after view->round. In a formula, k is the number of this round, counted from 1. */
 #include <math.h>
 
 #include "daemon/scheduler/window.h"
@@ -13,8 +13,8 @@ static uint32_t fixed_count(const SchedulerView *view, SchedulerState *state) {
         return view->settings->n_actors;
 }
 
-/* Policy=max: MaxActors= in every round, one decision for the whole job: MinionsRL-Max (Yu et al., AAAI
- * 2024, "Ablation"), the fastest and most expensive baseline of that paper. */
+/* Policy=max: MaxActors= in every round, so one decision for the whole job. This is MinionsRL-Max (Yu et
+ * al., AAAI 2024, "Ablation"), the fastest and most expensive baseline of that paper. */
 static uint32_t max_count(const SchedulerView *view, SchedulerState *state) {
         return scheduler_highest(view->settings);
 }
@@ -48,8 +48,8 @@ static uint32_t hydrozoa_count(const SchedulerView *view, SchedulerState *state)
         return scheduler_lowest(view->settings) << doublings;
 }
 
-/* Policy=decay-only: clip(Imax d^k, Imin, Imax), the ceiling of Nitro's formula without what it measures.
- * A control: 1,317 actor-rounds in 50 rounds of 8 to 64 actors at d = 0.96. */
+/* Policy=decay-only: clip(Imax d^k, Imin, Imax). This is the ceiling of Nitro's formula, without its
+ * measurements. A control: 1,317 actor-rounds in 50 rounds of 8 to 64 actors at d = 0.96. */
 static uint32_t decay_only_count(const SchedulerView *view, SchedulerState *state) {
         double decayed = double_power(view->settings->decay, view->round + 1);
 
@@ -66,13 +66,13 @@ static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         return lowest + random_below(&random, highest - lowest + 1);
 }
 
-/* Policy=nitro: Nitro's boosting by its paper (Yu et al., PVLDB 18(1), 2024, sections 3 and 4): more actors
- * where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian (equation
- * 2), as the learner measured it at the end of the round before; over the last n = Window= values S_k =
- * (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax). The paper does not
- * treat some cases. Here R is infinite without a negative curvature. A value that is not finite never enters
- * the window, and its score is 0. The score is 0, too, while the window has only one value or only equal
- * values. */
+/* Policy=nitro: Nitro's boosting as in its paper (Yu et al., PVLDB 18(1), 2024, sections 3 and 4). It uses
+ * more actors where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian
+ * (equation 2). The learner measures R at the end of the round before. Over the last n = Window= values, the
+ * score is S_k = (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax). The
+ * paper leaves some cases open. Here R is infinite without a negative curvature. A value that is not finite
+ * never enters the window, and its score is 0. The score is also 0 while the window has only one value or
+ * only equal values. */
 static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=nitro-code: Nitro's boosting as its published code does it (IntelliSys-Lab/Nitro, 2024), which
- * differs from its paper.
+/* Policy=nitro-code: Nitro's boosting as in its published code (IntelliSys-Lab/Nitro, 2024), which differs
+ * from the paper.
  *
- * R is of the whole loss, the objective's negative with the value's part, so a high one boosts: in round k,
- * counted from 1, R d^k enters the window, the score is (R d^k - Rmin) / (Rmax - Rmin), and then R itself
- * enters as well: two values a round, so that Window=6 holds three rounds. The first score is 1. The next
- * round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k k), Imin, Imax); there it
- * is 64 d^(k k) in 8 to 64. The first round has 16 actors. The code divides by zero where all values are
- * equal; the score is 0 here, and for an R that is not finite, which never enters. */
+ * R is of the whole loss: the objective's negative and the value's part. So a high R means more actors. In
+ * round k, counted from 1, R d^k enters the window, and the score is (R d^k - Rmin) / (Rmax - Rmin). Then R
+ * itself enters the window as well. These are two values for each round, so Window=6 holds three rounds. The
+ * first score is 1. The next round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k
+ * k), Imin, Imax). In the published code the floor is 64 d^(k k), between 8 and 64. The first round has 16
+ * actors. If all values are equal, the published code divides by zero; here the score is 0. The score is
+ * also 0 for an R that is not finite, which never enters the window. */
 #include <math.h>
 #include <string.h>
 

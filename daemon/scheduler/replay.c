@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=replay:JOB and Policy=permuted:JOB: the numbers of actors of another job's rounds, which the
- * submitter passes as 32-bit numbers in the order of the rounds. replay repeats them. So a repeated run
- * under Clock=metered gives the same bits, even where rounds overlap, since the numbers then also say which
- * actor each round took. permuted has the same numbers in another order, drawn from this job's seed. It is a
- * control, which spends as much as the other job without its reasons. The last number stays. */
+/* Policy=replay:JOB and Policy=permuted:JOB: they use the numbers of actors of another job's rounds. The
+ * submitter passes these as 32-bit numbers in the order of the rounds. replay repeats the numbers. So a
+ * repeated run under Clock=metered gives the same bits. This holds even where rounds overlap: there the
+ * numbers also say which actor each round took. permuted has the same numbers in another order, drawn from
+ * this job's seed. It is a control: it spends as much as the other job, without its reasons. The last number
+ * stays. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
@@ -38,9 +39,9 @@ static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
         return count_at(view, view->round < n ? view->round : n - 1);
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from
- * the last one down. The value that ends at place i is found by undoing the exchanges from i upwards:
- * each j_i has a stream of its own, so nothing is stored. */
+/* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from the
+ * last place down. The value that ends at place i is found by undoing the exchanges from i upwards. Each j_i
+ * has a random stream of its own, so nothing is stored. */
 static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t place) {
         for (uint64_t i = place > 0 ? place : 1; i < n; i++) {
                 ActordRandom random;

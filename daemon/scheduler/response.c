@@ -40,8 +40,8 @@ static const Stay *stay_at(const Response *response, uint64_t back) {
         return &response->stays[(response->n_stays - 1 - back) % STAYS];
 }
 
-/* How many rounds of a stay are compared. Rounds that are further from the change say more about training
- * than about the change. */
+/* How many rounds of a stay are compared. Rounds that are further from the change show more of training than
+ * of the change. */
 static uint32_t local(const Stay *stay) {
         return stay->n_rounds < LOCAL ? stay->n_rounds : LOCAL;
 }
@@ -76,8 +76,8 @@ uint32_t response_rounds(const Response *response) {
         return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
 }
 
-/* By what factor the progress of the second stay exceeds that of the first. NaN: one of them made no
- * measured progress, which says nothing about numbers of actors. */
+/* The progress of the second stay divided by that of the first. NaN: one of them made no measured progress,
+ * so the two cannot be compared. */
 static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }

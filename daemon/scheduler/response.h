@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How far a round gets with more actors: a law with one unknown number, b, and an estimate of b.
+/* How much more progress a round makes with more actors: a law with one unknown number, b, and an estimate
+ * of b.
  *
  *         progress of a round of A actors = g A / (A + b)               the law of noise
  *                                         = g A / sqrt(A A + b b)       the sharp law
  *
- * b is the number of actors from which more bring little. g is how fast training goes at the time. It
+ * b is the number of actors above which more actors help little. g is the speed of training at the time; it
  * changes, and is not needed.
  *
- * Successive rounds of one number of actors are a *stay*. From one stay to the next g hardly changes, so b
- * follows from the ratio of their mean progress. Candidates for b, each twice the one before, are compared
- * with the newest stays and with b by theory. Each gets a misfit, and the best candidate has the least. The
- * largest one that is not clearly worse is *hopeful*: with this b, actors are added until it is clear that
- * they do not pay.
+ * Successive rounds with the same number of actors are a *stay*. From one stay to the next, g hardly
+ * changes, so b follows from the ratio of their mean progress. There are several candidates for b, each
+ * twice the one before. Each candidate is compared with the newest stays and with the b from theory, and
+ * gets a misfit. The best candidate has the least misfit. The largest candidate that is not clearly worse is
+ * *hopeful*: with this b, actors are added until it is clear that they do not pay.
  *
  * Pure, and without logarithms, whose last digits differ between hosts. The square of the logarithm of a
  * ratio r is nearly r + 1/r - 2. */
@@ -50,8 +51,8 @@ uint32_t response_rounds(const Response *response);
 /* theory: the law by other knowledge. Sets the best and the hopeful candidate of the same law. */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
-/* By what factor the newest stay's mean progress exceeds that of the stay before; at most 1000. NaN: one of
- * them is not known, or was zero, which says nothing. */
+/* The newest stay's mean progress divided by that of the stay before; at most 1000. NaN: one of them is not
+ * known, or was zero. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
 /* The law's progress for g = 1. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many actors the next round is worth. A scheduler is pure: settings, figures of the closed rounds and
- * its own state go in, a count comes out. It uses no clock, no file, and no random numbers except the job's
- * keyed streams. Its state is plain data of a fixed size. So the state is simply copied into a checkpoint's
- * row, and a restored job decides as it would have decided without the interruption.
+/* A scheduler decides how many actors the next round gets. It is pure: settings, figures of the closed
+ * rounds and its own state go in, a count comes out. It uses no clock, no file, and no random numbers except
+ * the job's keyed streams. Its state is plain data of a fixed size, and is simply copied into a checkpoint's
+ * row. So a restored job decides as it would have decided without the interruption.
  *
- * A decision is made once for each round, when the round before it has ended; times are those of the
- * emulated clock. A row of include/schedulers.h holds the other facts that programs need about each
- * scheduler. */
+ * A decision is made once for each round, when the round before has ended. All times are by the emulated
+ * clock. A row of include/schedulers.h holds the other facts that programs need about each scheduler. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Scores of the newest value by its place between the lowest and the highest of a window of values, as in
- * Nitro (Yu et al., PVLDB 18(1), 2024, section 4). */
+/* Scores the newest value: its place between the lowest and the highest value of a window, as in Nitro (Yu
+ * et al., PVLDB 18(1), 2024, section 4). */
 #pragma once
 
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metadata of actord's checkpoints, and the names of their tensors. The learner writes and restores
- * checkpoints by this list, and actorctl reads policies and numbers from them.
+/* The metadata of actord's checkpoints, and the names of their tensors. By these lists the learner writes
+ * and restores checkpoints, and actorctl reads policies and numbers from them.
  *
  * Format 2 ends with a digest of the whole file (lib/checkpoint/safetensors.h), names the version of
  * actord's arithmetic, and prefixes each tensor with its network's name: "networks.policy.actor.0.weight",
- * "networks.policy.adam.m", "networks.target.q.0.weight". A job with more networks than one policy only adds
- * names, so the format stays the same. Format 1 had one network, whose tensors had no prefix, and only a
- * hash of the policy's parameters; it still loads. */
+ * "networks.policy.adam.m", "networks.target.q.0.weight". More networks only add names, so the format stays
+ * the same. Format 1 still loads. It had one network, no prefixes, and only a hash of the policy's
+ * parameters. */
 #pragma once
 
 #include "include/policy.h"
@@ -18,24 +18,25 @@
 #define METADATA_VERSION     "version"
 #define METADATA_ENVIRONMENT "environment"
 #define METADATA_ARITHMETIC  "arithmetic"
-/* The earlier versions of the arithmetic that made a job's policy, if there were any: "1 until round
- * 120". */
+/* Earlier versions of the arithmetic that computed a part of the job's policy, if there were any: "1 until
+ * round 120". */
 #define METADATA_ARITHMETIC_BEFORE "arithmetic_before"
 #define METADATA_ROUND             "round"
 #define METADATA_POLICY            "policy_version"
 #define METADATA_POLICY_SHA256     "policy_sha256"
-/* A hash of everything that the learner has learned and keeps, not only of its policy. Equal jobs have equal
- * hashes, whatever was killed and however the jobs were distributed. It is made in
+/* A hash of the learner's whole state, not only of its policy. Equal jobs have equal hashes, even if
+ * processes were killed or the jobs were distributed in other ways. It is made in
  * learner/checkpoint/digest.c. */
 #define METADATA_STATE_SHA256 "state_sha256"
 /* The form of an exported policy's input: "numbers"; "bytes", each divided by 255; "choice", a 1 among
- * zeros; "choices", the same for each of several numbers, which have as many choices each. */
+ * zeros; "choices", the same for each of several numbers, all with the same number of choices. */
 #define METADATA_OBSERVATION "observation"
-/* If an action is several choices: how many choices each number of it has, "2 3 5". The outputs for the
+/* If an action is several numbers: how many choices each number has, such as "2 3 5". The outputs for the
  * first number come first, then those for the second, and so on. */
 #define METADATA_CHOICES "choices"
-/* If the policy reads monomials of the observation (PolicyInputAugmentation=, PolicyLinkEditing=): these, in
- * order. "2 0*0 0*2" are number 2, the square of number 0, and the product of numbers 0 and 2. */
+/* The monomials of the observation that the policy reads, in order, if it reads any
+ * (PolicyInputAugmentation=, PolicyLinkEditing=). "2 0*0 0*2" means number 2, the square of number 0, and
+ * the product of numbers 0 and 2. */
 #define METADATA_INPUTS "inputs"
 
 /* The two kinds of files: a checkpoint, and a file that has only parameters, with which any job may begin.
@@ -46,9 +47,9 @@
 #define PARAMETERS_FORMAT_NEWEST 1u
 
 /* The version of actord's arithmetic. Raise it with every change that gives the same job another policy: in
- * lib/kernel.c, lib/doubles.c or learner/kernel/, or in the order of a sum. A checkpoint says which version
- * computed it. All files of format 1 have version 1, which used OpenBLAS; its sums depend on the processor.
- * From version 2 on a policy is the same on each processor. */
+ * lib/kernel.c, lib/doubles.c or learner/kernel/, or in the order of a sum. Each checkpoint says which
+ * version computed it. All files of format 1 have version 1, which used OpenBLAS; its sums depend on the
+ * processor. From version 2 on, a policy is the same on all processors. */
 #define ARITHMETIC 2u
 
 #define NETWORK_POLICY "policy"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A strict reader of safetensors files. A header may hold two kinds of objects: one of strings, and one of a
- * type, a shape and two offsets. Everything else is refused, and so is deeper nesting. The file may be cut
- * short or forged, so every number is checked against the file's size before it is used. */
+/* A strict reader of safetensors files. A header may contain two kinds of objects: one of strings, and one
+ * of a type, a shape and two offsets. The reader refuses everything else, and deeper nesting, too. The file
+ * may be cut short or forged, so every number is checked against the file's size before it is used. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -347,8 +347,8 @@ static int by_text(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Whether all texts differ. Sorting them bounds the time that a forged header with thousands of names can
- * cost. */
+/* Whether all texts differ. They are sorted first, so that a forged header with thousands of names costs
+ * little time. */
 static bool texts_differ(const char **texts, size_t n) {
         qsort(texts, n, sizeof(*texts), by_text);
         for (size_t i = 1; i < n; i++)

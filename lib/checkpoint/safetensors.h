@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The safetensors file format: eight bytes with the length of a header, the header in JSON, then the
- * tensors' bytes, little-endian and row-major. The learner and actorctl share this reader and this writer;
- * there are no others.
+ * tensors' bytes, little-endian and row-major. The learner and actorctl share this reader and this writer.
  *
  * The writer adds a last tensor, the SHA-256 of every byte before it. So a file contains the proof that it
  * is complete, and can still be written in one pass. Other programs that read the format see the digest as
@@ -40,8 +39,9 @@ typedef struct Safetensors Safetensors;
 
 uint64_t tensor_bytes(const TensorRow *row);
 
-/* Every byte is read only once, then hashed and written as it was read, so the hash is right even if memory
- * changes meanwhile. ret_sha256: the hash of the whole file, with its last tensor. 0 or a negative errno. */
+/* Reads every byte of the tensors only once, and hashes and writes what it has read. So the hash is right
+ * even if memory changes meanwhile. ret_sha256: the hash of the whole file, with its last tensor. 0 or a
+ * negative errno. */
 int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const MetadataRow *metadata,
                 size_t n_metadata, uint8_t ret_sha256[32]);
 

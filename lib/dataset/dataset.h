@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recorded episodes in files: HDF5, in the layout of Minari (https://minari.farama.org), version 0.5. A file
- * has a group episode_0, episode_1, ... for each episode of T steps, with the attributes id and total_steps,
- * and in it
+ * has a group for each episode: episode_0, episode_1, ... The group of an episode of T steps has the
+ * attributes id and total_steps, and the arrays
  *
  *   observations  [T + 1][shape of an observation]: before each step, and after the last one
  *   actions       [T][shape of an action]
  *   rewards       [T]
  *   terminations, truncations  [T]: whether the episode ended with that step
  *
- * The HDF5 library is large, so no program links it. It is linked by a module, dataset.so, which is loaded
- * where such a file is read or written. A build without the library has no such module. */
+ * The HDF5 library is large, so no program links it. Only the module dataset.so links it, and is loaded to
+ * read or write such a file. A build without the library has no such module. */
 #pragma once
 
 #include <stddef.h>
@@ -78,13 +78,13 @@ static inline int32_t dataset_detail(DatasetProblem problem, uint64_t episode) {
 
 typedef struct DatasetModule {
         uint32_t abi, struct_bytes;
-        /* Writes into an existing file, which is emptied first: episodes in order, then the end. The call
-         * for the end frees the writer, even if it fails. 0, -ENOMEM, -EIO. */
+        /* Writes into an existing file, and empties it first. The calls are: episodes in order, then the
+         * end. The call for the end frees the writer, even if it fails. 0, -ENOMEM, -EIO. */
         int (*create)(const char *path, const ActordEnvSpec *spec, void **ret);
         int (*add)(void *writer, const DatasetEpisode *episode);
         int (*close)(void *writer);
-        /* Reads a file from memory for an environment with this spec, and checks all of it. 0; or a detail,
-         * as above. *ret: free it with dataset_free(). */
+        /* Reads a file from memory, for an environment with this spec, and checks the whole file. 0; or a
+         * detail, as above. *ret: free it with dataset_free(). */
         int32_t (*read)(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 } DatasetModule;
 

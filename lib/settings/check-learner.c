@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of the learner's settings: values of [Learner] that contradict each other, or do not fit the rounds
- * that the rest of the job makes. */
+/* Checks of the learner's settings: values of [Learner] that contradict each other, or that do not fit the
+ * rounds of the job. */
 #include <math.h>
 #include <string.h>
 
@@ -55,8 +55,8 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         rows, RANDOM_STEP_MAX);
 }
 
-/* A replay store is divided evenly among the slots. Each part must hold a whole invocation, and a window of
- * NSteps= that crosses its border. */
+/* A replay store is divided evenly among the slots. Each part must have room for a whole invocation and for
+ * a window of NSteps= that crosses its border. */
 static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;

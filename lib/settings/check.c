@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks of a job file that need several values, or facts from outside of the file: names that must exist
- * elsewhere, and values that contradict each other. Everything that can be known before the job starts is
+ * elsewhere, and values that contradict each other. Each mistake that can be found before the job starts is
  * reported here, with the line to correct. */
 #include <math.h>
 #include <string.h>
@@ -59,8 +59,8 @@ static bool names_module(const char *name) {
                !strstr(name, "..");
 }
 
-/* Checks a job in Python. Only its package knows the keys of an environment; the bridge reports wrong
- * ones. */
+/* Checks a job with a Python environment. Only the environment's package knows its keys; the bridge reports
+ * wrong ones. */
 static void check_python_name(SettingsReader *reader, const JobSettings *settings) {
         bool of_agents = environment_is_pettingzoo(settings->environment);
         const char *id = strchr(settings->environment, ':') + 1;
@@ -292,8 +292,8 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
         }
 }
 
-/* Checks that the learner measures the figures that the scheduler reads. Without them the scheduler would
- * decide the same each time. */
+/* Checks that the learner measures the figures that the scheduler reads. Without these figures all decisions
+ * of the scheduler would be the same. */
 static void check_measured(SettingsReader *reader, const JobSettings *settings) {
         uint32_t kind = settings->scheduler.kind;
         bool curvature = scheduler_has(kind, TRAIT_OBJECTIVE) || scheduler_has(kind, TRAIT_LOSS);
@@ -410,8 +410,8 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
                                 "ID and " ENVIRONMENT_PETTINGZOO_PREFIX "MODULE read this key");
 }
 
-/* A name as in systemd.unit(5). %j is the job's number and %r its result, so that an instance of a template
- * gets both. */
+/* The name of a unit as in systemd.unit(5). %j is the job's number and %r its result, so that an instance of
+ * a template unit gets both. */
 static void check_on_end(SettingsReader *reader, const JobSettings *settings) {
         static const char *const kinds[] = { ".service", ".target", ".timer", ".path", ".socket", ".mount" };
         const char *unit = settings->on_end;
@@ -518,8 +518,8 @@ static const char *refuses_nodes(const JobSettings *settings) {
         return NULL;
 }
 
-/* Why an environment stays on one host; NULL: it is built in or installed on nodes, or it is one file, which
- * travels. */
+/* Why an environment cannot run on nodes; NULL: it can. Then it is built in or installed on nodes, or it is
+ * one file, which nodes get. */
 static const char *stays_here(const char *environment) {
         if (environment_is_python(environment))
                 return "runs in Python, whose interpreter and packages do not travel to nodes";

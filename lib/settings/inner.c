@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job inside a job: the outer job of Environment=job:FILE trains a scheduler by running the inner job
- * FILE again and again. Programs below the parser read no text and open no path, so the client appends
- * the inner job to the outer job's text, as sections [Inner.Job], [Inner.Learner] and so on; the stored
- * text of a job is then complete. This file turns these sections into settings. */
+/* A job inside a job: the outer job of Environment=job:FILE trains a scheduler by running the inner job FILE
+ * again and again. The client appends the inner job to the outer job's text, as sections [Inner.Job],
+ * [Inner.Learner] and so on. So the stored text of a job is complete, and no other program needs to read the
+ * inner job's file. This file turns these sections into settings. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

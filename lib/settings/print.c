@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints settings as text. A printed value is parsed again to the very same value, so units are the
- * largest that divide evenly, and numbers have as many digits as they need. All programs leave LC_NUMERIC
- * alone, so the decimal separator is a point. */
+/* Prints settings as text. Parsing a printed value gives the very same value. So the unit is the largest one
+ * that divides the value evenly, and a number has as many digits as it needs. No program changes LC_NUMERIC,
+ * so the decimal separator is a point. */
 #include "lib/settings/print.h"
 
 #include <assert.h>

@@ -39,8 +39,8 @@ static Setting find_setting(const char *section, const char *key) {
         return _SETTING_INVALID;
 }
 
-/* The sections that have this key, each printed by format(): "[Distribution] or [Scaling]", as several have
- * a Policy=. NULL: none has it. */
+/* The sections that have this key, each printed by format(), such as "[Distribution] or [Scaling]" for
+ * Policy=. NULL: no section has it. */
 static char *places_of_key(const char *key, char *(*format)(const SettingRow *row)) {
         g_autoptr(GString) places = g_string_new(NULL);
 
@@ -164,8 +164,8 @@ static char *given_value(const SettingsReader *reader, const char *section, cons
         return g_steal_pointer(&value);
 }
 
-/* An earlier version rounded fractions where a whole number is needed; now they are refused. A job that was
- * accepted then must keep its number. */
+/* An earlier version rounded a fraction where a whole number is needed. This version refuses it. A job that
+ * the earlier version accepted must keep its number. */
 static bool parse_rounded(Setting i, const char *value, JobSettings *settings) {
         g_autofree char *rounded = setting_round(value), *reason = NULL;
 
@@ -325,8 +325,8 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         read_options(reader, settings);
         settings_apply_name(reader, settings);
         settings_check_names(reader, settings, price_sheets);
-        /* These checks run only if there are no other errors: refused values have their defaults here, and
-         * messages about contradictions with defaults would confuse. */
+        /* These checks run only if there are no other errors. Refused values have their defaults here, and a
+         * message about a contradiction with a default would confuse the user. */
         if (reader->problems->len == 0)
                 settings_check_relations(reader, settings);
 }

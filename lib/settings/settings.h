@@ -12,15 +12,15 @@ typedef struct SettingOverride {
 } SettingOverride; /* "Section.Key"; an empty value unsets it */
 
 /* Parses a job file and its overrides, fills in defaults, and checks ranges and combinations of values
- * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence a line, each "FILE:LINE: [Section]
- * Key=VALUE: reason; nearest valid word", to be freed with g_free(). The place of an override is given as
- * "--set Section.Key". The environment's name is checked against the catalogue (lib/environments.h) unless
- * it is a path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL:
- * unchecked). */
+ * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence on each line, as "FILE:LINE:
+ * [Section] Key=VALUE: reason; nearest valid word", to be freed with g_free(). For an override, "--set
+ * Section.Key" stands in place of FILE:LINE. The environment's name is checked against the catalogue
+ * (lib/environments.h), unless it is a path (contains '/'). The price sheet is checked against
+ * `price_sheets` (NULL-terminated; NULL: unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
-/* The same for a text that was accepted before, perhaps by an earlier program: a key may occur twice, and
- * its last value counts; a fraction becomes a whole number. */
+/* The same for a text that was accepted before, perhaps by an earlier version. A key may occur twice: its
+ * last value counts. A fraction may become a whole number. */
 int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, JobSettings *ret, char **ret_message);
 
@@ -40,7 +40,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
 char *settings_print_inner(const JobSettings *settings);
 
 /* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. key NULL: the line of
- * the section's header. For messages about values that only later turn out to be wrong. */
+ * the section's header. This is for messages about values that are found to be wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
 /* A key that occurs a second time in its section. key and value NULL: a header that occurs a second time. */

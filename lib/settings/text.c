@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses the text of one value. Everything that is counted (steps, bytes, microseconds, money) goes
- * through one exact reader of "number and unit", in integers, since 0.1 has no exact binary fraction.
- * Real numbers are GLib's. */
+/* Parses the text of one value. One exact reader of "number and unit" reads everything that is counted
+ * (steps, bytes, microseconds, money). It computes in integers, since 0.1 has no exact binary fraction. GLib
+ * reads real numbers. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static const Unit units_usec[] = {
         { NULL },
 };
 
-/* "12", "1.5", "2e-7": as mantissa and power of ten. Digits beyond the twentieth after the point are
- * below any unit. */
+/* Splits "12", "1.5" or "2e-7" into a mantissa and a power of ten. Digits beyond the twentieth after the
+ * point are below any unit. */
 static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int *ret_exponent) {
         const char *p = *text;
         unsigned __int128 mantissa = 0;

@@ -15,7 +15,8 @@
 
 enum { LINE_MAX_BYTES = 256, ENTRY_MAX = 160 };
 
-/* An entry of a series: a name, hours:minutes:seconds since the beginning, what falls until the next one. */
+/* An entry of a series: a name, the time since the beginning (hours:minutes:seconds), and the rain until the
+ * next entry. */
 typedef struct Entry {
         char name[64];
         unsigned hour, minute;
@@ -34,7 +35,7 @@ static bool parse_entry(const char *line, size_t n, Entry *ret) {
                                                  &second, &ret->rain) == 5;
 }
 
-/* Writes the entry with as much rain as the storm has in its hour. */
+/* Writes the entry, scaled to the storm's rain in that hour. */
 static size_t write_entry(const Entry *entry, const StormFamily *family, const Storm *storm, char *ret) {
         double was = family->profile[entry->hour], by = was > 0 ? storm->rain[entry->hour] / was : 0;
 
@@ -82,7 +83,7 @@ int drainage_scale(const Drainage *drainage, const char *file, const StormFamily
 
 static int write_packaged(const Drainage *drainage, const char *task, const StormFamily *family,
                 const Storm *storm, char ret[DRAINAGE_MAX]) {
-        static char file[DRAINAGE_MAX]; /* as it was read; empty: not yet */
+        static char file[DRAINAGE_MAX]; /* the package's file; empty: not read yet */
         int n;
 
         if (!file[0]) {
@@ -96,8 +97,8 @@ static int write_packaged(const Drainage *drainage, const char *task, const Stor
         if (n < 0) {
                 file[0] = '\0';
                 (void) fprintf(stderr,
-                                "%s of the Python package %s is not the network of %s, which is that of its "
-                                "version %s: install it with `pip install %s==%s`.\n",
+                                "%s of the Python package %s is not the network of %s: the network is in "
+                                "version %s of the package, so install that with `pip install %s==%s`.\n",
                                 drainage->file, drainage->package, task, drainage->version,
                                 drainage->package, drainage->version);
         }

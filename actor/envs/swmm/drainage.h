@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The text of a task's network for SWMM, with a storm in it. A network is a text of ours, to which the storm
- * is appended, or comes in a file of a Python package with a rain of its own, whose entries are scaled hour
- * by hour. */
+/* The text of a task's network for SWMM, with a storm in it. There are two kinds of networks. One is a text
+ * of this project, and the storm is appended to it. The other is a file of a Python package, which has rain
+ * of its own; the entries of this rain are scaled hour by hour. */
 #pragma once
 
 #include <stddef.h>
@@ -12,19 +12,19 @@
 enum { DRAINAGE_MAX = 128 * 1024 };
 
 typedef struct Drainage {
-        const char *text, *text_end; /* ours; NULL: it is in the package */
-        uint32_t first_hour;         /* of rain; of ours, like the next */
+        const char *text, *text_end; /* this project's; NULL: it is in a package */
+        uint32_t first_hour;         /* of rain, if the text is this project's */
         uint32_t tide_hours;         /* 0: there is no tide */
         const char *package, *version, *file;
-        uint32_t n_entries; /* of its rain */
+        uint32_t n_entries; /* of rain, in the package's file */
 } Drainage;
 
-/* The text with the storm's rain. Its number of bytes, or an error after a sentence on stderr; `task` is for
- * messages. A package's file is read once. */
+/* Writes the text with the storm's rain. Returns the number of bytes, or an error after a sentence on
+ * stderr. `task` is for messages. A package's file is read once. */
 int drainage_write(const Drainage *drainage, const char *task, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);
 
-/* The same of a package's file that was read. -EINVAL: its rain is not the family's profile, or the text
+/* The same from the content of a package's file. -EINVAL: its rain is not the family's profile, or the text
  * does not fit. */
 int drainage_scale(const Drainage *drainage, const char *file, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Our replacements of the library's malloc() and fopen(), and the turns of simulations.
+/* Replacements for the library's malloc() and fopen(), and the turns of simulations.
  *
- * Memory is allocated in order and never freed, since a simulation allocates while it reads its text and
- * hardly afterwards. The region stays at one address as long as the process lives, so pointers in an image
- * stay valid. In another process they would not be valid, so an image is not a snapshot. */
+ * Memory is allocated in order and never freed: a simulation allocates while it reads its text, and hardly
+ * afterwards. The memory region stays at one address as long as the process lives, so pointers in an image
+ * stay valid. In another process they would not be valid, so an image cannot be a snapshot. */
 #include "actor/envs/swmm/engine.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static struct {
         SwmmLibrary library;
         SwmmRange ranges[SWMM_RANGES_MAX];
         size_t n_ranges, variables_bytes;
-        uint8_t *fresh;  /* its variables as they were after loading */
-        uint8_t *region; /* the memory for its allocations */
+        uint8_t *fresh;  /* the library's variables as they were after loading */
+        uint8_t *region; /* the memory for the library's allocations */
         uint64_t region_bytes, allocated;
         FILE *input, *nowhere;
         const char *text;
@@ -65,7 +65,7 @@ static int seek_nowhere(void *cookie, off64_t *position, int whence) {
         return 0;
 }
 
-/* Its report and results are thrown away. */
+/* The input is a text in memory; the library's report and results are thrown away. */
 static FILE *engine_fopen(const char *name, const char *mode) {
         const cookie_io_functions_t nowhere = { .write = write_nowhere, .seek = seek_nowhere };
 
@@ -122,7 +122,9 @@ static int load(void) {
         for (size_t i = 0; i < engine.n_ranges; i++)
                 bytes += engine.ranges[i].n;
         if (bytes > ENGINE_IMAGE_MAX / 2) {
-                (void) fprintf(stderr, "This EPA SWMM has %zu bytes of variables; %llu are the most.\n",
+                (void) fprintf(stderr,
+                                "This EPA SWMM has %zu bytes of variables, and actord allows "
+                                "%llu: use swmm-toolkit of another version.\n",
                                 bytes, (unsigned long long) ENGINE_IMAGE_MAX / 2);
                 return -EFBIG;
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* EPA SWMM, shared by several simulations in turns. The library has one simulation, in its variables and in
- * memory that it allocates, and reads and writes files. Here its allocations come from one region, and its
- * files are texts in memory. A simulation whose turn it is not keeps a copy of variables and region, an
- * image. A simulation always begins with the library's state after loading, so earlier ones do not influence
- * it. */
+/* Several simulations share the library of EPA SWMM, and take turns. The library has room for one simulation
+ * only: its state is in the library's variables and in memory that it allocates. Here these allocations come
+ * from one memory region. While another simulation has its turn, an image keeps a copy of the variables and
+ * the region. The library's files are texts in memory. Each simulation begins with the library's state after
+ * loading, so earlier simulations do not influence it. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 typedef struct EngineImage {
         bool live;
         int nodes[ENGINE_NAMES_MAX], links[ENGINE_NAMES_MAX]; /* the engine's indexes for the task's names */
-        /* the used part of the region, at the end of its last turn */
+        /* the used bytes of the region at the end of the image's last turn */
         uint64_t allocated;
 } EngineImage;
 
@@ -27,23 +27,23 @@ typedef struct EngineNames {
         const char *nodes[ENGINE_NAMES_MAX], *links[ENGINE_NAMES_MAX];
 } EngineNames;
 
-/* The directory of Python=: its name in the job, and its descriptor; -1: the job names none. The name is not
- * copied. */
+/* Sets the directory of Python=: its name in the job, and its descriptor (-1: the job names none). The name
+ * is not copied. */
 void engine_packages(const char *python, int fd);
 
-/* Reads a file of a package in that directory, and ends it with a 0. `task` and `package` are for messages.
- * The number of bytes, or -ENOENT, -EFBIG, or another error after a sentence on stderr. */
+/* Reads a file of a package in that directory, and appends a 0. `task` and `package` are for messages.
+ * Returns the number of bytes, or -ENOENT, -EFBIG or another error after a sentence on stderr. */
 int engine_read(const char *task, const char *package, const char *file, char *ret, size_t n);
 
 /* Begins a simulation of the text, which is read only in this call. 0, or -ENOENT, -ENOEXEC, -EIO after a
  * sentence on stderr. */
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names);
 
-/* Makes it the image's turn. The image must have a simulation. */
+/* Gives the turn to this image. The image must have a simulation. */
 void engine_turn(EngineImage *image);
 
 /* Makes one routing step of the image whose turn it is. SWMM chooses the step's length. *ret_msec: the time
- * since the beginning; 0 after the last step up to the END_DATE of its text. 0, or -EIO after a sentence on
+ * since the beginning; 0: the last step is over, at the END_DATE of the text. 0, or -EIO after a sentence on
  * stderr. */
 int engine_advance(int64_t *ret_msec);
 

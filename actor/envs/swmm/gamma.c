@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* stormwater:gamma: eleven ponds in a tree drain through an orifice each. None may flood, no orifice may
- * pass more than 4 cubic feet a second, and at the end all ponds are to be empty.
+/* stormwater:gamma: eleven ponds form a tree, and each drains through an orifice. No pond may flood, no
+ * orifice may pass more than 4 cubic feet a second, and at the end all ponds should be empty.
  *
  * Scenario gamma of pystorms ("pystorms: A simulation sandbox for the development and evaluation of
- * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the engine that
- * it runs on. The network is read from that Python package: twenty catchments, Green-Ampt infiltration, the
- * ponds, orifices and conduits, step sizes, 156 hours and the storm, which falls in six hours. Eleven depths
- * are the states, eleven openings the actions, and its measure is ours. Other storms scale the storm's
- * entries hour by hour, to 0.25 to 1 times its rain: with all of it small ponds flood under each
- * opening that was tried, the same for all ponds, and under the rules.
+ * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the same
+ * engine, EPA SWMM. The Python package of pystorms has the network: twenty catchments, Green-Ampt
+ * infiltration, ponds, orifices, conduits, step sizes, 156 hours, and a storm of six hours. The states are
+ * the eleven depths, and the actions are the eleven openings. The performance is measured as in pystorms.
+ * Other storms scale the entries of this storm hour by hour, to 0.25 to 1 times its rain. With the full
+ * rain, small ponds flood under the rules, and also with every constant opening (the same for all ponds)
+ * that was tried.
  *
- * A step is 15 minutes, 624 of them the 156 hours. Observed beside the depths (ft), unless Forecast=no: the
- * rain of the next hour and of the one after (in). The reward of a step is the sum over SWMM's own steps in
- * it, up to a minute each, of
+ * A step is 15 minutes, and 624 steps are the 156 hours. The observation is the depths (ft) and, unless
+ * Forecast=no, the rain of each of the next two hours (in). SWMM's own steps are at most a minute long. The
+ * reward of a step is the sum over SWMM's steps in it of
  *
  *     -(sum of max(0, flow - 4 cfs)) - FloodWeight (number of ponds that flood)
  *
- * and at the end, for each pond deeper than 0.1 ft, -LeftWeight; so that with FloodWeight=1e6 and
- * LeftWeight=7e5, the defaults, a return is the published performance with a minus sign.
+ * At the end, each pond deeper than 0.1 ft adds -LeftWeight. With the defaults FloodWeight=1e6 and
+ * LeftWeight=7e5, a return is the published performance with a minus sign.
  *
- * The rules: a pond that is at least as full as the mean of all releases 4 cfs, by Torricelli, and a less
- * full one in proportion (equal filling degree). A pond that is fuller than 0.7 opens. Of 0.1, 0.3, ...,
- * 0.9 that is the largest limit with which ponds flood least in the storm's hours times 0.4, 0.6, 0.8 and
- * 1. */
+ * The rules: a pond that is at least as full as the mean of all ponds releases 4 cfs, by Torricelli's law. A
+ * less full pond releases less, in proportion (equal filling degree). A pond that is fuller than 0.7 opens
+ * its orifice. The limit 0.7 was chosen from 0.1, 0.3, ..., 0.9 on storms with the storm's rain times 0.4,
+ * 0.6, 0.8 and 1: it is the largest limit with which ponds flood least. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"
@@ -35,7 +36,7 @@
 
 enum { N_PONDS = 11, N_ENTRIES = 74 };
 
-/* What a pond holds before it floods, ft. */
+/* The depth at which a pond floods, ft. */
 static const double depth_max[N_PONDS] = { 10, 10, 10, 10, 10, 20, 10, 10, 10, 13.72, 14.96 };
 
 static void gamma_observe(const View *v, float ret[N_OBSERVATION_MAX]) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Loads the library from a Python package that a user chose, so this is done only after the sandbox has
- * closed. Its imports are a table with a pointer for each function, which the linker has filled in (System V
- * ABI, "Dynamic Linking"). We replace some of the pointers. So SWMM, which works on files, needs no file
- * system, and no system call that plugins do not have. */
+/* Loads the library from a Python package. A user chose the package, so the library is loaded only after the
+ * sandbox has closed. The library's imports are a table with a pointer for each function (System V ABI,
+ * "Dynamic Linking"). The linker fills in the table, and then this file replaces some of the pointers. So
+ * SWMM, which works on files, needs no file system, and no system call that plugins do not have. */
 #include "actor/envs/swmm/library.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static int find_and_open(const char *python, int packages_fd, void **ret) {
         if (packages_fd >= 0 && package_find(packages_fd, LIBRARY_PACKAGE, path, sizeof(path)) < 0) {
                 (void) fprintf(stderr,
                                 "Python=%s: this virtual environment has no package swmm-toolkit, which "
-                                "carries EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",
+                                "contains EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",
                                 python, python);
                 return -ENOENT;
         }
@@ -79,7 +79,7 @@ static int find_functions(void *handle, SwmmLibrary *ret) {
         return 0;
 }
 
-/* On most machines the linker has already added the load address. */
+/* On most kinds of machines, the linker has already added the load address. */
 static const void *dynamic_address(const struct link_map *map, const ElfW(Dyn) * entry) {
         uintptr_t value = entry->d_un.d_ptr;
 
@@ -147,7 +147,7 @@ static void add_range(RangeSearch *search, uintptr_t from, uintptr_t to) {
         search->n++;
 }
 
-/* The library's writable segments, without the part that the linker made read-only after loading. */
+/* Finds the library's writable segments, without the part that the linker made read-only after loading. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *userdata) {
         uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE), closed_from = 0, closed_to = 0;
         RangeSearch *search = userdata;
@@ -193,8 +193,8 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
                 r = replace(map, &imports[i]);
         if (r < 0) {
                 (void) fprintf(stderr,
-                                "%s cannot be prevented from opening files: its table of imports is unlike "
-                                "any known.\n",
+                                "actord cannot keep %s from opening files: its table of imports has an "
+                                "unknown form; install another version of swmm-toolkit.\n",
                                 map->l_name);
                 return r;
         }
@@ -203,7 +203,9 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
         (void) dl_iterate_phdr(look_at_object, &search);
         /* A variable that is not restored would carry over from one episode to the next. */
         if (search.n == 0 || search.n > SWMM_RANGES_MAX) {
-                (void) fprintf(stderr, "%s cannot be reset: it is not a known release of EPA SWMM.\n",
+                (void) fprintf(stderr,
+                                "actord cannot reset %s: it is not a known release of EPA SWMM; "
+                                "install another version of swmm-toolkit.\n",
                                 map->l_name);
                 return -ENOEXEC;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libswmm5 in this process: it is found and loaded, and some of its imports are replaced. */
+/* Finds and loads libswmm5 into this process, and replaces some of its imports. */
 #pragma once
 
 #include <stddef.h>

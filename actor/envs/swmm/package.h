@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 
-/* The path of a package's file (as in "swmm/toolkit/libswmm5.so"), by the directory's descriptor. 0, or
- * -ENOENT. */
+/* Finds the path of a package's file (such as "swmm/toolkit/libswmm5.so"). The path uses the directory's
+ * descriptor. 0, or -ENOENT. */
 int package_find(int packages_fd, const char *file, char *ret, size_t n);
 
-/* The file's text, ended with a 0. The number of its bytes, or -ENOENT, -EFBIG, or another error. */
+/* Reads the file's text, and appends a 0. Returns the number of bytes, or -ENOENT, -EFBIG or another
+ * error. */
 int package_read(int packages_fd, const char *file, char *ret, size_t n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment ABI over a task: episodes, steps, snapshots. SWMM cannot stop in one process and continue
- * with the same bits in another one (its own hot-start files hold floats), but it is repeatable. So a
- * snapshot is the storm and every opening so far, and a restore runs the episode again, in a tenth of a
- * second, or a second with eleven ponds. If an instance is already at the snapshot's step, as from one
- * invocation to the next, nothing is repeated. */
+/* The environment ABI for stormwater tasks: episodes, steps, snapshots. SWMM cannot stop in one process and
+ * continue with the same bits in another one, since its own hot-start files hold floats. But a simulation is
+ * repeatable. So a snapshot is the storm and all openings so far, and a restore runs the episode again. This
+ * takes a tenth of a second, or a second with eleven ponds. If an instance is already at the snapshot's
+ * step, as between two invocations of one actor, nothing is repeated. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { STORMS_RANDOM, STORMS_HELD_OUT, STORMS_PUBLISHED };
 enum { CONTROLLER_AGENT, CONTROLLER_PASSIVE, CONTROLLER_RULES };
 enum { ACTIONS_OPENINGS, ACTIONS_FINE, ACTIONS_CENTRED };
 
-/* The snapshot, up to the openings of the task's last step. */
+/* The content of a snapshot. It is stored up to the openings of the task's last step. */
 typedef struct Episode {
         Storm storm;
         uint32_t n_steps, reserved;
@@ -34,7 +34,7 @@ typedef struct Stormwater {
         bool forecast;
         Episode episode;
         Reading now;
-        EngineImage image; /* last: its bytes follow it */
+        EngineImage image; /* the last member: its bytes follow */
 } Stormwater;
 
 static const char *const storms_words[] = { "random", "held-out", "published", NULL };
@@ -155,9 +155,9 @@ static int stormwater_begin(Stormwater *s) {
         return 0;
 }
 
-/* Makes step t of the episode with its openings for that step; *ret: the reward. It must be the instance's
- * turn. SWMM chooses the length of its own steps, so the last of them ends a little after the quarter of an
- * hour, or where the network's text ends. */
+/* Makes step t of the episode, with the episode's openings for that step. *ret: the reward. It must be the
+ * instance's turn. SWMM chooses the length of its own steps. So the last of them ends a little after the 15
+ * minutes, or at the end of the simulation. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
         int64_t msec = 0, end = (int64_t) (t + 1) * STEP_MSEC;
         bool ends = t + 1 == s->task->n_steps;
@@ -212,7 +212,7 @@ static int stormwater_reset(void *instance, ActordRandom *random, void *ret_obse
 static float opening_of(const Stormwater *s, float action) {
         float half = (1 + fmaxf(action, -1)) / 2, opening = action;
 
-        if (s->actions == ACTIONS_FINE) /* with large ponds openings below a tenth matter most */
+        if (s->actions == ACTIONS_FINE) /* large ponds need fine openings below a tenth */
                 opening = half * half * half * half;
         else if (s->actions == ACTIONS_CENTRED)
                 opening = half;
@@ -336,7 +336,7 @@ static int stormwater_set_state(void *instance, const double *state, void *ret_o
         return 0;
 }
 
-/* The ABI's functions are not told for which environment they are called, so each task has its own. */
+/* The ABI's functions have no parameter that names the environment, so each task has its own functions. */
 #define STORMWATER(task)                                                                              \
         static int task##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
                 return stormwater_spec(&task##_task, options, n_options, ret);                        \

@@ -10,7 +10,7 @@
 #include "include/environment-options.h"
 
 enum { N_VALVES_MAX = 11, N_NODES_MAX = 11, N_LINKS_MAX = 11, N_OBSERVATION_MAX = 16 };
-enum { N_OPENINGS_MAX = 624 * N_VALVES_MAX };            /* of an episode */
+enum { N_OPENINGS_MAX = 624 * N_VALVES_MAX };            /* in an episode */
 enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* a step of control */
 
 /* Readings after a routing step, in the order of the task's names. */
@@ -31,13 +31,14 @@ typedef struct View {
 typedef struct Task {
         const char *name;
         Drainage drainage;
-        EngineNames names; /* of the links the valves come first */
+        EngineNames names; /* among the links, the valves come first */
         StormFamily family;
         uint32_t n_steps, n_valves;
-        uint32_t n_options;                  /* of stormwater.c's table, from its beginning on */
+        uint32_t n_options;                  /* how many rows of stormwater.c's table of options it has, from
+                                              * the first on */
         float opening;                       /* the initial opening */
         uint32_t n_published, n_observation; /* without the forecast, and with it */
-        /* the reward is that at the end of a step; otherwise the sum over SWMM's steps in it */
+        /* the reward of a step is the one at its end; otherwise the sum over SWMM's steps in it */
         bool reward_at_end;
 
         void (*observe)(const View *view, float ret[N_OBSERVATION_MAX]);

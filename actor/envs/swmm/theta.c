@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* stormwater:theta: open and close the orifices of two ponds in parallel, so that neither floods and the
- * stream below stays slow.
+/* stormwater:theta: two parallel ponds drain through one orifice each into a stream. The policy opens and
+ * closes the orifices. Neither pond may flood, and the flow of the stream should stay low.
  *
  * Scenario theta of pystorms ("pystorms: A simulation sandbox for the development and evaluation of
- * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the engine
- * that it runs on: its catchments, infiltration, ponds, orifices, conduits, step sizes, 78 hours and
- * storm, two depths as states, two openings as actions, and its measure. The text of the network is ours,
- * with a junction where pystorms has a divider, which SWMM treats alike.
+ * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the same
+ * engine, EPA SWMM. From pystorms are the catchments, infiltration, ponds, orifices, conduits, step sizes,
+ * the 78 hours, the storm and the measure of performance. The states are the two depths, and the actions are
+ * the two openings. This project has its own text of the network. It has a junction where pystorms has a
+ * divider; SWMM treats both alike.
  *
- * A step is 15 minutes, 312 of them the 78 hours. Observed beside the two depths (m), unless Forecast=no:
- * the stream's flow (m3/s), and the rain of the next hour and of the one after (mm). The reward of a step
- * is the sum over SWMM's own steps in it, up to 30 s each, of
+ * A step is 15 minutes, and 312 steps are the 78 hours. The observation is the two depths (m) and, unless
+ * Forecast=no, the stream's flow (m3/s) and the rain of each of the next two hours (mm). SWMM's own steps
+ * are at most 30 s long. The reward of a step is the sum over SWMM's steps in it of
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * so that with FloodWeight=1e6, the default, a return is the published performance with a minus sign.
+ * With the default FloodWeight=1e6, a return is the published performance with a minus sign.
  *
- * The rules: release 0.5 m3/s in all, shared by how full the ponds are (equal filling degree), each
- * through an orifice under its depth by Torricelli; and open a pond that is within 0.7 m of flooding, the
- * least with which none of 30 training storms floods. */
+ * The rules: both ponds together release 0.5 m3/s. Each pond's share is in proportion to how full it is
+ * (equal filling degree), and its opening follows from its depth by Torricelli's law. A pond that is within
+ * 0.7 m of flooding opens its orifice. The 0.7 m are the smallest distance with which no pond floods in 30
+ * training storms. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* stormwater:tidal: two ponds drain through one pipe to a junction that the tide reaches; none of the
- * three may flood, and between storms the ponds should stand at 2 ft.
+/* stormwater:tidal: two ponds drain through one pipe to a junction that the tide reaches. Neither the ponds
+ * nor the junction may flood. Between storms the ponds should be 2 ft deep.
  *
- * After the model that the University of Virginia's group trains on ("Flood mitigation in coastal urban
- * catchments using real-time stormwater infrastructure control and reinforcement learning", Bowes et al.,
- * Journal of Hydroinformatics 2021). From it are the steps of 15 minutes over a day, the two catchments,
- * ponds (4.61 ft deep), valves, pipes, both kinds of state, the actions and the conditional reward. Ours
- * are the rain (1.5 in over ten hours from hour 4 on, scaled), the tide, and what a forecast is: the rain
- * of each of the next six hours (in), and the tide in an hour (ft).
+ * After the model of the University of Virginia's group ("Flood mitigation in coastal urban catchments using
+ * real-time stormwater infrastructure control and reinforcement learning", Bowes et al., Journal of
+ * Hydroinformatics 2021). From that model are the steps of 15 minutes over a day, the two catchments, the
+ * ponds (4.61 ft deep), the valves, the pipes, both kinds of state, the actions and the conditional reward.
+ * This project chose the rain (1.5 in over ten hours from hour 4 on, scaled), the tide and the forecast. A
+ * forecast is the rain of each of the next six hours (in), and the tide in an hour (ft).
  *
- * Observed: depths of St1, St2 and J1 (ft), how they flood (cfs), both openings; then, unless
- * Forecast=no, the forecast. The reward, at the end of a step, is
+ * The observation is the depths of St1, St2 and J1 (ft), their flooding (cfs), both openings and, unless
+ * Forecast=no, the forecast. The reward at the end of a step is
  *
  *     -(flood St1 + flood St2 + flood J1)                                 while the forecast has rain
  *     -flood J1 - |depth St1 - 2| - |depth St2 - 2|                       else
  *
- * The rules: before rain, lower the ponds to 1 ft, else hold them at 2 ft, opening in proportion up to 1
- * ft above that; close while the junction is within 0.2 ft of flooding, unless the pond itself is. */
+ * The rules lower the ponds to 1 ft before rain, and hold them at 2 ft otherwise. A valve's opening is in
+ * proportion to the depth above this target, and is full 1 ft above it. A valve closes while the junction is
+ * within 0.2 ft of flooding, unless its pond is, too. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"

@@ -105,8 +105,8 @@ static hid_t image_driver(void) {
         return H5FDregister(&driver);
 }
 
-/* driver: unregister it when the file is closed. The name is absolute, since for a relative one the library
- * would ask for the working directory. */
+/* Unregister the driver when the file is closed. The name is absolute: for a relative name the library would
+ * ask for the working directory. */
 static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         _cleanup_(list_closep) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
         const Image place = { .bytes = image, .n_bytes = n_bytes };
@@ -242,8 +242,8 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are n times the space's choices: whole numbers, each below its number of choices, which may
- * differ from number to number in an action. */
+/* Whether these are n values of the space's choices: whole numbers, each below its number of choices. The
+ * numbers of an action may have different numbers of choices. */
 static bool choices_check(
                 const ActordEnvSpec *spec, const ActordSpace *space, const float *values, uint64_t n) {
         uint64_t width = space_numbers(space);

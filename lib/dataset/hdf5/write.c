@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes episodes into a file, with the element types that Gymnasium uses for such spaces. Booleans have the
- * type that h5py uses for NumPy's booleans. */
+/* Writes episodes into a file. The types of the elements are those that Gymnasium uses for the spaces.
+ * Booleans have the type that h5py uses for NumPy's booleans. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

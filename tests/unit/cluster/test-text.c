@@ -112,7 +112,7 @@ static void test_refusal(void) {
                         "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission "
                         "failed: Job violates accounting/QOS policy\n",
                         "", "", words));
-        g_assert_nonnull(strstr(words, "asked again"));
+        g_assert_nonnull(strstr(words, "actord tries again"));
         g_assert_false(text_refusal(
                         "slurm_load_partitions: Zero Bytes were transmitted or received\n", "", "", words));
         g_assert_nonnull(strstr(words, "clock"));
