@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Declarations that all verbs share: the options, the exit statuses that scripts rely on, and functions that
- * report a problem. */
+/* Declarations for all verbs: the options, the exit statuses that scripts rely on, and functions that report
+ * a problem. */
 #pragma once
 
 #include <glib.h>
@@ -105,7 +105,7 @@ const char *complaint_last(void);
  * a device, a pipe or a link. false: a message has been printed. */
 bool may_replace(const char *path);
 
-/* Parses argv; options may come before or after the verb. STATUS_OK; or STATUS_USAGE, with a message.
+/* Parses argv. Options may stand before or after the verb. STATUS_OK; or STATUS_USAGE, with a message.
  * *ret_arguments: the verb and its arguments, g_strfreev(). */
 ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);
 /* Whether the verb accepts every option that was given. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A daemon can be reached in three ways: on the system's bus, on the user's bus, or as a child of this
- * program on a socket. Its interface is the same in all three, so callers of this file do not need to
- * know which one it is. */
+ * program on a socket. Its interface is always the same, so callers of this file need not know the way. */
 #include "actorctl/bus.h"
 
 #include <errno.h>
@@ -17,8 +16,8 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* SubmitJob may take long: it may wait for its turn, for a person who types a password, and for files to be
- * copied. */
+/* SubmitJob may take long: it may have to wait for its turn, for a person who types a password, and for
+ * copies of files. */
 #define SEND_TIMEOUT_USEC (240ull * 1000 * 1000)
 
 #define BUSY_WAIT_FIRST_USEC   (100ull * 1000)
@@ -80,8 +79,8 @@ static int open_first(bool *ret_system, Connection **ret) {
         *ret_system = try_bus(sd_bus_open_system, false, ret) >= 0;
         if (*ret_system || try_bus(sd_bus_open_user, false, ret) >= 0)
                 return 0;
-        complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl run "
-                 "FILE`, which needs none");
+        complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl "
+                 "run FILE`, which needs no daemon");
         return -ENOENT;
 }
 
@@ -98,8 +97,8 @@ static int open_remote(const char *host, Connection **ret) {
         if (r >= 0)
                 r = sd_bus_get_unique_name(connection->bus, &name);
         if (r < 0) {
-                complain("the daemon on %s cannot be asked: `ssh %s systemd-stdio-bridge` must connect to "
-                         "the system bus there",
+                complain("the daemon on %s cannot be reached: `ssh %s systemd-stdio-bridge` must connect "
+                         "to the system bus there",
                                 host, host);
                 return r;
         }
@@ -232,7 +231,7 @@ int connection_open_any(const Options *options, Connection **ret) {
 Connection *connection_close(Connection *connection) {
         if (!connection)
                 return NULL;
-        /* On a bus, queued messages are sent first. A private daemon takes the closed socket as a request to
+        /* On a bus, queued messages are sent first. For a private daemon, the closed socket is a request to
          * end. */
         if (connection->pid > 0)
                 sd_bus_close_unref(connection->bus);
@@ -299,8 +298,8 @@ static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout
                                 now_usec() - since > BUSY_LONGEST_USEC)
                         return r;
                 say_busy(&said, since);
-                /* Adds a random part, so that callers that were refused at the same time do not all retry at
-                 * the same time. */
+                /* The wait has a random part, so that callers that were refused at the same time do not all
+                 * retry at the same time. */
                 g_usleep(wait / 2 + (gulong) g_random_int_range(0, (gint32) wait));
                 wait = MIN(2 * wait, BUSY_WAIT_LONGEST_USEC);
                 sd_bus_error_free(error);

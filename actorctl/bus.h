@@ -23,11 +23,10 @@ typedef struct Connection {
 
 /* Connects to a running daemon, or one that the bus can start. 0; or a negative errno, with a message. */
 int connection_open(const Options *options, Connection **ret);
-/* Starts a daemon for this connection only. keep: its state is kept as one of the newest runs; otherwise it
- * is removed. */
+/* Starts a daemon for this connection only. keep: the daemon's state is kept as one of the newest runs;
+ * otherwise it is removed. */
 int connection_open_private(bool keep, Connection **ret);
-/* The same with its state in `directory`, which is created (an old one is removed) and removed with the
- * connection. */
+/* The same with the state in `directory`. The directory is created anew, and removed with the connection. */
 int connection_open_private_at(const char *directory, Connection **ret);
 /* Starts a daemon that shows the records of an `actorctl run`, and changes nothing. */
 int connection_open_run(const char *directory, Connection **ret);
@@ -55,6 +54,6 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path);
 /* Carries out a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a
  * message. */
 ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const char *method);
-/* STATUS_USAGE for errors that the user can correct in the job file or on the command line, such as the
- * number of a job that does not exist; otherwise STATUS_FAILED. */
+/* STATUS_USAGE if the user can correct the error in the job file or on the command line (for example, a job
+ * with this number does not exist); otherwise STATUS_FAILED. */
 ExitStatus status_of_error(int r);

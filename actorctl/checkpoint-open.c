@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint may be a file, which this program opens, since the daemon opens no path of a user; or the
- * newest one of a job, which the daemon passes as a descriptor. */
+/* Opens a checkpoint. If it is a file, this program opens the file, since the daemon opens no path of a
+ * user. If it is the newest checkpoint of a job, the daemon passes a descriptor. */
 #include "actorctl/checkpoint-open.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "actorctl/bus.h"
 #include "lib/checkpoint/checkpoint.h"
 
-/* The newest checkpoint of the job at `path`, to be closed. name: "checkpoint of job 7" or the like, for
+/* Gets the newest checkpoint of the job at `path`; close it. name: such as "checkpoint of job 7", for
  * messages. STATUS_OK; or another status, with a message. */
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads from a checkpoint what it says about its job. It builds on lib/checkpoint/checkpoint.h, and its
- * sentences name the file. */
+/* Reads facts about the job from its checkpoint. It uses lib/checkpoint/checkpoint.h, and its messages name
+ * the file. */
 #pragma once
 
 #include "lib/checkpoint/checkpoint.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon records a decision only when the number of actors changes; here decisions become one number for
- * each round. The file has the form of `actorctl decisions --json`: a JSON array of objects with a `round`,
- * its `actors`, and `taken` if the round took only one of them. Other members are ignored. */
+/* The daemon records a decision only when the number of actors changes. Here the decisions become one number
+ * for each round. The file has the form of `actorctl decisions --json`: a JSON array of objects. Each has a
+ * `round`, its `actors`, and `taken` if the round took the rollout of only one actor. Other members are
+ * ignored. */
 #include "actorctl/decisions.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #define COUNTS_MAX (1u << 18) /* as many as the daemon accepts */
 #define PART       10000u
 
-/* taken: NaN if a round took the rollouts of all actors. -EINVAL: the rounds do not ascend; -E2BIG: there
- * are too many. */
+/* taken: NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order;
+ * -E2BIG: there are too many. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
@@ -146,7 +147,7 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         return 0;
 }
 
-/* The last decision also holds for later rounds. A decision for a round that did not take place is left
+/* The last decision also counts for all later rounds. A decision for a round that did not take place is left
  * out. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds) {
         double sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Opening a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
- * (follow_prepare()). Reading a device may never end. So only regular files are opened, and pipes that
+/* open() of a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
+ * (follow_prepare()). Reading a device may never end. So this file opens only regular files, and pipes that
  * already have a writer. */
 #include "actorctl/file.h"
 

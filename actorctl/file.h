@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads files that a user names, without waiting for ever or growing without end; and writes files that
- * appear whole or not at all. */
+/* Reads files that a user names, with limits on time and size. Writes files that appear whole or not at
+ * all. */
 #pragma once
 
 #include <errno.h>
@@ -17,7 +17,7 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n);
 /* A reason in words for an error of these two functions. */
 const char *file_reason(int r);
 
-/* A new file beside another one, whose place it takes when it is complete. Declare it with
+/* A new file that takes the place of another one when it is complete. Declare it with
  * _cleanup_(aside_done). */
 typedef struct Aside {
         int fd;

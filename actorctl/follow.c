@@ -99,8 +99,8 @@ static void say_limits(Follower *f) {
                 say_all_limits(f->status->limits);
 }
 
-/* What the job waits for: a queued job waits for a quota or, if frozen, for the user. A job in any other
- * state waits until its records can be written. */
+/* Whether the job waits until its records can be written. A queued job does not: it waits for a quota or, if
+ * frozen, for the user. */
 static bool records_wait(const JobStatus *status) {
         return status->waiting[0] && status->frozen_usec == 0 && g_strcmp0(status->state, "queued") != 0;
 }
@@ -239,8 +239,8 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                 return 0;
         }
         fprintf(stderr, records_wait(f->status)
-                                        ? "\nactorctl: its records wait to be written; Ctrl-C again leaves, "
-                                          "and keeps them aside\n"
+                                        ? "\nactorctl: the job's records wait to be written; Ctrl-C "
+                                          "again leaves, and keeps the records in another place\n"
                                         : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C "
                                           "again leaves at once\n");
         return stop_job(f);

@@ -21,10 +21,10 @@ FollowLimits follow_limits(const Options *options);
 /* Blocks Ctrl-C and similar signals until job_follow() handles them; earlier ones are kept. */
 void follow_prepare(void);
 
-/* Returns when the job has ended. STATUS_OK: *status has its final properties, with the job's own result;
- * or, if the user left by the key q, those of a job that goes on. STATUS_INTERRUPTED: the user left before
- * the end. STATUS_FAILED, with a message: the daemon is gone. display and metrics may be NULL; with a
- * display, keys of the terminal are read. */
+/* Returns when the job has ended. STATUS_OK: *status has the job's final properties and its result; if the
+ * user left by the key q, the job goes on, and these are its present properties. STATUS_INTERRUPTED: the
+ * user left before the end. STATUS_FAILED, with a message: the daemon is gone. display and metrics may be
+ * NULL. With a display, keys of the terminal are read. */
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
                 FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds where a setting of a job file was given: in the file, by --set, or in an experiment. Messages name
- * that place, and paths are relative to it. */
+/* Finds the place of a setting: in the job file, in --set, or in an experiment. Messages name this place,
+ * and paths are relative to it. */
 #include "actorctl/job-file.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PriceSheet=./FILE: the daemon opens no path of a user, so the sheet's text is sent with the job. The
- * daemon parses it, and refuses it if the administrator sets the prices. */
+/* PriceSheet=./FILE: the daemon opens no path of a user, so this program sends the sheet's text with the
+ * job. The daemon parses the text, and refuses it if the administrator sets the prices. */
 #include "actorctl/job-file.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks that only a submission makes of a job file: CPUs must exist, and the data set is opened here, to be
- * parsed by an actor. */
+/* Checks of a job file that only a submission makes. CPUs must exist. The data set is opened here; later an
+ * actor parses it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

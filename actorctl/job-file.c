@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Does what needs the user's rights: it reads the file, opens the paths that it names, and reports mistakes
- * at their lines. The daemon gets text and descriptors, and opens no path of a user. */
+/* Does the work that needs the user's rights: reads the job file, opens the paths in it, and reports
+ * mistakes with their lines. The daemon gets text and descriptors, and opens no path of a user. */
 #include "actorctl/job-file.h"
 
 #include <elf.h>
@@ -60,8 +60,8 @@ static void add_overrides(JobFile *job_file, const GPtrArray *sets) {
         }
 }
 
-/* A message with the full path that was tried: a relative path fails if the job file was moved, or comes
- * from a checkpoint. */
+/* A message with the full path that was tried: a relative path may fail because the job file was moved, or
+ * comes from a checkpoint. */
 static char *missing(const JobFile *job_file, const char *what, const char *path, const char *key,
                 const char *example) {
         const char *reason = g_strerror(errno);
@@ -116,8 +116,8 @@ static ExitStatus open_environment(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* Why this directory must not be mounted into actors; NULL: it may. The rule for home directories needs the
- * caller's home, which may be anywhere. */
+/* Why this directory must not be mounted into actors; NULL: it may. The rule for home directories needs to
+ * know the caller's home, which may be anywhere. */
 static const char *directory_reason(int fd, DirectoryKind kind) {
         const char *reason = NULL;
         struct stat st, home;
@@ -132,7 +132,7 @@ static const char *directory_reason(int fd, DirectoryKind kind) {
 }
 
 /* Opens a directory that a key of [Actor] names, since the daemon opens no path of a user. what, example:
- * for the message if it is missing. */
+ * for the message if the directory is missing. */
 static ExitStatus open_directory(
                 JobFile *job_file, DirectoryKind kind, const char *what, const char *example) {
         const char *name = environment_directory(&job_file->settings, kind), *key = directory_row(kind)->key;
@@ -196,8 +196,8 @@ static ExitStatus open_model(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* Appends the job that Environment=job:FILE names to this job's text, since the daemon opens no path of a
- * user. A text that has it already (from `actorctl cat`) needs no file. */
+/* Appends the inner job of Environment=job:FILE to this job's text, since the daemon opens no path of a
+ * user. If the text has the inner job already (from `actorctl cat`), no file is needed. */
 static ExitStatus include_inner(JobFile *job_file) {
         g_autofree JobSettings *inner = g_new0(JobSettings, 1);
         const char *name = job_file->settings.environment + strlen(ENVIRONMENT_JOB_PREFIX);
@@ -241,8 +241,9 @@ static void complain_missing_model(JobFile *job_file) {
         (void) open_model(job_file);
 }
 
-/* Only the daemon decides which price sheets exist. But a text with other mistakes never reaches it, and
- * would hide a wrong name of a sheet. So the name is also looked up here, in this installation. */
+/* The daemon decides which price sheets exist. But a text with other mistakes never reaches the daemon, and
+ * the user would not hear of a wrong name of a sheet. So this program looks for the name, too, in its own
+ * installation. */
 static int parse_settings(JobFile *job_file, char **ret_message) {
         const SettingOverride *overrides = (const SettingOverride *) job_file->overrides->data;
         g_autofree char *message = NULL;
@@ -398,7 +399,7 @@ static ExitStatus add_scheduler_data(JobFile *job_file, const Options *options) 
         if (r < 0)
                 return status_of_error(r);
         if (job_file->scheduler_data->len == 0) {
-                complain("job %s has decided nothing yet", job);
+                complain("the scheduler of job %s has made no decision yet", job);
                 return STATUS_USAGE;
         }
         return STATUS_OK;

@@ -9,8 +9,8 @@
 
 typedef struct OverrideSource OverrideSource;
 
-/* The source of overrides that do not come from the command line: their paths are relative to that file, and
- * messages name its lines. */
+/* The file from which overrides come, if they are not from the command line. Their paths are relative to
+ * this file, and messages name its lines. */
 struct OverrideSource {
         const char *file_name;
         /* Prints lines "--set Section.Key=VALUE: …" with their place. */
@@ -52,8 +52,8 @@ const char *job_file_override(const JobFile *job_file, const char *key);
 /* Reports a problem that shows only when files are opened, at the line of a key. */
 void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
                 const char *reason);
-/* A path that a key ("Job.Environment") names, g_free(). It is relative to the file that has it, the job's
- * or an experiment's, or after --set to the working directory. */
+/* The path in a key such as "Job.Environment", g_free(). It is relative to the file of the key (a job's or
+ * an experiment's), or to the working directory if it comes from --set. */
 char *job_file_path(const JobFile *job_file, const char *key, const char *name);
 
 /* Whether the formats in Metrics= are known. STATUS_OK; or another status, with a message. */
@@ -66,13 +66,13 @@ ExitStatus job_file_read_sheet(JobFile *job_file);
 
 /* Whether this host has CPUs of AllowedCPUs=. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_check_cpus(const JobFile *job_file);
-/* Opens the file of Dataset=, which only a job that learns reads. *ret: the descriptor, unchanged if there
- * is none. STATUS_OK; or another status, with a message. */
+/* Opens the file of Dataset=; only jobs that learn read it. *ret: the descriptor; unchanged if there is
+ * none. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_open_dataset(const JobFile *job_file, int *ret);
 
-/* Adds the checkpoint of --from=, and the data of a scheduler: the decisions for Policy=replay:JOB and
- * permuted:JOB (a job's number or a file), the network of minions:NAME (a name or a file). Other policies
- * need nothing. STATUS_OK; or another status, with a message. */
+/* Adds the checkpoint of --from=, and the data that a scheduler needs. For Policy=replay:JOB and
+ * permuted:JOB these are the decisions (JOB is a job's number or a file). For minions:NAME it is the network
+ * (NAME is a name or a file). Other policies need no data. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
 /* The same for files only; data that a daemon holds is left out. */
 ExitStatus job_file_add_file(JobFile *job_file);

@@ -4,7 +4,7 @@
 
 #include "actorctl/bus.h"
 
-/* A row of ListJobsFiltered; the newest come first. progress: the share of everything that the job may do;
+/* A row of ListJobsFiltered; the newest jobs come first. progress: the share of the job's work that is done;
  * NaN: not known. */
 typedef struct ListedJob {
         uint64_t id, submitted_usec, started_usec, ended_usec, n_rounds, n_env_steps;
@@ -13,7 +13,7 @@ typedef struct ListedJob {
         double return_mean, cost, progress;
 } ListedJob;
 
-/* Members that are NULL or 0 exclude nothing. owner: a name or a number; states: words with commas between
+/* A member that is NULL or 0 excludes no job. owner: a name or a number; states: words with commas between
  * them. */
 typedef struct JobChoice {
         const char *owner, *tag, *states;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A run of `actorctl run` has its own ledger, and its daemon has ended. To show its records, this program
- * starts a daemon that begins no job, and that ends with the verb. */
+/* A run of `actorctl run` has its own ledger, and its daemon has ended. To show the run's records, this
+ * program starts a daemon that begins no job and ends with the verb. */
 #include "actorctl/job-open.h"
 
 #include <errno.h>

@@ -4,11 +4,12 @@
 
 #include "actorctl/bus.h"
 
-/* "7": job 7 of the daemon that the options name. "r7", or a run's directory: the job of that run, whose
- * records a private daemon shows. STATUS_OK; or another status, with a message. */
+/* Opens the job that a word names. "7": job 7 of the daemon that the options name. "r7", or a run's
+ * directory: the job of this run; a private daemon shows its records. STATUS_OK; or another status, with a
+ * message. */
 ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path);
-/* Whether the daemon has job "7". STATUS_OK; or another status, with a message, which mentions a run of that
- * number. */
+/* Whether the daemon has job "7". STATUS_OK; or another status, with a message. If there is a run of this
+ * number, the message says so. */
 ExitStatus job_check(Connection *connection, const char *number);
 /* The job's name in messages: "job 7", "run r7"; g_free(). */
 char *job_called(const char *word);

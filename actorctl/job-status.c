@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reader, the JSON writer and the destructor are generated from the list of properties, so a new
- * property is only a row there. */
+/* The reader, the JSON writer and the destructor are made from the list of properties, so a new property
+ * needs only a row there. */
 #include "actorctl/job-status.h"
 
 #include <errno.h>
@@ -169,7 +169,7 @@ int job_status_fetch_listed(JobStatus *status, Connection *connection, const cha
                         "org.freedesktop.DBus.Properties", "GetAll", &error, &reply, "s", BUS_INTERFACE_JOB);
         if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT))
                 return 0;
-        /* After other errors, such as a busy daemon, the call is repeated, and an error that stays is
+        /* After other errors, such as a busy daemon, the call is repeated. If the error stays, it is
          * reported. */
         if (r < 0) {
                 r = job_status_fetch(status, connection, path);

@@ -94,8 +94,8 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
  * NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
-/* "1 invocation was repeated; actor 0 was killed by signal 9": what a job has recovered from; g_free().
- * NULL: nothing. */
+/* The faults from which a job has recovered: "1 invocation was repeated; actor 0 was killed by signal 9";
+ * g_free(). NULL: there were none. */
 char *format_recovered(const JobStatus *status);
 bool job_has_failed(const JobStatus *status);
 /* Prints which usage could not be metered, if any. */
@@ -105,8 +105,8 @@ void job_result_complain(const JobStatus *status);
 
 /* "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none. g_free(). */
 char *job_nodes_words(const JobStatus *job);
-/* How long the nodes were allocated, idle and waited for, how many bytes passed between the hosts, and the
- * cost of all this so far; NULL: there was none. g_free(). */
+/* How long the nodes were allocated and idle, how long the job waited for them, how many bytes passed
+ * between the hosts, and the cost of all this so far; NULL: there was no cost. g_free(). */
 char *job_nodes_use(const JobStatus *job);
 
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl, the client: a table of verbs, each with a file of its own. This file finds the verb, or suggests
- * the one that was meant. */
+/* actorctl, the client: a table of verbs, each with a file of its own. This file finds the verb. For a
+ * misspelt verb it suggests a similar one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The command line's options are rows of one table: GLib parses by it, the help is printed from it, and
- * an option that the verb does not take is refused. */
+/* The options of the command line are rows of one table. GLib parses by this table, the help is printed from
+ * it, and an option that the verb does not take is refused. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,8 +97,8 @@ static bool check_target(Options *options, const char *value) {
         return false;
 }
 
-/* "2026-11-23", with an optional time of day, in local time; "2026-11", a month in UTC, as for bills; or how
- * long ago: "12h", "3d". */
+/* Reads "2026-11-23" in local time, perhaps with a time of day; "2026-11", a month in UTC, as for bills; or
+ * a time ago: "12h", "3d". */
 static bool take_since(Options *options, const char *value) {
         /* GLib needs a complete date and time, with seconds. */
         static const struct {
@@ -131,7 +131,7 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
-/* --state= names a file for rollouts, numbers for eval and a state for lists of jobs: each verb reads it in
+/* --state= is a file for rollouts, numbers for eval, and a state for lists of jobs. Each verb reads it in
  * its own way. */
 static bool take_state(Options *options, const char *value) {
         g_free(options->state_file);
@@ -277,7 +277,7 @@ static size_t find_row(const char *name, size_t length) {
         return i;
 }
 
-/* GLib passes "--set" or "-o" as `option`. A wrong value is reported immediately, so the GError has no
+/* GLib passes "--set" or "-o" as `option`. This function itself reports a wrong value, so the GError has no
  * message. */
 static gboolean take(const char *option, const char *value, gpointer data, GError **error) {
         const char *name = option + strspn(option, "-");
@@ -321,8 +321,8 @@ static void expand_letter(char **word) {
         *word = whole;
 }
 
-/* Long options with a typing error get a suggestion. --json and -j without a value get the one that GLib
- * would otherwise take from the next argument. */
+/* A misspelt long option gets a suggestion. --json and -j without a value get their default value here:
+ * otherwise GLib would take the next argument. */
 static bool prepare(char **argv) {
         for (char **p = argv + 1; *p && strcmp(*p, "--") != 0; p++) {
                 size_t row;

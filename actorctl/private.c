@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Starts the private daemon of run mode. The daemon gets only a socket and a state directory from this
- * program. Standard output is for the result, and Ctrl-C for this program. */
+ * program. It does not get standard output, which is for the result, or Ctrl-C, which is for this
+ * program. */
 #include "actorctl/private.h"
 
 #include <dirent.h>
@@ -126,7 +127,7 @@ static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
-/* Runs without a policy never displace runs that have one. A run in progress holds a lock on its
+/* A run without a policy never displaces a run with a policy. A run in progress holds a lock on its
  * directory. */
 void run_directories_prune(const char *newest) {
         g_autofree char *runs = g_path_get_dirname(newest);
@@ -146,7 +147,7 @@ void run_directories_prune(const char *newest) {
         }
 }
 
-/* `actorctl runs` holds a lock on each directory for a moment, and may lock a new one before its run
+/* `actorctl runs` locks each directory for a moment, and may lock a new directory before the new run
  * does. */
 static int lock_new(const char *path) {
         int lock = run_directory_lock(path);

@@ -8,9 +8,9 @@
 
 #include "actorctl/actorctl.h"
 
-/* Makes a new directory; *ret_lock keeps other programs from removing it. keep: it gets a number among the
- * user's runs, of which the newest are kept. Otherwise, or if the home directory cannot be written, it is
- * made in /tmp, and *ret_temporary is true. */
+/* Makes a new directory; *ret_lock keeps other programs from removing it. keep: the directory gets a number
+ * among the user's runs; the newest runs are kept. Otherwise, or if the home directory cannot be written, it
+ * is made in /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
 /* Keeps, besides the newest run, the newest 20 that have a policy and 20 others, and removes the rest. */
@@ -19,20 +19,20 @@ void run_directories_prune(const char *newest);
 GArray *run_directory_numbers(void);
 /* Whether one of its jobs left a checkpoint, even one of round 0. */
 bool run_directory_has_checkpoint(const char *path);
-/* Whether a word that may also name a job names a run: "r7", or a directory with a ledger. A number never
- * does. */
+/* Whether a word names a run and not a job: "r7", or a directory with a ledger. A number always names a
+ * job. */
 bool word_names_run(const char *word);
 /* Whether a path cannot be read, so that word_names_run() cannot tell. */
 bool word_is_closed(const char *word);
 /* The directory of the run that a word names: "7", "r7" or a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);
-/* Whether there is such a run. word: as the user gave it. STATUS_OK; or, with a message, STATUS_USAGE: there
- * is none, STATUS_FAILED: it cannot be opened. */
+/* Whether the run exists. word: as the user gave it. STATUS_OK; or, with a message, STATUS_USAGE: it does
+ * not exist; STATUS_FAILED: it cannot be opened. */
 ExitStatus run_directory_check(const char *directory, const char *word);
 /* Keeps other programs from using or removing the run. A descriptor, or a negative errno. */
 int run_directory_lock(const char *directory);
-/* Keeps other programs from removing the run, but lets them read it. A descriptor; -EWOULDBLOCK: the run is
- * in progress; or another negative errno. */
+/* Keeps other programs from removing the run, but lets them read it. Returns a descriptor; -EWOULDBLOCK: the
+ * run is in progress; or another negative errno. */
 int run_directory_lock_shared(const char *directory);
 /* The run's name for `actorctl recover`: its number among the user's runs, otherwise its path. g_free() */
 char *run_directory_word(const char *path);
@@ -41,15 +41,15 @@ char *run_directory_word(const char *path);
 char *private_directory(void);
 char *private_program_path(const char *program);
 
-/* Starts one of these programs with fd as its descriptor 3 and stderr_fd as its standard error; it inherits
- * nothing else. The terminal's Ctrl-C does not reach it. */
+/* Starts a program of actord with fd as its descriptor 3 and stderr_fd as its standard error. It inherits
+ * nothing else, and does not get the terminal's Ctrl-C. */
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
 /* Starts the actord beside this program, with stderr_fd as its standard error. Returns this program's end of
- * the socket. inspect: it shows the directory's ledger and begins nothing. */
+ * the socket. inspect: the daemon shows the directory's ledger and begins no job. */
 int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
-/* How a daemon ended that has closed its socket by itself: a predicate, with advice if a limit may be the
- * reason; g_free(). private_daemon_wait() must still be called. */
+/* For a daemon that has closed its socket by itself: says how it ended, as a predicate, with advice if a
+ * limit may be the reason; g_free(). private_daemon_wait() must still be called. */
 char *private_daemon_fate(pid_t pid);
 /* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns its
  * wait status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This file writes four of the wire format's kinds of values: varints with seven bits in each byte, eight
+/* This file writes four kinds of values of the wire format: varints with seven bits in each byte, eight
  * bytes, four bytes, and bytes after their length. Values of fixed width are little-endian. */
 #include "actorctl/protobuf.h"
 

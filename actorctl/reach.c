@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or
- * forbids the call. But if it has asked systemd to start the unit and the unit fails, the bus is not told.
- * So this file asks systemd while it waits for the answer. */
+/* The first call to a daemon on a bus is a Ping. If the bus does not know actord, or forbids the call, it
+ * answers at once. Otherwise the bus asks systemd to start the unit. If the unit fails, nothing tells the
+ * bus. So this file asks systemd itself while it waits for the answer. */
 #include "actorctl/reach.h"
 
 #include <errno.h>
@@ -60,7 +60,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
 }
 
 /* Why the unit will not start by itself; NULL: it may. Because of the Ping, the bus has asked systemd to
- * start it before this question. systemd handles both in order, since they come over the same connection. */
+ * start the unit before this question. systemd handles the two in order, since both come over the same
+ * connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <systemd/sd-bus.h>
 
-/* Waits until the daemon answers. 0; or a negative errno, with a message. If the unit fails to start, that
+/* Waits until the daemon answers. 0; or a negative errno, with a message. If the unit fails to start, this
  * is noticed at once; the bus itself would wait 25 seconds. host: the bus's host, for messages; NULL: this
- * one. */
+ * host. */
 int daemon_reach(sd_bus *bus, bool system, const char *host);

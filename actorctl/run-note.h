@@ -17,10 +17,10 @@ typedef struct RunNote {
 void run_note_write(const char *directory, const char *job_file, const JobStatus *status);
 /* Reads it into an empty note. Returns whether there is a readable one. */
 bool run_note_read(const char *directory, RunNote *ret);
-/* Fills *status from the ledger, by a private daemon. Returns whether it can be read; there is no
+/* Fills *status from the ledger, by a private daemon. Returns whether the ledger can be read; prints no
  * message. */
 bool run_ledger_read(const char *directory, JobStatus *status);
-/* If actorctl is killed, its note stays as it was. Takes from the ledger how the run ended, and writes a new
- * note. */
+/* Finds in the ledger how the run ended, and writes a new note. This is for a run whose actorctl was killed:
+ * its note was not renewed. */
 void run_note_renew(const char *directory, RunNote *note);
 void run_note_done(RunNote *note);

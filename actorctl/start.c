@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Only the learner knows all tensors of a job, and refuses a checkpoint that lacks one. Before a daemon is
- * started, this file refuses what can be seen from the settings: a checkpoint that is missing or damaged,
- * belongs to another task, or has another size. */
+/* Checks a checkpoint before a daemon is started. It refuses a checkpoint that is missing or damaged,
+ * belongs to another task, or has another size: these mistakes can be seen from the settings. Only the
+ * learner knows all tensors of a job; later it refuses a checkpoint that lacks one. */
 #include "actorctl/start.h"
 
 #include <inttypes.h>
@@ -45,8 +45,8 @@ static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *fr
                         n_steps, ours->stop_steps);
 }
 
-/* Whether the two are certainly different tasks. Options can turn one named environment into another (four
- * engines, or a throttle), and what a user's file does is known only to that environment. */
+/* Whether the two are certainly different tasks. Options can turn one named environment into another task
+ * (four engines, or a throttle). And only the environment itself knows what its file means. */
 static bool tasks_differ(const JobSettings *ours, const JobSettings *theirs) {
         const EnvironmentRow *a = environment_find(ours->environment),
                              *b = environment_find(theirs->environment);

@@ -5,6 +5,6 @@
 #include "actorctl/actorctl.h"
 #include "include/settings.h"
 
-/* Opens the checkpoint that --from= names, and checks that a job with these settings can go on from it.
- * Without --from= it does nothing. STATUS_OK; or another status, with a message. */
+/* Opens the checkpoint of --from=, and checks that a job with these settings can go on from it. Without
+ * --from=, does nothing. STATUS_OK; or another status, with a message. */
 ExitStatus start_open(const Options *options, const JobSettings *settings, int *ret_fd);

@@ -145,7 +145,7 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
         return 0;
 }
 
-/* Makes the launch as in run mode, but without a daemon. If this user has a range of user ids to give, the
+/* Makes the launch as in run mode, but without a daemon. If this user may give away a range of user ids, the
  * launch gets one, as a private daemon's job would. */
 static void fill_launch(const JobSettings *settings, Launch *ret) {
         bool ranges = geteuid() == 0;

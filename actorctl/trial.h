@@ -6,8 +6,8 @@
 #include "actorctl/job-file.h"
 #include "include/trial.h"
 
-/* head: the fixed part of this kind of row; a RESET has none. numbers: the rest; of a PICTURE, shapes. spec:
- * the newest SPEC; NULL: there has been none yet. */
+/* head: the fixed part of this kind of row; a RESET has none. numbers: the rest; in a PICTURE these are
+ * shapes. spec: the newest SPEC; NULL: no SPEC has come yet. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;
@@ -21,8 +21,8 @@ typedef struct TrialRow {
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
-/* CATALOGUE needs only a valid job_file. numbers: doubles, or NULL. STATUS_OK and the verdict; or another
- * status, with a message. */
+/* Makes a trial. For CATALOGUE, the job_file need only be valid. numbers: doubles, or NULL. STATUS_OK and
+ * the verdict; or another status, with a message. */
 ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret);
 
@@ -36,7 +36,7 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 /* Asks the environment of job_file for its spec. STATUS_OK; or another status, with a message. */
 ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret);
 
-/* Makes a job_file of two lines for an environment, given by name or file, with its options from --set
+/* Makes a job_file of two lines for an environment (a name or a file), with its options from --set
  * KEY=VALUE. Returns as job_file_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The current use of a job's processes: CPU time from the clocks of its cgroup, memory from /proc. Every
- * user may read both, so the daemon is not asked. */
+/* The present usage of a job's processes: CPU time from the clocks of the job's cgroup, memory from /proc.
+ * Every user may read both, so this program need not ask the daemon. */
 #pragma once
 
 #include <glib.h>

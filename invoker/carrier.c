@@ -242,7 +242,7 @@ static void hear_answer(Carrier *carrier) {
 
         if (head->kind == FRAME_ANSWER &&
                         frame_answer(head, carrier->reader.body, carrier->place->page, &answer) < 0)
-                lost(carrier, "it sent an impossible answer");
+                lost(carrier, "it sent an invalid answer");
         if (line->fd < 0 || line->birth != head->birth)
                 return;
         if (line->ended || (head->kind == FRAME_ANSWER && line->ordered_nsec == 0))

@@ -298,8 +298,8 @@ static void check_alone(Invoker *invoker) {
                 loop_want_timer(&invoker->loop, until);
                 return;
         }
-        fputs("actord-invoker: it ends, since no daemon has come back for it within OrphanTimeoutSec= of "
-              "actord.conf\n",
+        fputs("actord-invoker: no daemon has come back within OrphanTimeoutSec= of actord.conf, so the "
+              "job's processes end\n",
                         stderr);
         finish_kill(invoker);
 }

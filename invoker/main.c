@@ -27,8 +27,9 @@ int main(int argc, char **argv) {
 
         r = fork_confine_ourselves();
         if (r < 0)
-                (void) invoker_complain(
-                                r, "its own system call filter cannot be set; it goes on without one");
+                (void) invoker_complain(r,
+                                "the invoker's system call filter cannot be set; the invoker goes on "
+                                "without a filter");
         if (trial_is_wanted())
                 return trial_serve() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         if (node_is_wanted())

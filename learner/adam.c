@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of operations is PyTorch's: the bias corrections are in the step size and under the root;
+/* The order of operations is PyTorch's. The bias corrections are in the step size and under the root, and
  * epsilon is outside of the root. */
 #include "learner/adam.h"
 

@@ -18,12 +18,12 @@ typedef struct Adam {
 
 int adam_new(size_t n, Adam **ret);
 Adam *adam_free(Adam *adam);
-/* Frees its own vectors and takes shared ones of several learners instead; both are all zeros. m and v NULL:
- * this learner never applies the optimiser. */
+/* Frees the vectors of this Adam, and uses vectors that several learners share instead. Both must be all
+ * zeros. m and v NULL: this learner never applies the optimiser. */
 void adam_share(Adam *adam, float *parameters, float *m, float *v);
 
-/* Counts a step, and returns the factors that kernel_adam() needs for it, over all parameters or a part of
- * them. */
+/* Counts a step, and returns the factors that kernel_adam() needs for this step, for all parameters or a
+ * part of them. */
 AdamScalars adam_begin(
                 Adam *adam, double rate, double beta1, double beta2, double epsilon, double gradient_scale);
 void adam_apply(Adam *adam, const AdamScalars *scalars, const float *gradient, size_t first, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Statistics of each slot between rounds, and of the episodes that ended. The learner computes them from raw
- * rewards and ends, since actors could lie about their score. They change only when a round is learned
- * from. */
+ * rewards and ends, since actors could lie about their scores. They change only when the learner learns from
+ * a round. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,11 +25,11 @@ typedef struct EpisodeStatistics {
 int episode_statistics_new(uint32_t n_slots, bool pairs, EpisodeStatistics **ret);
 EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
 
-/* Enters the steps of the first n_actors blocks, and fills in the statistics of episodes. Carry=reset: each
- * slot begins a new episode.
+/* Adds the steps of the first n_actors blocks, and fills in the statistics of episodes. With Carry=reset
+ * each slot begins a new episode.
  *
- * The second slot of a pair (lib/pair.h) leaves its episodes before they end, to join those of the first.
- * The episodes that it does end are mostly those that end early, so it would bias the mean. */
+ * The second slot of a pair (lib/pair.h) is left out. It usually leaves an episode before the end, to join
+ * that of the first slot. Mostly its short episodes would end, and these would bias the mean. */
 void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
                 Statistics *statistics);
 /* The normaliser of discounted returns, slot by slot. Call it before episode_statistics_enter(). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* fused.so: the learner's process if it also acts (Distribution.Policy=fused). It takes a learner's orders
- * and, in addition, ROLLOUT for all actors that the page names. Each actor belongs to one thread, which
- * steps its environments and acts for it exactly as a separate process would. Then its rollout is taken,
- * with the same checks. An order may ask for the update as well, which saves a wake-up on each side. The
- * usage of an invocation is the CPU time of its thread. The invoker accepts that figure only up to its own
- * measurement, of the process or, if possible, of the thread. */
+/* fused.so: the learner's process if it also acts (Distribution.Policy=fused). It takes a learner's orders,
+ * and also ROLLOUT for all actors that the page names. Each actor belongs to one thread. The thread steps
+ * the actor's environments and acts for it exactly as a separate process would. Then the learner takes the
+ * rollout, with the same checks. An order may also ask for the update, which saves a wake-up on each side.
+ * The usage of an invocation is the CPU time of its thread. The invoker accepts this figure only up to its
+ * own measurement of the process or, if possible, of the thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

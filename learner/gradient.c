@@ -146,8 +146,8 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                         gradient + l->weight_at);
 }
 
-/* Adds up the gradients that layer l gets from all layers that read it. accumulate: this is not the first of
- * them. */
+/* Computes layer l's part of the gradient of its input. Several layers may read one input. accumulate: this
+ * is not the first of them. */
 static void layer_backward_input(Pass *pass, const Layer *l, const float *weight, const float *dy,
                 bool accumulate, float *ret) {
         if (is_product(l))
@@ -168,7 +168,7 @@ void pass_backward(
                 if (l->kind == LAYER_PARAMETER && !gradient)
                         continue;
                 assert(gradient || l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
-                /* If the sums for biases are not needed, they go into the memory for transposed inputs,
+                /* The sums for biases may not be needed. Then they go into the memory for transposed inputs,
                  * which is free now. */
                 kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],
                                 gradient ? gradient + l->bias_at : pass->transposed, l->n_units,

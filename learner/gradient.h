@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sends a shard of rows through the network and back. The network is data: both passes go over its list of
- * layers. If several layers read one layer, it adds up their gradients before its own turn. */
+ * layers. If several layers read one layer, their gradients are added up before that layer's own turn. */
 #pragma once
 
 #include "include/policy.h"
@@ -24,9 +24,9 @@ Pass *pass_free(Pass *pass);
 
 /* From the input to the output of each layer. */
 void pass_forward(Pass *pass, const float *parameters);
-/* From d_output to the gradient, which may be NULL. The caller writes d_output of the layers that no layer
- * reads; the others are computed. d_input: NULL; or, if only dense layers read the input, the input's
- * gradient, [network_inputs()][stride]. */
+/* Computes the gradient from d_output; the gradient may be NULL. The caller writes d_output of the layers
+ * that no other layer reads; the rest is computed. d_input: NULL; or, if only dense layers read the input,
+ * the input's gradient, [network_inputs()][stride]. */
 void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Orthogonal weights, as in "Exact solutions to the nonlinear dynamics of learning in deep linear neural
- * networks" (Saxe et al.): normal numbers, made orthonormal by Gram and Schmidt twice so that rounding does
- * not matter, times the layer's gain; biases are 0. Or weights and biases uniform in 1/sqrt(inputs), as
- * PyTorch's layers begin. */
+ * networks" (Saxe et al.): normal numbers are made orthonormal and multiplied by the layer's gain; biases
+ * are 0. Gram and Schmidt's method is applied twice, so that rounding does not matter. The other kind is
+ * that of PyTorch's layers: weights and biases are uniform within 1/sqrt(inputs). */
 #include "learner/init.h"
 
 #include <assert.h>
@@ -22,8 +22,8 @@ static double dot(const double *a, const double *b, size_t n) {
         return sum;
 }
 
-/* Makes the rows of x [rows][n] orthonormal, rows <= n. From each row the parts along all earlier rows are
- * subtracted, twice. The first time, a group of rows shares the work for the rows before the group. group
+/* Makes the rows of x [rows][n] orthonormal, rows <= n. The parts along all earlier rows are subtracted from
+ * each row, twice. The first time, a group of rows shares the work for the rows before the group. group
  * [n][KERNEL_GROUP]: scratch. */
 static void rows_orthonormalise(double *x, size_t rows, size_t n, double *group) {
         for (size_t first = 0; first < rows; first += KERNEL_GROUP) {

@@ -5,7 +5,7 @@
 #include "include/policy.h"
 #include "include/settings.h"
 
-/* Each layer has its own random stream, which depends on the network's `number` (0: the policy's). Of
- * several learners each initialises every n_learners-th layer. 0 or -ENOMEM. */
+/* Initialises parameters. Each layer has its own random stream, which depends on the network's `number` (0:
+ * the policy's). If there are several learners, each initialises every n_learners-th layer. 0 or -ENOMEM. */
 int parameters_init(const JobSettings *settings, const Network *network, uint32_t number, uint32_t learner,
                 uint32_t n_learners, float *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out the orders. TAKE only fills the batch. Lasting state changes only in LEARN, in the order of
- * actors. So a rollout that is rejected or taken twice has no effect. */
+/* Carries out the orders. TAKE only fills the batch. The state that lasts changes only in LEARN, in the
+ * order of actors. So a rollout that is rejected or taken twice has no effect. */
 #include "learner/learner.h"
 
 #include <assert.h>
@@ -182,8 +182,8 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
                 spent->busy_nsec = spent->nsec[PROFILE_validation];
 }
 
-/* From raw rewards to the rewards that are learned from: divided by the deviation of discounted returns,
- * which includes this batch, and then clipped. */
+/* Scales raw rewards for learning: divides them by the deviation of discounted returns, which includes this
+ * batch, and then clips them. */
 static void rewards_scale(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         double scale = s->normalize_rewards ? 1.0 / sqrt(normaliser_variance(l->discounted, 0) + 1e-8) : 1.0;
@@ -194,8 +194,8 @@ static void rewards_scale(Learner *l, uint32_t n_actors) {
                         l->batch->scaled[i] = (float) fmin(fmax(l->batch->rewards[i] * scale, -clip), clip);
 }
 
-/* Normalises observations as the actors saw them: by the statistics of the version with which they acted,
- * not by the newest. */
+/* Normalises observations as the actors did: by the statistics of the policy version with which they acted,
+ * not by the newest statistics. */
 static void observations_normalise(Learner *l, uint32_t n_actors) {
         const PolicyLayout *layout = &l->context.page->policy;
         double clip = learner_observation_clip(l->context.settings);

@@ -63,8 +63,8 @@ void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
 /* learner/publish.c: writes the newest policy into a bank. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
-/* The hash of the parameters as floats, then mean, variance and count of the observations as doubles, all
- * little-endian. */
+/* The hash of the policy: of the parameters as floats, then mean, variance and count of the observations as
+ * doubles, all little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* the clip for PolicyHead */
 
@@ -76,9 +76,9 @@ void learner_reserve_checkpoint(Learner *learner);
 /* plays: as in Order. */
 int learner_restore(Learner *learner, bool plays);
 
-/* Lists the tensors of a checkpoint of this format, and where their numbers are in memory; snapshots are in
- * bank banks[actor] (NULL: 0). One list serves writing and reading. Returns how many, below
- * SAFETENSORS_ENTRIES_MAX. */
+/* Lists the tensors of a checkpoint of this format, and where their numbers are in memory. Snapshots are in
+ * bank banks[actor] (NULL: 0). The same list serves writing and reading. Returns the number of tensors,
+ * below SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
 /* learner/checkpoint/digest.c: hashes the tensors of a checkpoint. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures a matrix product that is large enough for its edges not to matter, and small enough for the
- * second-level cache. The best run counts, since the others were disturbed. */
+/* Measures a matrix product that is so large that its edges do not matter, and small enough for the
+ * second-level cache. The best run counts, since the other runs were disturbed. */
 #include "learner/limit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-learner: maps the memory that the invoker left at fixed descriptors (include/turn.h), then obeys
- * orders until ORDER_END. For a profile it only prints this host's limit. */
+/* actord-learner: maps the memory that the invoker left at fixed descriptors (include/turn.h), then carries
+ * out orders until ORDER_END. For a profile it only prints this host's limit. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

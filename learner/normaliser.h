@@ -21,8 +21,8 @@ Normaliser *normaliser_free(Normaliser *normaliser);
 void normaliser_merge(Normaliser *normaliser, double count, const double *mean, const double *m2);
 double normaliser_variance(const Normaliser *normaliser, uint32_t i); /* 1 before the first number */
 
-/* Merges the observations from which actions were chosen, slot by slot, of the first n_actors actors of
- * the batch. */
+/* Merges the observations of the first n_actors actors of the batch, slot by slot. Only observations from
+ * which actions were chosen count. */
 void normaliser_observe(Normaliser *normaliser, const Batch *batch, uint32_t n_actors);
 /* As it is published: inverse deviations, with 1e-8 added to the variance. */
 void normaliser_scale(const Normaliser *normaliser, float *ret_mean, float *ret_inverse_sd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A version is written once, into a bank that no order names yet, and does not change while an actor may act
- * with it. */
+/* A policy version is written once, into a bank that no order names yet. It does not change while an actor
+ * may act with it. */
 #include <assert.h>
 #include <math.h>
 #include <nettle/sha2.h>
@@ -8,7 +8,7 @@
 
 #include "learner/learner.h"
 
-/* For an actor a clip of 0 means raw observations. So a normalised observation without a clip is clipped at
+/* For an actor, a clip of 0 means raw observations. So if normalised observations need no clip, the clip is
  * infinity. */
 double learner_observation_clip(const JobSettings *settings) {
         if (!settings->normalize_observations)

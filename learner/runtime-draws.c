@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The random numbers of a gradient or a target. Each row draws from its own stream, so neither threads nor
- * shards change them. */
+/* The random numbers for a gradient or a target. Each row draws from its own stream, so neither threads nor
+ * shards change the numbers. */
 #include <string.h>
 
 #include "learner/runtime-internal.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The functions that run the network. A minibatch is cut into shards with a fixed number of rows. The shards
- * are dealt to at most LANES_MAX lanes, each lane adds its shards one after the other, and the lanes are
- * added in a tree. All this depends only on the number of rows, so threads change nothing but the time. */
+ * are dealt to at most LANES_MAX lanes. Each lane adds its shards one after the other, and the lanes are
+ * added in a tree. All this depends only on the number of rows, so the number of threads changes only the
+ * time. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* Learners have equal work, apart from the first one's initialisation. A learner that is this late has
+/* All learners have equal work, except that the first one also initialises. A learner that is this late has
  * stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
@@ -52,8 +53,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
-/* Turns observations into columns, some numbers of all rows at a time, so that writes to a column hit memory
- * that is still in the cache. */
+/* Turns observations into columns. It handles some numbers of all rows at a time, so that writes to a column
+ * find memory that is still in the cache. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
         if (b->images) {
                 bench_gather_pixels(input, b, g);
@@ -219,8 +220,8 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
 
-/* Divides a round's rows among the learners: each computes its part, then all read all parts. A small batch
- * is computed whole by each learner, as waiting for the others would take longer. */
+/* Divides a round's rows among the learners: each computes its part, then all read all parts. Each learner
+ * computes a small batch alone, since waiting for the others would take longer. */
 static bool recompute_begin(Runtime *rt) {
         const ReduceLayout *l = &rt->reduce_layout;
         Batch *b = rt->batch;
@@ -449,9 +450,9 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         return n;
 }
 
-/* Counts the operations of one row's gradient. The gradient passes through a network with fixed parameters
- * only if that network's input depends on trained parameters. In the trained network, the gradient of the
- * input is computed under the same condition. */
+/* Counts the operations of one row's gradient. The gradient goes through a network with fixed parameters
+ * only if that network's input depends on trained parameters. The gradient of the trained network's input is
+ * computed under the same condition. */
 static uint64_t gradient_operations(const Runtime *rt) {
         const Tape *tape = &rt->work.tape;
         uint64_t sum = rt->work.applies ? 0 : network_gradient_operations(rt->networks[rt->work.net]);

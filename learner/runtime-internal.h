@@ -103,8 +103,8 @@ struct Runtime {
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner has stopped */
         uint32_t outputs_bank; /* the bank for the next recomputed outputs */
-        /* Other learners may still read the newest gradient. It was not applied, and they meet only when it
-         * is. */
+        /* Other learners may still read the newest gradient: learners wait for each other only when it is
+         * applied, and it was not. */
         bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
 
@@ -140,9 +140,9 @@ void runtime_record(Runtime *runtime, Net net, Loss loss, const void *arg);
 /* Makes each target a copy of the network that it follows. */
 void runtime_copy_targets(Runtime *runtime);
 
-/* Makes this one of several learners. Each computes some lanes of every gradient and some of the recomputed
- * rows. Each of the first n_updaters adds up and updates some blocks of parameters. memory: laid out as in
- * lib/reduce.h. */
+/* Makes this learner one of several. Each computes some lanes of every gradient, and some of the recomputed
+ * rows. Each of the first n_updaters learners adds up and updates some blocks of parameters. memory: laid
+ * out as in lib/reduce.h. */
 void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t learner,
                 uint32_t n_learners, uint32_t n_updaters);
 /* Waits until all learners have come. 0; -ETIMEDOUT: one of them has stopped. */

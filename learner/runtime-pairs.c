@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The pairs of a round, in the order of actors, environments and steps, which does not depend on timing. One
- * thread sums over the steps of a pair, in double precision. */
+/* The pairs of a round, in the order of actors, environments and steps; this order does not depend on
+ * timing. One thread sums over the steps of a pair, in double precision. */
 #include <assert.h>
 
 #include "include/slot.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The functions that reach beyond a round: target networks, and data of earlier rounds. All draws come from
- * the update's own random streams. */
+/* The functions that use more than the present round: target networks, and data of earlier rounds. All draws
+ * come from the update's own random streams. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All functions of learner/runtime.h except the gradients: what algorithms are given, the whole batch, and
- * its division into minibatches. */
+/* All functions of learner/runtime.h except the gradients: facts for algorithms, the whole batch, and its
+ * division into minibatches. */
 #include "learner/runtime.h"
 
 #include <assert.h>

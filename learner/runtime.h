@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The functions that algorithms call. They hide shards of rows, lanes, threads and the tree that adds
- * gradients. An algorithm says what is learned, never which process or thread learns it. */
+ * gradients. An algorithm says what to learn, never which process or thread learns it. */
 #pragma once
 
 #include <assert.h>
@@ -28,8 +28,8 @@ typedef struct Rows {
 
 /* What algorithms are given */
 const JobSettings *runtime_settings(const Runtime *runtime);
-/* The current value of LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0 with the share
- * of StopSteps= that was done when the round began. */
+/* The present value of a number with LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0
+ * with the share of StopSteps= that was done when the round began. */
 double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
@@ -44,8 +44,9 @@ void runtime_vtrace(
                 Runtime *runtime, double gamma, double rho_bar, double c_bar); /* by old_log_probability */
 double runtime_explained_variance(const Runtime *runtime); /* of the targets, by old_value */
 
-/* Every row in order, except those of absent agents; or minibatches: for each epoch a permutation of these
- * rows, divided as Updates= says. n == 0: the epoch has ended. A result is valid until the next call. */
+/* runtime_rows() returns all rows in order, except those of absent agents. runtime_sample() returns
+ * minibatches: for each epoch a permutation of these rows, divided as Updates= says. n == 0: the epoch has
+ * ended. A result is valid until the next call. */
 Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
 
@@ -57,9 +58,9 @@ typedef struct AdvantageScale {
 
 AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 
-/* The mean gradient of a loss that is recorded (learner/tape/tape.h), and its sums. Then one step of Adam,
- * with the gradient's norm limited to norm_max, unless that is 0. 0; -ERANGE: a gradient or a sum is not
- * finite; -ETIMEDOUT: another learner has stopped. */
+/* runtime_gradient() computes the mean gradient of a recorded loss (learner/tape/tape.h), and its sums.
+ * runtime_apply() takes one step of Adam; norm_max limits the gradient's norm, unless it is 0. 0; -ERANGE: a
+ * gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 /* The sums of a recording without a loss; there is no backward pass. Returns as runtime_gradient(). */
@@ -92,9 +93,9 @@ double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);
 /* Sets COLUMN_ADVANTAGE of the first rollout's rows to weight, and of the second one's to -weight. */
 void runtime_pair_weigh(Runtime *runtime, const Pair *pair, double weight);
 
-/* Data of earlier rounds, STORE_BUFFER. This round's data become the newest of the last BufferBatches=
- * rounds. Then each pass draws a round, on which all functions work until the next draw: the newest for pass
- * 0, any of them for the others. */
+/* Data of earlier rounds, STORE_BUFFER. runtime_push() adds this round's data to those of the last
+ * BufferBatches= rounds. Then each pass draws a round: the newest for pass 0, and any round for other
+ * passes. All functions work on this round until the next draw. */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
 
@@ -108,17 +109,17 @@ Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
 
-/* Makes a target for each row that runtime_replay() drew: the result of a tape (tape_result()). Its
- * observation is the one after the row's window; it also reads COLUMN_REWARD and COLUMN_DISCOUNT of the
- * window, and INPUT_NORMAL, numbers that each row draws from its own random stream. For algorithms with
- * critics. */
+/* For algorithms with critics. Makes a target for each row that runtime_replay() drew: the result of a tape
+ * (tape_result()). The tape's observation is the one after the row's window. The tape also reads
+ * COLUMN_REWARD and COLUMN_DISCOUNT of the window, and INPUT_NORMAL: numbers that each row draws from its
+ * own random stream. */
 void runtime_targets(Runtime *runtime, Rows rows, Loss record, const void *arg);
 
 /* ACT_CONSISTENCY: the number of boundaries from which INPUT_MOMENTS of the next gradients are drawn. Each
  * pair of neighbours is equally likely. */
 void runtime_boundaries(Runtime *runtime, uint32_t n);
 
-/* learner/curvature/noise.c: the gradient's noise scale in rows, from the shares of the round's first
- * actors, or from parts of an only actor's share. NaN: not measured. For jobs that ask for it
- * (settings_noise_scale()). */
+/* learner/curvature/noise.c: the gradient's noise scale in rows, for jobs that ask for it
+ * (settings_noise_scale()). It is measured from the shares of the round's first actors; with one actor, from
+ * parts of its share. NaN: not measured. */
 double runtime_noise_scale(Runtime *runtime, Net net, Loss loss, const void *arg);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each pass looks at all actors in their order and serves each at most once. So an actor that asks all the
- * time delays the others only by its own turn. Nothing that an actor writes is trusted: its ordinal must be
- * the one that the invoker named, its step must be in the rollout, and its observations are copied before
- * they are used. An actor that breaks these rules gets no answer, and its invocation ends by its
- * deadline. */
+/* Each pass looks at all actors in their order, and serves each at most once. So an actor that asks all the
+ * time delays other actors only by its own turn. No byte from an actor is trusted: its ordinal must be the
+ * one that the invoker named, its step must be in the rollout, and its observations are copied before they
+ * are used. An actor that breaks these rules gets no answer, and its invocation ends by its deadline. */
 #include "learner/serve.h"
 
 #include <assert.h>
@@ -309,8 +308,8 @@ static int begin(Serve *s, const Order *order) {
 }
 
 int serve_run(Serve *s, const Order *order) {
-        /* A quarter of the time that an invocation may take. An actor that keeps the others waiting for
-         * longer is late, but the others are not. */
+        /* A quarter of the time that an invocation may take. If an actor keeps the others waiting for longer
+         * than this, it is late, and the others are not. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Acting for actors, step by step, after "SEED RL: Scalable and Efficient Deep-RL with Accelerated Central
- * Inference" (Espeholt et al., ICLR'20). A batch holds the actors that have asked, or waits for all of them
- * (include/fragment.h: the inference barrier). A row's actions depend on the row alone, so it does not
- * matter which actors are served together. */
+/* The learner acts for actors, step by step, as in "SEED RL: Scalable and Efficient Deep-RL with Accelerated
+ * Central Inference" (Espeholt et al., ICLR'20). A batch has the actors that have asked; or the learner
+ * waits until all have asked (include/fragment.h: the inference barrier). A row's actions depend on the row
+ * alone, so it does not matter which actors are served together. */
 #pragma once
 
 #include "include/fragment.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A counter holds how many tasks have not begun. A thread takes a task by lowering the counter by one; the
- * new value is the number of its task. The caller takes tasks too, so it waits for a thread only if that one
- * is in the middle of a task, and never for a thread that has no core.
+/* A counter has the number of tasks that have not begun. A thread takes a task by lowering the counter by
+ * one; the new value is the number of its task. The caller takes tasks, too. So it waits for a thread only
+ * if that thread is in the middle of a task, and never for a thread without a core.
  *
- * Even that wait may be long: where other programs want the cores, a thread may lose its own in the middle
- * of a task, for some milliseconds. And a thread that looks for tasks takes time from other programs and
- * from the caller. So the caller keeps a balance. Each task that another thread did adds the time that the
- * caller would have needed for it. Waiting and waking are subtracted, and so is the time for which others
- * wanted the core of a thread that looked for tasks. When the balance is below 0, the threads did not help:
- * the caller works alone for FORBEARANCE times the loss, and then tries again. So threads that do not help
- * cost at most about 1/50 of the caller's time. A loss counts up to LOSS_MAX_NSEC only: if the program was
- * stopped for minutes, that says nothing about its threads.
+ * Even this wait may be long: if other programs want the cores, a thread may lose its core in the middle of
+ * a task, for some milliseconds. And a thread that looks for tasks takes time from other programs and from
+ * the caller. So the caller keeps a balance. Each task of another thread adds the time that the caller would
+ * have needed for it. The times of waiting and waking are subtracted. So is the time during which a thread
+ * looked for tasks while other programs wanted its core. When the balance is below 0, the threads did not
+ * help: the caller works alone for FORBEARANCE times the loss, and then tries again. So threads that do not
+ * help cost at most about 1/50 of the caller's time. A loss counts only up to LOSS_MAX_NSEC: if the program
+ * was stopped for minutes, the threads were not the reason.
  *
- * Between two phases a thread looks for tasks for some microseconds, and yields its core to others that want
- * it. Then it sleeps on a word that goes up with each phase. The writer of a word wakes a sleeper only if
- * there is one. Both pairs are sequentially consistent, so no wake-up is lost. */
+ * Between two phases a thread looks for tasks for some microseconds, and yields its core to programs that
+ * want it. Then it sleeps on a word that goes up with each phase. The writer of the word wakes a sleeper
+ * only if there is one. Both pairs of accesses are sequentially consistent, so no wake-up is lost. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -98,8 +98,8 @@ static bool word_changes(_Atomic uint32_t *word, uint32_t from) {
         return false;
 }
 
-/* A thread that helps. While it has no task, it offers its core to other programs. Otherwise a program that
- * wants the core would take it later, in the middle of a task. */
+/* The loop of a helping thread without a task. It offers its core to other programs. Otherwise a program
+ * that wants the core would take it later, in the middle of a task. */
 static void phase_wait(Threads *threads, uint32_t seen) {
         uint64_t begun_nsec = now_nsec(), before_nsec, after_nsec;
 
@@ -349,8 +349,8 @@ static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n
         threads->work = work;
         threads->arg = arg;
         threads->n_tasks = n_tasks;
-        /* This comes before any task can be taken: a thread that comes late from the last phase takes the
-         * tasks that were dealt to it at once, and counts them down. */
+        /* The count must be set before any task can be taken. A thread that is late from the last phase may
+         * take tasks at once, and lowers the count for each. */
         atomic_store(&threads->n_undone, n_tasks);
         for (uint32_t i = 0; i < threads->n; i++)
                 atomic_store_explicit(&threads->members[i].cpu_nsec, 0, memory_order_relaxed);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A few threads that do the same work on different tasks, over and over. The result of a task depends on its
- * number and never on the thread that does it. Tasks go to the threads that have a core; where threads do
+/* A few threads that do the same work on different tasks, again and again. The result of a task depends on
+ * its number, and never on the thread that does it. Tasks go to the threads that have a core. If threads do
  * not help, the caller does all tasks.
  *
- * The threads are metered as if each had its own core and did the tasks with its number modulo n. The time
- * of a phase is that of the slowest thread, and waiting for it is not counted as work. */
+ * The threads are metered as if each had its own core, and thread i of n did the tasks i, i + n, i + 2n, ...
+ * The time of a phase is that of the slowest thread. Waiting for this thread does not count as work. */
 #pragma once
 
 #include <stdint.h>
@@ -23,8 +23,8 @@ void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks)
 /* The same, but task i always runs on thread i % n, for tasks that use a thread's own memory. */
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
-/* Starts measuring, and counts the CPUs. Then: CPU time since that start, as the caller's own time, with the
- * time of the slowest thread in the place of the caller's in each phase. */
+/* threads_meter() starts to measure, and counts the CPUs. threads_metered_nsec() returns the CPU time since
+ * then: the caller's own time, but in each phase the time of the slowest thread in place of the caller's. */
 void threads_meter(Threads *threads);
 uint64_t threads_metered_nsec(Threads *threads);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copies, then checks. What the learner can know by itself is checked exactly: choices, ends, and lengths of
- * episodes. Other numbers, which an environment makes up, must be finite and within the bounds of its
- * spec. */
+/* Copies, then checks. Numbers that the learner can know by itself are checked exactly: choices, ends, and
+ * lengths of episodes. Other numbers, which only the environment knows, must be finite and within the bounds
+ * of its spec. */
 #include "learner/validation.h"
 
 #include <assert.h>
@@ -62,8 +62,8 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
         return 0;
 }
 
-/* Bytes are copied as they are. Each is a finite number, and can only leave a space that is narrower than 0
- * to 255. */
+/* Bytes are copied as they are. Each byte is a finite number. It can be outside of a space only if the space
+ * is narrower than 0 to 255. */
 static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
         size_t n_bad = 0;
 
@@ -143,7 +143,7 @@ static bool frames_before_take(Validation *validation, uint32_t actor, void *seg
                         segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
 }
 
-/* Whether both slots of pair k show the same observation wherever a pair of rollouts begins. Otherwise
+/* Whether the two slots of pair k have the same observation at each beginning of a pair of rollouts. If not,
  * *ret_row is the row of the second slot. */
 static bool pair_agrees(const Validation *validation, uint32_t actor, uint32_t k, int32_t *ret_row) {
         const Batch *b = validation->batch;
@@ -255,9 +255,9 @@ static bool is_second(const Validation *validation, uint32_t e) {
         return validation->pair_steps > 0 && e % 2 == 1;
 }
 
-/* Follows the episodes of slot e, which begins `elapsed` steps into one. It also follows those of the first
- * slot of its pair, since the second slot joins the first one's episode where a pair begins. Returns the
- * first impossible row; or -1, with the steps of the episode in which the slot ends. */
+/* Follows the episodes of slot e, whose first episode is `elapsed` steps old. It also follows those of the
+ * first slot of its pair: when a pair begins, the second slot joins the first slot's episode. Returns the
+ * first impossible row; or -1, with the steps of the slot's last episode. */
 static int64_t slot_follow(const Validation *validation, const uint8_t *ends, uint32_t e, uint64_t elapsed,
                 uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
         const Batch *b = validation->batch;
@@ -289,8 +289,8 @@ static int64_t slot_follow(const Validation *validation, const uint8_t *ends, ui
         return -1;
 }
 
-/* Whether the slot's new state agrees with the ends, since the next invocation continues from it. `begun`: a
- * new episode was begun in row 0. */
+/* Whether the slot's new state agrees with the ends of episodes. The next invocation continues from this
+ * state. `begun`: a new episode was begun in row 0. */
 static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
                 bool begun) {
         return after->elapsed_steps == elapsed && after->needs_reset == 0 &&

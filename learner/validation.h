@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes one actor's rollout into the batch. The segment belongs to a process that may be hostile and write
- * at the same time. So each byte is copied once, and only the copy is checked and used. A verdict changes
- * only the actor's own block of the batch. */
+/* Takes one actor's rollout into the batch. The segment belongs to a process that may be hostile, and that
+ * may write at the same time. So each byte is copied once, and only the copy is checked and used. Only the
+ * actor's own block of the batch changes. */
 #pragma once
 
 #include "include/record.h"
@@ -24,7 +24,7 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
                 Batch *batch, Validation **ret);
 Validation *validation_free(Validation *validation);
 
-/* FAULT_NONE, and the block is marked as taken; or the fault, with its row. `bank` is the bank that the
- * actor read; it wrote the other one. */
+/* Returns FAULT_NONE, and marks the block as taken; or returns the fault, with its row. `bank` is the bank
+ * that the actor read; it wrote the other bank. */
 Fault validation_take(
                 Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row);

@@ -233,8 +233,8 @@ static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cell
         return complain_arm(experiment, cell, set);
 }
 
-/* Checks that this cell can repeat any decision of the other arm. Otherwise the error would come only after
- * the other arm was paid for. */
+/* Checks that this cell can repeat any decision of the other arm. Otherwise the user would see the error
+ * only after paying for the other arm. */
 static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         g_autofree char *reason = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A cell's definition is a hash of everything on which its result depends. So a finished cell is run again
- * exactly when any of these inputs has changed. */
+/* A cell's definition is a hash of all inputs on which its result depends. So a finished cell runs again
+ * exactly when one of these inputs has changed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "lib/settings/print.h"
 #include "lib/sheets.h"
 
-/* A folder of modules has few files. Of files beyond this number, and of long ones, only size and time are
- * hashed. */
+/* A folder of modules has few files. For files beyond this number, and for long files, only size and time
+ * are hashed. */
 enum {
         FILES_MAX = 1000,
         FILE_BYTES_MAX = 1 << 20,
@@ -47,8 +47,8 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* The names in a directory, ascending, without hidden ones and Python's compiled files; NULL: it cannot be
- * read. */
+/* The names in a directory, in ascending order, without hidden files and Python's compiled files; NULL: it
+ * cannot be read. */
 static GPtrArray *names_in(int fd) {
         int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         _cleanup_closedir_ DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
@@ -80,8 +80,8 @@ static void hash_module(GChecksum *checksum, int fd, const struct stat *st, unsi
         g_checksum_update(checksum, (const guchar *) line, -1);
 }
 
-/* Adds the modules of PythonPath=: names and bytes of the files, and of those in the folders below. A linked
- * folder is not followed, since links may form a circle. */
+/* Adds the modules of PythonPath=: names and bytes of the files in this folder and in the folders below.
+ * Links to folders are not followed, since they may form a circle. */
 static void hash_modules(GChecksum *checksum, int directory, unsigned depth, unsigned *n_files) {
         g_autoptr(GPtrArray) names = names_in(directory);
 

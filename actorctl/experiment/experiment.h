@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An experiment compares settings. It is a matrix of cells: each arm, under each combination of the factors'
- * levels, with each seed, is one job. A finished cell is a file, so an interrupted experiment can
+/* An experiment compares settings. It is a matrix of cells. Each cell is one job: one arm, one combination
+ * of the factors' levels, and one seed. A finished cell is a file, so an interrupted experiment can
  * continue. */
 #pragma once
 
@@ -181,10 +181,11 @@ CellSource cell_source(const Experiment *experiment, const Cell *cell);
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after);
 
 /* outcome.c: writes a cell's file into a directory, completely or not at all. In a sweep a failed cell has a
- * file, too, since failing affects its rank. */
+ * file, too, since the failure affects the trial's rank. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. 1: it is done or failed; 0: there is no file, it belongs to another definition of
- * the cell, or (with a message) it is damaged; -EEXIST, with a message: it belongs to another experiment. */
+/* Reads a finished cell. 1: the cell is done or has failed; 0: there is no file, the file belongs to another
+ * definition of the cell, or (with a message) it is damaged; -EEXIST, with a message: the file belongs to
+ * another experiment. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
@@ -194,15 +195,15 @@ double outcome_metric(const Outcome *outcome, Metric metric, double target);
 double outcome_full(const Outcome *outcome);
 /* Whether the metric is an effort until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
-/* The same as outcome_metric(), but for a cell that ended before its target: its effort until the end. The
- * mean of such values is a restricted mean: leaving these cells out would favour arms that often miss the
- * target. */
+/* The same as outcome_metric(), except for a cell that ended before its target: this returns the cell's
+ * effort until its end. The mean of such values is a restricted mean. Without these cells, arms that often
+ * miss the target would look too good. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
-/* run.c: runs all missing cells, at most n_jobs at once; 0: as many as there are CPUs for.
- * STATUS_INTERRUPTED: the user ended it. */
-/* Whether there are CPUs for a cell's job beside jobs that keep n_busy of them busy. A job that needs more
- * than all CPUs runs alone. */
+/* run.c: runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED:
+ * the user ended the experiment. */
+/* Whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more than all
+ * CPUs runs alone. */
 bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
@@ -235,7 +236,7 @@ double bill_total(JsonObject *bill, const char *name);
 const char *cells_currency(const GPtrArray *cells);
 
 /* The values of one metric, by outcome_restricted(), for a group of cells that differ only by seed, in the
- * order of the seeds; NaN: there is none. */
+ * order of the seeds; NaN: the cell has no value. */
 double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
                 Metric metric);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses the text of an experiment, which is a key file. Settings of jobs are not checked here: the job
- * parser does that for each cell. */
+/* Parses the text of an experiment, which is a key file. The job parser, and not this file, checks the
+ * settings of each cell's job. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -329,7 +329,7 @@ static ExitStatus check_repeated(const Reader *reader) {
         if (all->len == 0)
                 return STATUS_OK;
         repeated = all->pdata[0];
-        return reader_refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
+        return reader_refuse(g_strdup_printf("%s:%u: [%s]%s%s is in line %u already",
                         reader->experiment->file_name, repeated->line, repeated->section,
                         repeated->key ? " " : "", repeated->key ? repeated->key : "", repeated->first));
 }

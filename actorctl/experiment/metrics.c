@@ -81,7 +81,7 @@ static double last(const Series *series, const char *name, size_t n) {
         return mean(values, found);
 }
 
-/* The area under the curve over environment steps (trapezoids), divided by the steps, so that a long round
+/* The area under the curve over environment steps (by trapezoids), divided by the steps. So a long round
  * counts more than a short one. */
 static double area(const Series *series, const char *name) {
         const double *y = series_column(series, name), *x = series_column(series, "env_steps");
@@ -145,8 +145,8 @@ double outcome_full(const Outcome *outcome) {
         return cost(outcome, "full");
 }
 
-/* The cost of evaluations is left out, since they serve the measurement and not the training. The bill is
- * used and not the last round's figures, since only the bill includes start-up and shutdown. */
+/* The cost of training, without evaluations: these serve the measurement and not the training. It comes from
+ * the bill, since only the bill includes start-up and shutdown. */
 static double training_cost(const Outcome *outcome) {
         double evaluation = last(&outcome->series, "cost_evaluation", 1);
 

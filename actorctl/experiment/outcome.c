@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A finished cell is a file with the object that `run --json` prints and the columns of all rounds. The file
- * gets its name when it is completely on the disk. */
+/* A finished cell is a file. It has the object that `run --json` prints, and the columns of all rounds. The
+ * file gets its name when all of it is on the disk. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -233,8 +233,8 @@ static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome *
         return NULL;
 }
 
-/* The other experiment to which the file belongs; NULL: it belongs to this one. A cell of this experiment
- * with a new definition is run again, but another experiment's result must not be lost. */
+/* The other experiment to which the file belongs; NULL: it belongs to this one. This experiment's own files
+ * may be replaced when a cell's definition changes. Another experiment's result must not be lost. */
 static const char *foreign_owner(JsonNode *root, const char *own) {
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
         const char *owner = object ? string_member(object, "experiment") : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parallel coordinates as SVG text: an axis for each key, a line for each trial. The axes lie one below the
- * other, so that long names fit and a phone shows the picture at its own size. */
+ * other, so that long names fit, and a phone need not shrink the picture. */
 #pragma once
 
 #include <glib.h>

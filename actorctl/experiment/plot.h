@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Small plots as SVG text: panels side by side with common axes, curves with bands, points with error bars,
- * one legend. There is no background, and the colours can be told apart on white and on black. */
+ * one legend. There is no background, and readers can tell the colours apart on white and on black. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The plots of an experiment: curves of the seeds' median with the quartiles around it, one panel for
- * each combination of levels; and the cost of a return. */
+/* The plots of an experiment. One has curves of the seeds' median with the quartiles around it, in a panel
+ * for each combination of levels. The other shows the cost of a return. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,8 +91,8 @@ static GPtrArray *group_traces(const Experiment *experiment, const GPtrArray *ce
         return found;
 }
 
-/* The value at x, interpolated between two rounds. NaN before the first round; also after the last one,
- * unless the last value holds. */
+/* The value at x, interpolated between two rounds. NaN: x is before the first round, or after the last one.
+ * stays: after the last round, its value is used instead. */
 static double trace_at(const Trace *trace, double x, bool stays) {
         size_t low = 0, high = trace->n;
 
@@ -109,7 +109,7 @@ static double trace_at(const Trace *trace, double x, bool stays) {
                                                (trace->x[low + 1] - trace->x[low]);
 }
 
-/* If fewer than half of the cells have a value, there is no median: it would be a median of the survivors
+/* If fewer than half of the cells have a value, no median is shown: it would be a median of the survivors
  * only. */
 static void curve_point(PlotCurve *curve, const GPtrArray *group, double x, bool stays) {
         g_autofree double *values = g_new(double, group->len);

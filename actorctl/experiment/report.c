@@ -230,8 +230,8 @@ static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrAr
         if (seen->len == 0)
                 g_string_append(text,
                                 "\n## Training of the schedulers\n\n"
-                                "What these schedulers cost before the first cell ran. It was paid once and "
-                                "is in none of the costs above.\n\n"
+                                "These schedulers were trained before the first cell ran. The cost of this "
+                                "was paid once, and is not part of the costs above.\n\n"
                                 "| arm | scheduler | trained by | full | paper | currency |\n"
                                 "|---|---|---|--:|--:|---|\n");
         g_string_append(text, row->str);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runs the missing cells as jobs of one daemon, as many at once as there are CPUs for. A result is on disk
+/* Runs the missing cells as jobs of one daemon, as many at once as the CPUs allow. A job's result is on disk
  * before the next job takes its place, so an interruption loses at most the running jobs. A signal of the
  * daemon only wakes this program, which then asks for the state of the job. It also asks once a second
  * without a signal, so a lost signal costs a second. */
@@ -174,8 +174,8 @@ static int fetch_outcome(const Runner *r, const Run *run, const JobStatus *statu
         return 0;
 }
 
-/* Keeps the result of a failed trial. The trials of a sweep are ranked, the failed ones included, and the
- * decisions that follow must not change when an interrupted sweep continues. */
+/* Keeps the result of a failed trial. A sweep ranks all of its trials, and failed ones, too. When an
+ * interrupted sweep continues, the decisions that follow from the ranks must not change. */
 static int keep_failure(Runner *r, const Run *run, const JobStatus *status, const char *fault) {
         Cell *cell = run->cell;
         int k;
@@ -284,7 +284,7 @@ static void start_cell(Runner *r, Cell *cell) {
                 return;
         }
         if (status != STATUS_OK) {
-                fail_cell(r, cell, "the daemon did not take its job");
+                fail_cell(r, cell, "the daemon did not accept its job");
                 return;
         }
         run = g_new(Run, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The bootstrap. A resample is stored as a count for each value. The values are sorted once, and the
- * interquartile mean of a resample then takes one pass over the counts. So ten thousand resamples of forty
- * seeds take milliseconds. */
+/* The bootstrap. A resample is stored as a count for each value. The values are sorted once. Then the
+ * interquartile mean of a resample takes one pass over the counts. So ten thousand resamples of forty seeds
+ * take milliseconds. */
 #include "actorctl/experiment/statistics.h"
 
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The cells of a sweep, in one array. The cells of a rung are together, in the order in which trials may
- * start, with the seeds of a trial side by side. Those of the next rung are appended. This file gathers the
- * results of cells, calls the pure decisions of sweep.c, and carries them out. */
+ * start, with the seeds of a trial side by side. The cells of the next rung are appended. This file gathers
+ * the results of cells, calls the pure functions of sweep.c for decisions, and carries the decisions out. */
 #include "actorctl/experiment/sweep.h"
 
 #include <inttypes.h>
@@ -39,8 +39,8 @@ static ExitStatus add_trial(const Experiment *experiment, size_t trial, size_t r
         return STATUS_OK;
 }
 
-/* Checks a value that may not be drawn by any trial: otherwise the mistake would be found only when Trials=
- * is raised. */
+/* Checks a value that perhaps no trial draws: otherwise the mistake would be found only when Trials= is
+ * raised. */
 static ExitStatus check_value(const Experiment *experiment, const Range *range, const char *value) {
         Experiment probe = *experiment;
         g_autoptr(GPtrArray) arms = g_ptr_array_new_with_free_func(arm_free);
@@ -91,8 +91,8 @@ static ExitStatus check_currency(const Experiment *experiment, const Cell *cell)
         return complain_key(experiment, "Budget", reason);
 }
 
-/* The share of the sweep's budget that a job gets becomes the job's Budget=. If a scheduler depends on that,
- * a cell's result would depend on the cost of the cells before it, so such jobs are refused. */
+/* A job's share of the sweep's budget becomes the job's Budget=. If the job's scheduler depends on Budget=,
+ * a cell's result would depend on the cost of earlier cells. So such jobs are refused. */
 static ExitStatus check_jobs(const Experiment *experiment, const GPtrArray *cells) {
         const Sweep *sweep = experiment->sweep;
         bool evaluation = sweep->metric <= METRIC_EVALUATION_AREA;
@@ -202,8 +202,8 @@ static uint64_t cost_before(const Experiment *experiment, const GPtrArray *cells
         return 0;
 }
 
-/* An estimate of a waiting trial's cost. In a later rung it is the trial's earlier cost in proportion to the
- * steps; in the first rung, the highest cost of a trial so far. */
+/* Estimates a waiting trial's cost. In the first rung this is the highest cost of a trial so far. In a later
+ * rung it is the trial's earlier cost, in proportion to the steps. */
 static uint64_t estimate(
                 const Experiment *experiment, const GPtrArray *cells, const Group *group, uint64_t dearest) {
         size_t rung = rung_of(group->cells[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the sections [Sweep] and [Range], and turns them into parts of an ordinary experiment: an arm for
- * each trial, with the values that are drawn for it, and a level of the factor "rung" for each rung, with
- * its StopSteps=. */
+/* Reads the sections [Sweep] and [Range], and turns them into parts of an ordinary experiment. Each trial
+ * becomes an arm, with the values that are drawn for it. Each rung becomes a level of the factor "rung",
+ * with its StopSteps=. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -259,7 +259,7 @@ static ExitStatus check_rungs(const Reader *reader) {
                 needed *= s->eta;
                 if (needed > s->n_trials)
                         return reader_wrong(reader, SWEEP, "Trials",
-                                        "too few: one of %" PRIu64
+                                        "too few: only one of %" PRIu64
                                         " goes on from each rung, so that the last "
                                         "of %zu rungs needs %.0f trials at least",
                                         s->eta, s->n_rungs, pow((double) s->eta, (double) s->n_rungs - 1));

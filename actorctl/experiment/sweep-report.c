@@ -65,7 +65,7 @@ char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const
                 g_string_append_printf(text, " of Budget=%s", budget);
         }
         if (n > 0)
-                g_string_append_printf(text, "; %zu trial%s would have gone beyond, and %s not started", n,
+                g_string_append_printf(text, "; %zu trial%s would have exceeded it, and %s not started", n,
                                 n == 1 ? "" : "s", n == 1 ? "was" : "were");
         g_string_append_c(text, '.');
         return g_string_free(g_steal_pointer(&text), FALSE);

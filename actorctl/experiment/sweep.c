@@ -61,8 +61,7 @@ int sweep_method_from_string(const char *word) {
         return -EINVAL;
 }
 
-/* The words after the first one. They are separated by blanks, or by semicolons if a word contains
- * blanks. */
+/* Returns the words after the first one. Blanks separate them, or semicolons if a word contains blanks. */
 static GStrv split_values(const char *text) {
         bool listed = strchr(text, ';');
         g_auto(GStrv) parts = g_strsplit_set(text, listed ? ";" : " \t", -1);
@@ -133,8 +132,8 @@ Range *range_parse(const char *key, const char *text, char **ret_reason) {
         return NULL;
 }
 
-/* Begins the random stream of a key and a trial. The stream's name is a digest of the key, so adding or
- * reordering keys in the file changes nothing. */
+/* Begins the random stream for a key and a trial. The stream's name is a digest of the key. So the file's
+ * other keys and their order do not matter. */
 static void begin(const Range *range, uint64_t seed, uint64_t trial, ActordRandom *ret) {
         g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, range->key, -1);
         g_autofree char *first = g_strndup(digest, 6), *second = g_strndup(digest + 6, 6);

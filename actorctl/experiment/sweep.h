@@ -2,12 +2,12 @@
 /* A sweep looks for good values of some keys. Its trials are the arms of an experiment, with values that are
  * drawn from ranges. In successive halving all trials begin with a short job, and the best go on to longer
  * jobs, rung by rung ("Non-stochastic Best Arm Identification and Hyperparameter Optimization", Jamieson and
- * Talwalkar, AISTATS 2016). A rung is decided when all of its cells are finished; "A System for Massively
- * Parallel Hyperparameter Tuning" (Li et al., MLSys 2020) calls this synchronous. So the order in which
- * cells finish does not matter.
+ * Talwalkar, AISTATS 2016). The best of a rung are chosen when all of its cells are finished, so the order
+ * in which cells finish does not matter. "A System for Massively Parallel Hyperparameter Tuning" (Li et al.,
+ * MLSys 2020) calls this synchronous.
  *
- * All decisions here are functions of the file and of the finished cells, in the order of the trials. So a
- * sweep that is interrupted and continued gives the same result as one that is not. */
+ * All decisions here are functions of the file and of the finished cells, in the order of the trials. So an
+ * interrupted sweep that continues gives the same result as one that ran through. */
 #pragma once
 
 #include "actorctl/experiment/experiment.h"
@@ -52,15 +52,15 @@ int sweep_method_from_string(const char *word);
 /* "log 1e-4 1e-2", "uniform 0 1", "int 1 8", "choice a b c", "choice a b; c d". NULL with *ret_reason,
  * g_free(). */
 Range *range_parse(const char *key, const char *text, char **ret_reason);
-/* The value for a trial, counted from 1, as text for a job file; g_free(). It does not depend on the other
- * keys or on the number of trials, and is the same on every host. */
+/* The value for a trial, as text for a job file; g_free(). Trials are counted from 1. The value does not
+ * depend on the other keys or on the number of trials, and is the same on every host. */
 char *range_draw(const Range *range, uint64_t seed, uint64_t trial);
 
 /* The value that was drawn for a trial (an arm) from a range. The string belongs to the arm. */
 const char *trial_value(const Experiment *experiment, size_t arm, size_t range);
 
-/* StopSteps= of a rung, counted from 0: a geometric sequence between the first and the last. 0: the
- * job's. */
+/* StopSteps= of a rung: a geometric sequence between the first and the last. Rungs are counted from 0. 0:
+ * the job's own StopSteps=. */
 uint64_t sweep_steps(const Sweep *sweep, size_t rung);
 /* How many of n trials in a rung go on. */
 uint64_t sweep_room(const Sweep *sweep, uint64_t n);
@@ -78,20 +78,20 @@ void standings_sort(Standing *standings, size_t n);
 /* How many of the sorted trials go on if there is room for this many: failed ones never do. */
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
 
-/* Decides, in order, which of n trials start. left is the rest of the budget, and estimates[i] what trial i
- * may cost; 0: unknown. A trial starts if the estimates up to its own are within the rest. The trials that
- * start divide the rest in proportion to their estimates, so together they cannot cost more. ret_caps[i] is
- * the share of trial i; 0: it does not start. Returns how many start. */
+/* Decides, in order, which of n trials start. left: the rest of the budget. estimates[i]: the cost that
+ * trial i may have; 0: unknown. A trial starts if the sum of the estimates up to its own is within the rest.
+ * The trials that start divide the rest in proportion to their estimates, so together they cannot cost more.
+ * ret_caps[i]: the share of trial i; 0: it does not start. Returns how many start. */
 size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);
-/* How many trials of the first rung start next: 1, 1, 2, 4, … With a budget, costs are not known before the
+/* With a budget: how many trials of the first rung start next: 1, 1, 2, 4, … Costs are not known before the
  * first trial is finished. */
 size_t sweep_wave(size_t n_decided);
 
-/* Cells: makes those of the first rung, of which none may start yet, and checks the settings of all trials,
- * the ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
+/* Makes the cells of the first rung; none of them may start yet. Also checks the settings of all trials, the
+ * ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
 ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
-/* Makes all decisions that follow from the finished cells: lets trials start, reads those of their cells
- * that are already finished from the directory, and adds the cells of the next rung. 0; or a negative errno,
+/* Makes all decisions that follow from the finished cells: lets trials start, reads cells of these trials
+ * that are finished already from the directory, and adds the cells of the next rung. 0; or a negative errno,
  * with a message. */
 int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
 
@@ -122,8 +122,8 @@ int sweep_write(const Experiment *experiment, const GPtrArray *cells, const char
 char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t *ret_n);
 /* Prints the table of the trials to standard output. */
 void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Options *options);
-/* Sentences: how the sweep searches; what was spent, and which trials did not start for lack of budget;
- * g_free(). */
+/* Sentences; g_free(). The first says how the sweep searches. The second says how much was spent, and which
+ * trials did not start for lack of budget. */
 char *sweep_describe(const Experiment *experiment);
 char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
 /* The --set options that make a job of a trial, g_free(). */

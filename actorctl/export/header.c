@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A C header for machines without an operating system: the numbers of the policy as constants, and one
  * function that computes the policy's output for an observation. From <math.h> it needs tanhf(), fmaxf(),
- * fminf() and INFINITY. It does not allocate memory, and needs two arrays on the stack as wide as the widest
- * layer. */
+ * fminf() and INFINITY. It allocates no memory, and needs two arrays on the stack, each as long as the
+ * widest layer. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static size_t widest(const Model *model) {
         return n;
 }
 
-/* Whether the layer is exported: layers from the observation to the action, each of which reads the one
- * before, and a constant deviation. */
+/* Whether the layer is exported. These are the layers from the observation to the action, where each reads
+ * the one before, and a constant deviation. */
 static bool is_exported(const Model *model, uint32_t i) {
         const Layer *layer = &model->network.layers[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads a model by the same function as recordings (actorctl/recording/policy.h), so that the exported
- * policy is the one that would act. */
+/* Reads a model by the same function as recordings do (actorctl/recording/policy.h). So the exported policy
+ * is exactly the one that would act. */
 #include "actorctl/export/model.h"
 
 #include <errno.h>

@@ -33,6 +33,6 @@ const char *model_output_name(const Model *model);
 /* The formats. Each function returns the complete file. */
 GByteArray *model_to_onnx(const Model *model);
 GByteArray *model_to_header(const Model *model);
-/* The policy's tensors under their names, and the metadata of the checkpoint. NULL, with errno: there is no
+/* Makes a file of the policy's named tensors and the checkpoint's metadata. NULL, with errno: there is no
  * memory. */
 GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint);

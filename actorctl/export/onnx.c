@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* ONNX: a graph of operators, as a message of Protocol Buffers. It uses only operators of set 13, which
- * every runtime since 2020 knows. The graph reads observations as the environment gives them. Scaling of
- * bytes, one-hot vectors and normalisation are operators in front of the first layer. */
+ * every runtime since 2020 knows. The graph reads observations as the environment returns them. Scaling of
+ * bytes, one-hot vectors and normalisation are operators before the first layer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -4,6 +4,6 @@
 
 #include "actorctl/checkpoint-open.h"
 
-/* Writes main_data.hdf5 and metadata.json into the directory --output=, "default_name" if there is none.
- * STATUS_OK; or another status, with a message. */
+/* Writes main_data.hdf5 and metadata.json into the directory of --output=, or into "default_name" without
+ * the option. STATUS_OK; or another status, with a message. */
 ExitStatus rollouts_export(const Options *options, const NamedCheckpoint *from, const char *default_name);

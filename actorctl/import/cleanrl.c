@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each script of CleanRL has one algorithm, and its settings are literals in a dataclass Args. A setting is
- * a row of the table `plain`, or is computed by one of the functions below; the others are listed in a
- * comment. The table `scripts` has what the scripts do without a setting (networks, optimisers,
- * wrappers). */
+ * a row of the table `plain`, or one of the functions below computes it. Settings that fit neither are
+ * listed in a comment of the job file. The table `scripts` has the facts that scripts have no setting for
+ * (networks, optimisers, wrappers). */
 #include "actorctl/import/cleanrl.h"
 
 #include <glib.h>
@@ -338,8 +338,8 @@ static char *compose(const Script *script) {
         GString *out = g_string_new(NULL);
 
         g_string_append_printf(out,
-                        "# %s: the defaults of a script of CleanRL. What it has no argument for, as the\n"
-                        "# network, is at the end.\n",
+                        "# %s: the defaults of a script of CleanRL. Settings without an argument in the\n"
+                        "# script, such as the network, are at the end.\n",
                         file);
         append_rest(script, out);
         for (size_t i = 0; i < N_SECTIONS; i++)

@@ -126,8 +126,8 @@ static char *text_of(Reader *reader, const yaml_node_t *node) {
         return g_strdup(text->str);
 }
 
-/* `<<: *name` takes another entry's keys, except those that the entry has itself. This may lead back to the
- * entry itself, so mappings are counted. */
+/* `<<: *name` takes another entry's keys, except those that this entry has itself. The chain may lead back
+ * to this entry, so the number of mappings is limited. */
 static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         if (++reader->n_merged > MERGES_MAX)
                 return refuse(reader, "entries copy each other's keys (<<) more than %d times", MERGES_MAX);

@@ -238,8 +238,8 @@ static bool matches(const char *text, const char *pattern) {
         return text && g_regex_match_simple(pattern, text, 0, 0);
 }
 
-/* "true", or a dictionary in Python, {'norm_obs': True, 'norm_reward': False} or dict(...). In a dictionary
- * both are True unless it says otherwise. */
+/* The value is "true" or a Python dictionary: {'norm_obs': True, 'norm_reward': False} or dict(...). If a
+ * dictionary lacks one of the two, it is True. */
 static void put_normalize(Zoo *zoo) {
         const char *text = get(zoo, "normalize");
         bool any = g_ascii_strcasecmp(text, "true") == 0 || strpbrk(text, "{(");
@@ -445,7 +445,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Lists the keys of the entry that the job lacks, so that readers do not take the job for the whole
+/* Lists the keys of the entry that the job lacks, so that readers see that the job is not the whole
  * entry. */
 static void append_rest(Zoo *zoo, GString *out) {
         g_autofree char **keys = (char **) g_hash_table_get_keys_as_array(zoo->entry, NULL);
@@ -469,7 +469,7 @@ static char *compose(Zoo *zoo, const char *name) {
         GString *out = g_string_new(NULL);
 
         g_string_append_printf(out,
-                        "# %s with %s: hyper-parameters of RL Zoo (%s); where that is silent, the\n"
+                        "# %s with %s: hyper-parameters of RL Zoo (%s). Keys that it lacks have the\n"
                         "# defaults of Stable-Baselines3.\n",
                         name, zoo->request->algorithm, file);
         append_rest(zoo, out);

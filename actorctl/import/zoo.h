@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Turns hyper-parameters in the format of RL Zoo (DLR-RM/rl-baselines3-zoo, hyperparams/ALGORITHM.yml) into
- * a job file. For keys that an entry lacks the job has the defaults of Stable-Baselines3, since an entry is
- * only complete with them. Settings that a job file cannot express are listed in a comment. */
+ * a job file. If an entry lacks a key, the job gets the default of Stable-Baselines3, since the entry relies
+ * on it. Settings that a job file cannot express are listed in a comment. */
 #pragma once
 
 #include <stddef.h>

@@ -17,8 +17,8 @@ typedef enum HttpStatus {
         HTTP_UNAVAILABLE = 503,
 } HttpStatus;
 
-/* Ends the process after this time by SIGALRM, whatever it waits for: a peer that sends slowly or does not
- * read, or a daemon that does not answer. */
+/* After this time SIGALRM ends the process. It may wait for a peer that sends slowly or does not read, or
+ * for a daemon that does not answer. */
 #define HTTP_SECONDS 20u
 
 /* Reads the head of one request from fd. *ret_head_only: the answer must have no body (HEAD). Negative: the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of metrics are for viewing, and must not harm the job. If a file cannot be written any more, one
- * message says so, the file keeps the rounds that it has, and the job goes on. */
+/* Files of metrics are for viewing, and must not harm the job. If a file cannot be written any more, a
+ * message says so once. The file keeps the rounds that it has, and the job goes on. */
 #include "actorctl/metrics/metrics.h"
 
 #include <errno.h>
@@ -132,8 +132,8 @@ static void give_up(Metrics *metrics, Sink *sink, int r) {
         metrics->incomplete = true;
 }
 
-/* If no episode ended in a round, its steps belong to an episode that ends later. The same is done with
- * episodes of rounds that the daemon left out, if none ended in the next round. */
+/* If no episode ended in a round, the round's steps count for an episode that ends later. The same happens
+ * to episodes of rounds that the daemon left out, if no episode ended in the next round. */
 static void pass_round(RoundBefore *before, const JobRounds *rounds, size_t row) {
         if (!isfinite(job_rounds_at(rounds, row, "return_round")))
                 return;
@@ -158,9 +158,9 @@ static void write_sink(
                 give_up(metrics, sink, r);
 }
 
-/* Whether the job's first round is round 1. A job that continues from a checkpoint begins later, with totals
- * that do not come from its own rounds. If there are very many rounds, the daemon leaves out some, perhaps
- * the first one; but the first round always has a decision. */
+/* Whether the job's first round is round 1. A job that continues from a checkpoint begins with a later
+ * round, and its totals include earlier rounds. If there are very many rounds, the daemon leaves out some,
+ * perhaps the first one. But the first round always has a decision. */
 static bool begins_at_one(Connection *connection, const char *path, const JobRounds *rounds) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(job_rounds_done) JobRounds first = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of metrics, which the program that follows a job writes. The daemon opens no path of a user, so it
- * cannot write them. The ledger has all rounds, so a file can also be written later. */
+/* Files of metrics. The program that follows a job writes them, since the daemon opens no path of a user.
+ * The ledger has all rounds, so a file can also be written later. */
 #pragma once
 
 #include "actorctl/job-rounds.h"
@@ -11,14 +11,14 @@ typedef struct Metrics Metrics;
 /* Whether a word is FORMAT:PATH with a known format. Otherwise *ret_reason, g_free(), says what is wrong. */
 bool metrics_word_check(const char *word, char **ret_reason);
 
-/* Opens all files before there is a job, so that a wrong path is noticed before anything begins. Files keep
- * their old content until there is something to write. words: texts "FORMAT:PATH". of_key: they come from
- * Metrics= of a job file, which may replace less (actorctl/metrics/sink.h). *ret is NULL if there is no
- * file. STATUS_OK; or another status, with a message. */
+/* Opens all files before there is a job, so that a wrong path is noticed early. Files keep their old content
+ * until there are rounds to write. words: texts "FORMAT:PATH". of_key: the words come from Metrics= of a job
+ * file, which may replace fewer files (actorctl/metrics/sink.h). *ret is NULL if there is no file.
+ * STATUS_OK; or another status, with a message. */
 ExitStatus metrics_open(const GPtrArray *words, bool of_key, Metrics **ret);
-/* Writes the new rounds. The newest one is left for the next call, since its evaluation may still be under
- * way, unless the job has ended. After an error of the daemon, rounds are left for the next call, too.
- * metrics may be NULL. */
+/* Writes the new rounds. Unless the job has ended, the newest round is left for the next call, since its
+ * evaluation may not be over. After an error of the daemon, rounds are left for the next call, too. metrics
+ * may be NULL. */
 void metrics_update(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
 /* The same, with a message if the daemon gives no rounds. 0, or a negative errno. */
 int metrics_write(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);

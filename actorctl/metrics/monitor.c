@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* monitor: the monitor.csv of Stable-Baselines3, with a line for each episode: return, length, seconds since
- * the start. The ledger knows rounds and not episodes, so each episode that ended in a round gets the
- * round's mean return. Lengths are whole numbers and add up to the job's steps, on which plots over steps
- * rely. */
+ * the start. The ledger has rounds and not episodes, so each episode that ended in a round gets the round's
+ * mean return. Lengths are whole numbers. They add up to the job's steps, and plots over steps rely on
+ * this. */
 #include <math.h>
 
 #include "actorctl/metrics/format.h"

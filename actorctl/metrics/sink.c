@@ -14,7 +14,7 @@
 /* The time limit for all bytes of one call: the caller follows a job, and its display stops meanwhile. */
 #define READER_MSEC 5000
 
-/* O_NONBLOCK: otherwise open() would wait for the reader of a pipe, and write() for room in it, while Ctrl-C
+/* Without O_NONBLOCK, open() would wait for the reader of a pipe, and write() for room in it, while Ctrl-C
  * may be blocked. */
 #define OPEN_FLAGS (O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 

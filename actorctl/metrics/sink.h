@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file of metrics. It is opened early, so that a wrong path is refused before anything begins. Its old
- * content is replaced only when there is something to write. A file that was created and never written to is
- * removed again. */
+/* A file of metrics. It is opened early, so that a wrong path is refused before the job begins. Its old
+ * content is replaced by the first write. A file that was created but never written to is removed again. */
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +18,8 @@ typedef struct Sink {
         ino_t inode;
 } Sink;
 
-/* path: as the user named it; for tensorboard the directory. careful: the path comes from a job file, whose
- * author may be hostile, so only files of the same format are replaced. 0; or a negative errno, with
+/* path: as the user gave it; for tensorboard it is the directory. careful: the path comes from a job file,
+ * and its author may be hostile, so only files of the same format are replaced. 0; or a negative errno, with
  * *ret_reason, a static string. *ret must be cleared in both cases. */
 int sink_open(Sink *ret, const MetricsFormat *format, const char *path, bool careful,
                 const char **ret_reason);

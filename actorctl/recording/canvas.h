@@ -18,15 +18,15 @@ static inline size_t canvas_bytes(const Canvas *canvas) {
 
 /* A canvas with the view's proportions and always about the same number of pixels. */
 Canvas *canvas_new(const ActordView *view);
-/* A canvas for a frame. A small frame is enlarged by a whole factor so that it can be seen, but not beyond
- * the size of a view. */
+/* A canvas for a frame. A small frame is enlarged by a whole factor, so that people can see it, but not
+ * beyond the size of a view. */
 Canvas *canvas_new_of(const ActordFrame *frame);
 Canvas *canvas_free(Canvas *canvas);
 
 /* Paints a frame of any size into the upper left corner, and cuts it if it is larger. */
 void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels);
 
-/* Paints the whole picture again: the view is centred, and as large as fits. Edges are smooth: the distance
- * of a pixel's middle from the shape's edge decides the share of the shape's colour. shapes: view->n_shapes
- * of them. */
+/* Paints the whole picture again. The view is centred, and as large as fits. Edges are smooth: a pixel's
+ * share of the shape's colour depends on the distance of its middle from the shape's edge. shapes:
+ * view->n_shapes of them. */
 void canvas_paint(Canvas *canvas, const ActordView *view, const ActordShape *shapes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes MP4 by the program ffmpeg, which reads raw pictures from a pipe and prints its errors to standard
+/* Writes MP4 with the program ffmpeg, which reads raw pictures from a pipe and prints its errors to standard
  * error. */
 #include <errno.h>
 #include <gio/gio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records evaluation episodes (eval --gif, --video, --frames). This program reads the policy from the
- * checkpoint, an actor plays it without a job and sends the states, and this program paints them. */
+ * checkpoint. An actor plays it without a job, and sends the states. This program paints them. */
 #include "actorctl/recording/play.h"
 
 #include <math.h>

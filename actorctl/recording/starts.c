@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episodes from given states (eval --state, --grid): from which states does a policy keep a system in
- * bounds? For an envelope (lib/regulation.h) a grid shows which starts inside it stay inside. */
+/* Plays episodes from given states (eval --state, --grid). They show from which states a policy keeps a
+ * system in bounds. For an envelope (lib/regulation.h), a grid shows which starts inside the envelope stay
+ * inside. */
 #include "actorctl/recording/starts.h"
 
 #include <stdio.h>

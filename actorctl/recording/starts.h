@@ -13,8 +13,8 @@ static inline bool starts_wanted(const Options *options) {
         return options->state_file || options->grid;
 }
 
-/* The states that the options name, one after the other, as an array of double, and their number; NULL: the
- * options name none. STATUS_OK; or STATUS_USAGE, with a message. */
+/* Reads the states that the options name: an array of double, one state after the other, and the number of
+ * states; NULL: the options name none. STATUS_OK; or STATUS_USAGE, with a message. */
 ExitStatus starts_read(const Options *options, GArray **ret, uint64_t *ret_n);
 
 /* Plays an episode from each state, in an actor and without a job, and prints its result. starts_wanted()

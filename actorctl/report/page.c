@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One file without scripts and external parts: it can be opened from an email and printed, and follows the
- * reader's choice of light or dark. */
+/* A page is one file without scripts or external parts. So readers can open it from an email and print it.
+ * It follows the reader's choice of light or dark. */
 #include "actorctl/report/page.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A page as HTML or as Markdown. Every text is escaped for the format, since names and descriptions come
- * from users. */
+/* A page as HTML or as Markdown. Every text is escaped for the format, since users choose names and
+ * descriptions. */
 #pragma once
 
 #include <glib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A scheduler is trained by a job like any other, whose environment is the job for which it will decide. Its
- * hyper-parameters are those of the PPO in MinionsRL's paper (table 1; Yu et al., AAAI 2024), with two
- * differences. The paper updates after each run; here an update follows two runs, which two actors make at
- * once, with whole batches and in four epochs, since there are half as many updates. And the advantage is
- * the discounted return minus the value (Lambda=1), as in the authors' code.
+/* An ordinary job trains a scheduler. The environment of this job is the job for which the scheduler will
+ * decide. The hyper-parameters are those of the PPO in MinionsRL's paper (table 1; Yu et al., AAAI 2024),
+ * with two differences. First, the paper updates after each run. Here an update follows two runs, which two
+ * actors make at once. It uses whole batches and four epochs, since there are half as many updates. Second,
+ * the advantage is the discounted return minus the value (Lambda=1), as in the authors' code.
  *
- * With --from the training begins with the actor and critic of another one, as the paper does when it adapts
- * a scheduler to another task. Adam's state begins anew, and the cost of the earlier training is part of the
- * new bill. */
+ * With --from the training begins with the actor and critic of another scheduler, as in the paper for
+ * another task. Adam's state starts from zero, and the cost of the earlier training is part of the new
+ * bill. */
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/scheduler/train.h"
 
@@ -76,8 +76,8 @@ static ExitStatus load_outer(
         return job_file_load_text(ret, base, text, NULL);
 }
 
-/* Refuses settings that an inner job cannot have, with the lines of the user's file, since the submitted
- * text differs from it. */
+/* Refuses settings that an inner job cannot have. Messages have the lines of the user's file, since the
+ * submitted text differs from this file. */
 static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         g_autofree JobSettings *outer = g_new0(JobSettings, 1);
         g_autofree char *message = NULL;
@@ -215,8 +215,8 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         return STATUS_OK;
 }
 
-/* It is written under a temporary name, so that no job uses it before it is complete; minions:NAME keeps its
- * meaning until then. */
+/* Writes the scheduler under a temporary name, so that no job uses it before it is complete. Until then
+ * minions:NAME keeps its old meaning. */
 static ExitStatus store_unfinished(const Training *t, const JobStatus *status, const void *data, size_t n) {
         g_autofree char *name = g_strdup_printf(
                         "%.*s" UNFINISHED, (int) (TRAINED_NAME_MAX - strlen(UNFINISHED)), t->name);
@@ -275,8 +275,8 @@ static ExitStatus check_currency(Connection *connection, const char *price_sheet
                                          0) {
                 if (strcmp(name, price_sheet) != 0 || strcmp(currency, from->model.currency) == 0)
                         continue;
-                complain("--from=%s: that training was paid for in %s and this one would be in %s, so that "
-                         "their bills do not add up; name a price sheet in %s with --set "
+                complain("--from=%s: that training was paid for in %s, and this one would be in %s, so "
+                         "their bills cannot be added up; name a price sheet in %s with --set "
                          "Billing.PriceSheet=",
                                 from->name, from->model.currency, currency, from->model.currency);
                 return STATUS_USAGE;
@@ -314,7 +314,7 @@ static char *name_of(const Options *options, const char *file) {
 }
 
 /* Reads the network with which the training begins. It has one output for each number of actors, so it fits
- * only an equal number. */
+ * only a job with the same MaxActors=. */
 static ExitStatus begin_with(
                 const Options *options, const JobSettings *inner, Trained **ret_from, int *ret_fd) {
         g_autoptr(Trained) from = NULL;

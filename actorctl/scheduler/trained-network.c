@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler's network in the learner's form, as named tensors. They are read from the training's
- * checkpoint, and written into the file with which another training begins (docs/org.actord1.5, files of
- * SubmitJob). */
+/* A trained scheduler's network in the learner's form: named tensors. This file reads them from the
+ * training's checkpoint, and writes them into the file with which another training begins
+ * (docs/org.actord1.5, files of SubmitJob). */
 #include "actorctl/scheduler/trained-network.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "actorctl/scheduler/trained.h"
 
-/* Reads all MINIONS_PARAMETERS() of them from a checkpoint of the training. 0; or a negative errno with
+/* Reads all MINIONS_PARAMETERS() parameters from a checkpoint of the training. 0; or a negative errno with
  * *ret_message, a sentence, g_free(). */
 int trained_network_read(int checkpoint_fd, uint32_t n_choices, float *ret, char **ret_message);
 

@@ -25,11 +25,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Trained, trained_free)
 /* Whether this is a valid name: letters, digits, '.', '_' and '-', with no '.' at its beginning. */
 bool trained_name_valid(const char *name);
 
-/* Opens a scheduler by name, where the user's own comes first, or by path, which has a slash. NULL with
- * *ret_message, a sentence (g_free()). */
+/* Opens a scheduler by name or by path. A path has a slash. For a name, the user's own scheduler comes
+ * first. NULL with *ret_message, a sentence (g_free()). */
 Trained *trained_open(const char *name, char **ret_message);
 
-/* All schedulers, sorted by name, as Trained; of two with the same name, the one that jobs use comes first.
+/* All schedulers, as Trained, sorted by name. If two have the same name, the one that jobs use comes first.
  * A damaged file is left out with a warning. */
 GPtrArray *trained_list(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* bill: prints both totals, every kind of charge and both clocks of a job, and what the job would have cost
- * elsewhere or by another price sheet. Without a job it adds up the costs of many jobs. */
+/* bill: prints a job's two totals, every kind of charge and both clocks, and the cost that the job would
+ * have had elsewhere or by another price sheet. Without a job it adds up the costs of many jobs. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* calibrate: measures what a step, an update and a start take on this host, for Clock=model. It makes two
- * short runs of the job. In the first run every second round has one more actor, which starts cold each
- * time. In the second run an invocation is one step long, so the rest of its time is its start. All times
- * are metered CPU times, which are hardly affected by other jobs on the host. Nothing is written to a file;
- * the user copies the lines. */
+/* calibrate: measures the times of a step, an update and a start on this host, for Clock=model. It makes two
+ * short runs of the job. In the first run, every second round has one more actor, which starts cold each
+ * time. In the second run, an invocation is one step long, so the rest of its time is its start. All times
+ * are metered CPU times; other jobs on the host hardly affect these. It prints lines for the user to copy,
+ * and writes no file. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,8 +71,8 @@ static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds
         return STATUS_OK;
 }
 
-/* Runs the job until its last step, without its other stop conditions. own: settings beside the user's; they
- * are freed with the array. */
+/* Runs the job until its last step, without its other stop conditions. own: settings in addition to the
+ * user's; they are freed with the array. */
 static ExitStatus measure(const Options *options, const char *file, GPtrArray *own, Rounds *ret,
                 JobSettings *ret_settings) {
         static const char *const plain[] = { "Job.StopReturn=", "Job.Budget=", "Job.RuntimeMaxSec=",
@@ -106,8 +106,8 @@ static void add_stop(GPtrArray *sets, uint64_t n_steps) {
         g_ptr_array_add(sets, g_strdup_printf("Job.StopSteps=%" PRIu64, n_steps));
 }
 
-/* Makes the learner learn in every round: no round may only fill a replay buffer, or wait until a gradient
- * step is due. Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a
+/* Makes the learner learn in every round: no round may only fill a replay buffer, or only wait until a
+ * gradient step is due. Minibatches are drawn from the whole buffer, so the rows of two actors suffice for a
  * minibatch of any size. */
 static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
         char ratio[G_ASCII_DTOSTR_BUF_SIZE];

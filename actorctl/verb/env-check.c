@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env check: checks whether an environment keeps the rules of the ABI, with a line for each rule. env bench:
- * measures how fast it steps. */
+/* env check: checks whether an environment obeys the rules of the ABI, and prints a line for each rule. env
+ * bench: measures the speed of its steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env rollout: prints what an environment does, step by step, as JSON lines with every digit, for
- * comparison with another implementation. */
+/* env rollout: prints the steps of an environment as JSON lines with all digits, for comparison with another
+ * implementation. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,8 +214,7 @@ static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *
         return STATUS_OK;
 }
 
-/* Reads the first line with a state: a list, an object of the parts, or an object with one of these as
- * "state". */
+/* Reads a state: a list, an object of the parts, or an object whose member "state" is one of these. */
 static bool append_state(JsonNode *node, const TrialSpec *spec, GArray *numbers) {
         JsonNode *state = member(node, "state") ?: node;
         guint from = numbers->len;

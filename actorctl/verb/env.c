@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env: lists the catalogue, and shows an environment's own description. Each of the other words after `env`
- * has a file of its own. */
+/* env: lists the catalogue, and shows an environment's own description. The other words after `env` have
+ * files of their own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* Locks the directory, since two runs of one experiment would run the same cells. Returns the descriptor
- * that holds the lock; or a negative errno, with a message. */
+/* Locks the directory: without the lock, two runs of one experiment would run the same cells. Returns the
+ * descriptor that holds the lock; or a negative errno, with a message. */
 static int prepare_directory(const char *directory) {
         g_autofree char *cells = g_build_filename(directory, "cells", NULL);
         _cleanup_close_ int fd = -EBADF;

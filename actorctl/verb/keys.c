@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* keys: prints the keys of a job file, with their possible values. The shells' completions of --set read
- * it. */
+/* keys: prints the keys of a job file, with their possible values. The completions of --set in shells use
+ * this output. */
 #include <string.h>
 
 #include "actorctl/actorctl.h"

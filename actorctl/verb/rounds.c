@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* rounds: prints all figures of a job's rounds. On a screen it shows a few columns; programs get all of
- * them. */
+/* rounds: prints all figures of a job's rounds. A screen shows a few columns; programs get all of them. */
 #include "actorctl/bus.h"
 #include "actorctl/job-open.h"
 #include "actorctl/job-rounds.h"

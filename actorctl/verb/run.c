@@ -79,7 +79,7 @@ static void print_places(const Connection *connection, const Options *options, c
 }
 
 /* Writes the file that Policy=replay:FILE reads. With a fixed number of actors there is nothing to repeat,
- * unless each round took the rollout of only one of several actors. */
+ * except if each round took the rollout of only one of several actors. */
 static char *keep_decisions(Connection *connection, const char *path, const JobFile *job_file,
                 const JobStatus *status, double *ret_actors_mean) {
         g_autoptr(GArray) counts = NULL;
@@ -130,8 +130,8 @@ static void print_result(const Connection *connection, const Options *options, c
                 print_places(connection, options, job_file, status);
 }
 
-/* --json promises one object however the run ends: this one if the job has no result. connection NULL: there
- * is no directory either. */
+/* --json promises one object for every run. If the job has no result, it is this object. connection NULL:
+ * there is no directory either. */
 static ExitStatus print_no_result(
                 const Options *options, const Connection *connection, ExitStatus status, const char *fault) {
         JsonObject *object = json_object_new();
@@ -187,8 +187,8 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         return job_environment_failed(status) ? STATUS_USAGE : job_exit_status(status);
 }
 
-/* The user left while the job waited for disk space to write its records. Prints that, and where the missing
- * records are kept. */
+/* The user left while the job waited for disk space to write its records. Prints this, and says where the
+ * missing records are kept. */
 static ExitStatus leave(
                 Connection *connection, const char *path, const Options *options, const JobStatus *status) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;

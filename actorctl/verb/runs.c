@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* runs: lists the runs of `actorctl run` on this host. A run describes itself in a note in its directory,
- * and holds a lock on the directory while it is in progress. For a run without a note, from an older
- * actorctl, a private daemon reads the ledger. */
+/* runs: lists the runs of `actorctl run` on this host. Each run writes a note into its directory, and holds
+ * a lock on the directory while it is in progress. An older actorctl wrote no note: for its runs, a private
+ * daemon reads the ledger. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static void add_count(Table *table, uint64_t n) {
         table_shown(table, format_count(n, text), json_unsigned(n));
 }
 
-/* The newest mean return. If no training episode has ended, as in a short run of an algorithm that learns
- * from single steps, it is an evaluation's. */
+/* The newest mean return. If no training episode has ended (as in a short run of an algorithm that learns
+ * from single steps), this is the newest evaluation's. */
 static char *format_return(const JobStatus *job, char ret[RETURN_TEXT_MAX]) {
         double mean = isfinite(job->return_mean) ? job->return_mean : job->evaluation_mean;
 

@@ -112,7 +112,7 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
 
         /* before anything is loaded: a job's checkpoint would come as a descriptor, from the other host */
         if (options->host && options->from) {
-                complain("--from=%s: no checkpoint passes through ssh: submit the job on the other host",
+                complain("--from=%s: a checkpoint cannot be sent over ssh: submit the job on the other host",
                                 options->from);
                 return STATUS_USAGE;
         }

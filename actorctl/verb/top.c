@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* top: shows the current usage of the jobs that have not ended, or of the processes of one job. Each figure
+/* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Each figure
  * is a difference between two readings, so the first table appears after a second. */
 #include <math.h>
 #include <poll.h>

@@ -11,8 +11,8 @@
 #include "lib/cleanup.h"
 #include "lib/settings/print.h"
 
-/* Notes a limit that exceeds the host's memory. It is allowed, since price sheets bill by it, but it does
- * not protect the host. */
+/* Notes a limit that exceeds the host's memory. Such a limit is allowed, since price sheets bill by it, but
+ * it does not protect the host. */
 static void note_memory(const JobFile *job_file, Setting i, uint64_t limit_bytes) {
         const uint64_t host_bytes = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
         char value[SETTING_TEXT_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The columns of FOCUS 1.2 that every charge must have, those that a provider with usage, unit prices and
- * tags must have, and actord's own, which begin with x_. A job is charged in the month of its end, in UTC,
+/* The columns of FOCUS 1.2 that every charge must have, and those that a provider with usage, unit prices
+ * and tags must have. actord's own columns begin with x_. A job is charged in the month of its end, in UTC,
  * as in `actorctl totals`. */
 #include "actorctl/view/bill-focus.h"
 

@@ -14,6 +14,6 @@ typedef enum BillBy {
 /* Turns "owner,month" into bits. 0, with a message: it is wrong. */
 unsigned bill_by_parse(const char *words);
 
-/* jobs: ListedJobs, which are sorted. Prints a row for each group and currency, and a line with the sums.
- * now_usec: decides the month of jobs that have not ended. */
+/* Prints a row for each group and currency, and a line with the sums. jobs: ListedJobs; this function sorts
+ * them. now_usec: the month of jobs that have not ended follows from it. */
 void bill_sums_print(GArray *jobs, unsigned by, uint64_t now_usec, const Options *options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shows a job's progress. On a terminal a live display is drawn at most ten times a second and never
- * scrolls. Without a terminal a plain line is printed from time to time, for log files. */
+/* Shows a job's progress. On a terminal this is a live display, which is drawn at most ten times a second
+ * and never scrolls. Without a terminal it is a plain line from time to time, for log files. */
 #include "actorctl/view/display.h"
 #include "actorctl/view/colour.h"
 #include "actorctl/view/screen.h"
@@ -146,8 +146,8 @@ static void fetch_ends(Display *display) {
         }
 }
 
-/* The share of its steps or its budget that the job has used, whichever is larger. A job that has reached
- * its target is complete, however few steps it took. */
+/* The share of the job's steps, or of its budget, that is used: the larger of the two. A job that has
+ * reached its target is complete, even after few steps. */
 static double fraction_done(const Display *display, const JobStatus *status) {
         double steps = status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps
                                               : 0,
@@ -158,8 +158,8 @@ static double fraction_done(const Display *display, const JobStatus *status) {
         return MIN(MAX(steps, isfinite(budget) ? budget : 0), 1);
 }
 
-/* Measured over the whole training: runs differ in length, since their rounds have different numbers of
- * actors. */
+/* Measures the time left over the whole training: runs differ in length, since their rounds have different
+ * numbers of actors. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
         double part = fraction_done(display, status);
 
@@ -519,8 +519,8 @@ void display_update(Display *display, const JobStatus *status) {
 
         if (display->curve)
                 period = CURVE_USEC;
-        /* Not before the job runs: only then are its limits known, and those that are not enforced are
-         * printed first. */
+        /* Nothing is shown before the job runs: only then its limits are known, and those that are not
+         * enforced must be printed first. */
         if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
                 return;
         fetch_ends(display);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Draws a graph. Fragments have fixed places on a grid, with a column for each host that the distribution
- * uses and a row for each fragment in the order of the table. So a fragment is at the same height in every
- * picture. Edges with the same two ends become one line with all their names. */
+/* Draws a graph. Fragments have fixed places on a grid. The grid has a column for each host that the
+ * distribution uses, and a row for each fragment, in the order of the table. So a fragment is at the same
+ * height in every picture. Edges with the same two ends become one line with all their names. */
 #include "actorctl/view/graph-draw.h"
 
 #include <math.h>
@@ -125,9 +125,9 @@ static double side_of(double from, double to) {
         return to > from ? 1 : -1;
 }
 
-/* The points of a curve. Between hosts it leaves and enters at the sides. Within a host it goes straight
- * down to the next fragment; otherwise it goes around the boxes, upwards on the left and downwards on the
- * right. */
+/* The points of a curve. Between two hosts, it leaves and enters at the sides. Within a host, a curve to the
+ * next fragment goes straight down. All other curves go around the boxes: upwards on the left, downwards on
+ * the right. */
 static void edge_curve(Place a, Place b, Place ret[4]) {
         if (a.x != b.x) {
                 double side = side_of(a.x, b.x), reach = HOST_GAP / 2.0, up = a.y < b.y ? 3 : -3;

@@ -38,8 +38,8 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
         json_object_set_member(cpu, "lost", json_real(seconds(status->cpu_lost_nsec)));
         json_object_set_member(cpu, "nodes", json_real(seconds(status->cpu_nodes_nsec)));
-        /* The CPU time that the job's own cgroup counted, to be compared with the bill; left out if there is
-         * no cgroup. */
+        /* The CPU time that the job's own cgroup counted, for comparison with the bill. It is left out if
+         * there is no cgroup. */
         if (status->cpu_scope_nsec > 0)
                 json_object_set_member(cpu, "scope", json_real(seconds(status->cpu_scope_nsec)));
         json_object_set_object_member(object, "cpu_s", cpu);

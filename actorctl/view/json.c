@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Works around two problems of json-glib. It prints real numbers with 17 digits, and appends ".0" to one
- * without a point, even after an exponent: 1e-08.0 is not JSON. And its parser recurses at each bracket, so
- * a deeply nested text would exhaust the stack. */
+/* Works around two problems of json-glib. First, it prints real numbers with 17 digits, and appends ".0" to
+ * a number without a point, even after an exponent: 1e-08.0 is not JSON. Second, its parser recurses at each
+ * bracket, so a deeply nested text would exhaust the stack. */
 #include "actorctl/view/json.h"
 
 #include <errno.h>
@@ -45,9 +45,8 @@ static size_t skip_written_string(const char *text, size_t at) {
         return text[at] ? at + 1 : at;
 }
 
-/* Shortens a number in place to the fewest digits that are read back as the same number (15, if these
- * suffice): 0.00033400000000000004 becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new
- * length. */
+/* Shortens a number in place to the fewest digits that give the same number (15, if these suffice):
+ * 0.00033400000000000004 becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
 static size_t mend_number(char *number, size_t length) {
         char shortest[G_ASCII_DTOSTR_BUF_SIZE];
         g_autofree char *written = g_strndup(number, length);
@@ -156,8 +155,8 @@ static const char *skip_string(const char *p, const char *end) {
         return p && p < end ? p + 1 : NULL;
 }
 
-/* Why the text is not given to the parser; NULL: it is. Both must see the same end of each string, so the
- * parser's extensions (comments and other quotes) are refused. */
+/* Why the parser must not get the text; NULL: it may. This check and the parser must agree on the end of
+ * each string, so the parser's extensions (comments and other quotes) are refused. */
 static const char *find_fault(const char *text, size_t n) {
         static const char plain[] = "\t\n\r :,0123456789+-.eEtrufalsn";
         const char *end = text + n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All JSON that is read or printed passes through here. json-glib builds, prints and parses nodes; this file
- * checks its input and corrects its output. */
+/* All JSON that is read or printed goes through this file. json-glib builds, prints and parses nodes. This
+ * file checks json-glib's input and corrects its output. */
 #pragma once
 
 #include <json-glib/json-glib.h>
@@ -27,7 +27,7 @@ void json_print(JsonNode *node, JsonMode mode);
 /* Any text as a string of JSON, with quotes; g_free(). */
 char *json_quote(const char *text);
 
-/* Both: 0, with *ret NULL for an empty text; or a negative errno with *ret_reason (g_free()), without the
- * file's name. -ENOENT: there is no such file. */
+/* Both functions return 0, with *ret NULL for an empty text; or a negative errno with *ret_reason
+ * (g_free()), without the file's name. -ENOENT: there is no such file. */
 int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason);
 int json_read(const char *file, JsonNode **ret, char **ret_reason);

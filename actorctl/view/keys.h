@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* From now on each key can be read at once and is not echoed; nor is Ctrl-C, which stays a signal. Returns a
- * descriptor; or a negative errno: standard input is not a terminal, or another program has it. */
+/* Makes each key readable at once, without echo. Ctrl-C still sends its signal. Returns a descriptor; or a
+ * negative errno: standard input is not a terminal, or another program has it. */
 int keys_open(void);
 /* From now on the terminal echoes nothing, not even Ctrl-C. */
 void keys_hush(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises the standard error of a job. An environment's output must not control the terminal, and the job
- * must never wait for this program, which may be stopped by Ctrl-Z, killed, or busy. So a separate process,
- * in a session of its own, reads from a pipe, sanitises, and writes to the standard error of actorctl. It
- * runs until the last writer has closed the pipe, and continues to read even if its own output is closed. */
+/* Sanitises the standard error of a job. An environment's output must not control the terminal. And the job
+ * must never wait for actorctl, which may be stopped by Ctrl-Z, killed, or busy. So a separate process, in a
+ * session of its own, reads the output from a pipe, sanitises it, and writes it to the standard error of
+ * actorctl. It runs until the last writer has closed the pipe, and continues to read even if its own output
+ * is closed. */
 #include "actorctl/view/relay.h"
 
 #include <errno.h>
@@ -86,8 +87,8 @@ static void flush_words(Reader *r) {
         write_text(r);
 }
 
-/* Answers a flush when everything that was in the pipe at its request has been shown. A job that writes
- * faster than this process reads does not delay the answer. */
+/* Answers a request to flush when all bytes that were in the pipe at that time have been shown. A job that
+ * writes faster than this process reads does not delay the answer. */
 static void answer(Reader *r) {
         char byte;
 

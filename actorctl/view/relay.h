@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Passes on the standard error of a job's processes, sanitised, by a process between them and the standard
- * error of this program. */
+/* Passes on the standard error of a job's processes. A process between them and this program's standard
+ * error sanitises the text. */
 #pragma once
 
 #include <glib.h>
@@ -9,10 +9,10 @@ typedef struct Relay Relay;
 
 /* NULL, with a message: it failed. */
 Relay *relay_new(void);
-/* The descriptor of the pipe, for the standard error of programs that this one starts. relay NULL: its own
- * standard error. */
+/* The descriptor of the pipe: the standard error for programs that this program starts. relay NULL: this
+ * program's own standard error. */
 int relay_fd(const Relay *relay);
-/* Returns when everything that was written before is shown, so that this program's next message comes after
+/* Returns when all text that was written before is shown, so that this program's next message comes after
  * it. relay may be NULL. */
 void relay_flush(Relay *relay);
 /* Does the same, and the process ends as soon as no writer is left. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sanitises a stream of lines in three ways: it keeps only characters that can be shown, limits the length
- * of lines, and limits their number. The first lines show what an environment is, and the last ones why it
- * ended, so those in the middle are left out. */
+ * of lines, and limits their number. Lines in the middle are left out: the first lines show what an
+ * environment is, and the last lines show why it ended. */
 #include "actorctl/view/sanitise-lines.h"
 
 #include <stdint.h>
@@ -44,8 +44,8 @@ SanitisedLines *sanitised_lines_free(SanitisedLines *h) {
         return NULL;
 }
 
-/* Lines of the learner or the invoker must not be lost among others. An environment that imitates them gets
- * a few more lines. */
+/* Lines of the learner or the invoker must not be lost among other lines, so they have a limit of their own.
+ * An environment that imitates them gets only a few more lines. */
 static bool may_show(SanitisedLines *h, const char *line) {
         if (!h->limited)
                 return true;

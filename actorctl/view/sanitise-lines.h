@@ -22,7 +22,7 @@ SanitisedLines *sanitised_lines_new(bool utf8, bool limited);
 SanitisedLines *sanitised_lines_free(SanitisedLines *lines);
 /* Takes n more bytes, and appends the lines that they complete to *to. */
 void sanitised_lines_put(SanitisedLines *lines, const char *bytes, size_t n, GString *to);
-/* Appends everything that was held back: an incomplete line, a repetition, the last lines. More may come
+/* Appends all text that was held back: an incomplete line, a repetition, the last lines. More text may come
  * afterwards. */
 void sanitised_lines_flush(SanitisedLines *lines, GString *to);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SanitisedLines, sanitised_lines_free)

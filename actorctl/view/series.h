@@ -4,8 +4,8 @@
 
 #include "actorctl/bus.h"
 
-/* A column with a heading for people. heading NULL: it is not for the screen. format NULL: it has whole
- * numbers. */
+/* A column with a heading for people. heading NULL: the screen does not show the column. format NULL: it has
+ * whole numbers. */
 typedef struct SeriesColumn {
         const char *name, *heading, *format;
 } SeriesColumn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises standard output and standard error. Each of the two stdio streams is replaced by one that
- * sanitises its buffer when it is written. So messages, tables and warnings of libraries are all sanitised
- * without any code in the verbs. */
+/* Sanitises standard output and standard error. A stream that sanitises its buffer when it is written
+ * replaces each of the two stdio streams. So messages, tables and warnings of libraries are all sanitised,
+ * and verbs need no code for it. */
 #include "actorctl/view/streams.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A table as text or as JSON. libsmartcols makes the layout and json-glib writes the JSON. Each cell is kept
- * in both forms, so that neither needs to parse the other. */
+/* A table as text or as JSON. libsmartcols makes the layout, and json-glib writes the JSON. Each cell is
+ * kept in both forms, so that no form needs to be parsed. */
 #include "actorctl/view/table.h"
 
 #include <libsmartcols.h>

@@ -9,8 +9,8 @@
 
 typedef struct Table Table;
 
-/* COLUMN_JSON: only in JSON, since it is too long for a screen. COLUMN_MEASURED: numbers; a terminal leaves
- * the column out if no row has one. */
+/* COLUMN_JSON: a column only in JSON, since it is too long for a screen. COLUMN_MEASURED: numbers; if no row
+ * has a number, a terminal does not show the column. */
 typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_MEASURED, COLUMN_JSON } ColumnKind;
 
 /* heading: upper case, for people; name: for programs. */
@@ -18,8 +18,7 @@ Table *table_new(void);
 Table *table_free(Table *table);
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
-/* A terminal that is too narrow leaves this column out; columns that are named earlier are left out
- * first. */
+/* Names a column that a narrow terminal does not show. Columns that are named earlier are left out first. */
 void table_spare(Table *table, const char *name);
 
 /* A user's name, or the number of a user without a name; g_free(). */

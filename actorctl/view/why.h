@@ -5,8 +5,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Explains a row of GetDecisions, whose columns have these names. Returns a sentence, g_free(). NULL: there
- * is nothing new, because the number of actors stays the same. all: explains such rows, too. */
+/* Explains a row of GetDecisions, whose columns have these names. Returns a sentence, g_free(). NULL: the
+ * number of actors stays the same, so there is nothing to explain. all: explains such rows, too. */
 char *why_words(char *const *names, const double *row, bool all, bool utf8);
 
 /* Appends a text in lines of at most so many columns. The first line begins with `first`, the others with as

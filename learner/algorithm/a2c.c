@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al. 2016) without the asynchrony: the
- * advantage actor-critic, one gradient step on all rows of a round. With Lambda=1 its targets are the
- * paper's n-step returns. The optimiser is Adam; AdamBeta1=0 makes it RMSProp, which the paper uses, with
- * the bias correction that RMSProp lacks. */
+/* The advantage actor-critic of "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al. 2016),
+ * without the asynchrony: one gradient step on all rows of a round. With Lambda=1 the targets are the
+ * paper's n-step returns. The optimiser is Adam. The paper uses RMSProp; Adam with AdamBeta1=0 is RMSProp
+ * with a bias correction. */
 
 #include "learner/algorithm/algorithm.h"
 #include "learner/algorithm/policy-gradient.h"

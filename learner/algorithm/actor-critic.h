@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The common parts of actor-critic losses: advantages that may be normalised, half the squared error of the
- * value, the entropy, and the statistics of a round. The algorithms differ in the policy's term, and in
+/* The parts that all actor-critic losses share: advantages, normalised or not; half the squared error of the
+ * value; the entropy; and the statistics of a round. The algorithms differ in the policy's term, and in
  * their advantages and targets. */
 #pragma once
 
@@ -35,12 +35,12 @@ Node actor_critic_advantage(Tape *tape, AdvantageScale scale);
  * clipped ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
 Node actor_critic_surrogate(Tape *tape, Node advantage, Node ratio, double clip);
 Node actor_critic_value_loss(Tape *tape); /* half the squared error of the value */
-/* The loss: -policy, plus the value's loss and the entropy by their weights. It also records the three as
- * sums. */
+/* Records the loss: -policy, plus the value's loss and the entropy, by their weights. It also records the
+ * three as sums. */
 void actor_critic_loss(Tape *tape, const ActorCriticWeights *weights, Node policy, Node value_loss);
 
-/* Takes one step of the optimiser on the last gradient. `sums` came with it, and are added to `total`. 0, or
- * -ERANGE. */
+/* Takes one step of the optimiser with the last gradient. sums: came with that gradient, and are added to
+ * `total`. 0, or -ERANGE. */
 int actor_critic_apply(Runtime *runtime, double rate, const double sums[_ACTOR_CRITIC_SUM_MAX],
                 ActorCriticTotal *total);
 

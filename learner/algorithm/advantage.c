@@ -14,8 +14,8 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* The step after a row: its value, and its entry in `later`. `final` indexes the last values of truncated
- * episodes, from the last one down. */
+/* The step after a row: its value, and its entry in `later`. `final` is the index of the last values of
+ * truncated episodes, from the last one down. */
 typedef struct Next {
         double value, later;
 } Next;
@@ -55,8 +55,8 @@ void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, 
         assert(final == 0);
 }
 
-/* While the loop runs, a target is v - V and not v, since the row before it needs that difference. It is
- * small even where v is large, so rounding loses little. V is added at the end. */
+/* While the loop runs, a target is v - V and not v, since the row before needs this difference. The
+ * difference is small even if v is large, so rounding loses little. V is added at the end. */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target) {
         uint32_t final, n_rows;
 

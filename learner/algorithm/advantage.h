@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From rewards and values to advantages and targets of values. A truncated episode is treated as if it went
- * on: the value of its last observation stands for the rewards to come. After a termination there are
- * none. */
+/* Computes advantages and targets of values from rewards and values. A truncated episode is treated as if it
+ * went on: the value of its last observation stands for the rewards to come. After a termination there are
+ * no more rewards. */
 #pragma once
 
 #include <stdint.h>
@@ -30,8 +30,8 @@ typedef struct VtraceIn {
 } VtraceIn;
 
 /* V-trace, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
- * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1: targets for the values of one
- * policy from the steps of another. If both are the same and neither weight is clipped, the targets are
- * n-step returns. The results are [steps][envs] each; advantage = cut weight * (reward + gamma * next target
- * - value). */
+ * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1. It makes targets for the values
+ * of one policy from the steps of another policy. If both policies are the same and no weight is clipped,
+ * the targets are n-step returns. The results are [steps][envs] each. An advantage is
+ * clipped weight * (reward + gamma * next target - value). */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An algorithm is one file: this row, and learn(), which calls the functions of learner/runtime.h. Its row
- * of lib/algorithm-traits.c says how it acts, what it keeps and which keys it reads. That row is in lib/
- * because the daemon and actorctl read it, too. */
+/* An algorithm is one file. It has an Algorithm, and a function learn(), which calls the functions of
+ * learner/runtime.h. A row of lib/algorithm-traits.c says how the algorithm acts, what it keeps and which
+ * keys it reads. This row is in lib/ because the daemon and actorctl read it, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +13,8 @@ typedef struct Algorithm {
         void (*init)(const JobSettings *settings,
                         double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
         int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: a number is not finite */
-        /* Records the loss as it is at the end of the round, with advantages that are already normalised.
-         * NULL: the curvature of the loss is not measured. */
+        /* Records the loss at the end of the round, with advantages that are already normalised. NULL: the
+         * curvature of the loss is not measured. */
         void (*loss)(Runtime *runtime, Tape *tape);
         /* The chance of a random action for the next round's actors, after n_env_steps and with n_windows in
          * the replay store. NULL: only the policy itself is random. */

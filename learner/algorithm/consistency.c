@@ -4,15 +4,15 @@
  *
  *   mean of 100 / (t' - t) |f(s, a + t' z, t') - f_ema(s, a + t z, t)|^2
  *
- * beside the critics' loss, where t and t' are neighbouring boundaries, whose number grows during training,
- * z is the same noise in both, and f_ema is the policy's target. Without recorded episodes, it follows the
- * critics alone. Critics learn as in TD3, from actions that the target samples. */
+ * beside the critics' loss. Here t and t' are neighbouring boundaries, z is the same noise in both, and
+ * f_ema is the policy's target. The number of boundaries grows during training. Without recorded episodes,
+ * the policy follows the critics alone. Critics learn as in TD3, from actions that the target samples. */
 #include "learner/algorithm/generative.h"
 
 /* The weight of half a squared distance. */
 #define DISTANCE_WEIGHT 200.0
 
-/* f of a recorded action with the row's noise, at the later moment of the row (0) or at the earlier one
+/* Computes f of a recorded action with the row's noise, at the row's later moment (0) or its earlier one
  * (1). */
 static Node denoised(Tape *t, Net net, const Network *policy, Node recorded, uint32_t moment) {
         const uint32_t n = policy->n_action;

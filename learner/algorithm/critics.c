@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For each environment step TrainRatio= gradient steps are due, as in learner/algorithm/dqn.c. So a job
- * learns the same from many short rounds as from few long ones, apart from the age of the policy that
- * acts. */
+/* For each environment step, TrainRatio= gradient steps are due, as in learner/algorithm/dqn.c. So a job
+ * learns the same from many short rounds as from few long ones; only the policy that acts is older in long
+ * rounds. */
 #include "learner/algorithm/critics.h"
 
 #include <math.h>
@@ -185,8 +185,8 @@ double critics_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_wi
         return n_windows < s->replay_min ? 1.0 : 0.0;
 }
 
-/* After a round, less than one step is due. A checkpoint that claims more is refused, since the learner
- * would take all those steps first. */
+/* After a round, less than one step is due. A checkpoint with a larger number is refused, since the learner
+ * would take all these steps first. */
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[CRITICS_OWED] >= 0.0 && state[CRITICS_OWED] < 1.0 && state[CRITICS_STEPS] >= 0.0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The common parts of DDPG, TD3 and SAC: gradient steps that are due for the environment steps so far, a
- * step of each critic, and from time to time a step of the policy. */
+/* The parts that DDPG, TD3 and SAC share. For the environment steps so far, gradient steps are due. A
+ * gradient step moves each critic, and from time to time the policy. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"
@@ -72,8 +72,8 @@ bool critics_policy_due(Runtime *runtime);
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* A whole step for a policy that outputs one action: moves the n critics and, after every PolicyDelay= of
- * their steps, the policy. Then the targets of all follow. */
+/* Takes a whole step for a policy that outputs one action: moves the n critics and, after every PolicyDelay=
+ * steps of the critics, the policy. Then the targets of all follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
 /* The chance of a random action: 1 until the round with which learning begins. n_windows counts windows of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Continuous control with deep reinforcement learning" (Lillicrap et al. 2016): a policy that outputs one
- * action, a critic that estimates its value, and slowly following copies of both, which make the targets.
- * The critic minimises the mean of (Q(s, a) - r - gamma Q'(s', mu'(s')))^2 (their algorithm 1), and the
- * policy maximises Q(s, mu(s)) by (6). */
+ * action, a critic that estimates the action's value, and copies of both that follow slowly and make the
+ * targets. The critic minimises the mean of (Q(s, a) - r - gamma Q'(s', mu'(s')))^2 (their algorithm 1), and
+ * the policy maximises Q(s, mu(s)) by (6). */
 #include "learner/algorithm/critics.h"
 
 static void ddpg_target(Tape *t, const void *arg) {

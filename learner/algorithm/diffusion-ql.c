@@ -5,9 +5,9 @@
  *
  *   mean of |z - F(s, sqrt(abar_i) a + sqrt(1 - abar_i) z, i)|^2
  *
- * beside the critics' loss, where i is any of the steps and the mean is over the numbers of an action, too:
- * (1) and (3) of the paper. Without recorded episodes, it follows the critics alone. Critics learn as in
- * TD3, from actions that the target samples (2). */
+ * beside the critics' loss: (1) and (3) of the paper. Here i is any of the steps, and the mean is over the
+ * numbers of an action, too. Without recorded episodes, the policy follows the critics alone. Critics learn
+ * as in TD3, from actions that the target samples (2). */
 #include "learner/algorithm/generative.h"
 
 static Node diffusion_distance(Tape *t, const Generator *g, const Sample *sampled) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Human-level control through deep reinforcement learning" (Mnih et al. 2015): a network that estimates the
- * value of each action, replay, a target network, and a loss that is linear where errors are large. Targets
- * are those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the policy
+ * value of each action, replay, a target network, and a loss that is linear for large errors. Targets are
+ * those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the policy
  * chooses an action, and the target network estimates its value, after NSteps= rewards.
  *
- * Gradient steps and exploration depend on environment steps: for each of these, TrainRatio= gradient steps
- * are due. So a job learns the same from many short rounds as from few long ones, apart from the age of the
- * policy that acts. */
+ * Gradient steps and exploration depend on environment steps: for each environment step, TrainRatio=
+ * gradient steps are due. So a job learns the same from many short rounds as from few long ones; only the
+ * policy that acts is older in long rounds. */
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
@@ -84,8 +84,8 @@ static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n
         return algorithm_epsilon(s, n_env_steps);
 }
 
-/* After a round, less than one step is due. A checkpoint that claims more is refused, since the learner
- * would take all those steps first. */
+/* After a round, less than one step is due. A checkpoint with a larger number is refused, since the learner
+ * would take all these steps first. */
 static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The common parts of policies that make an action from noise (lib/sampler.h) and learn beside two critics:
- * consistency, diffusion-ql, pi-ft. Each descends the mean of
+/* The parts shared by policies that make an action from noise (lib/sampler.h) and learn beside two critics:
+ * consistency, diffusion-ql, pi-ft. Each minimises the mean of
  *
  *   distance - Eta= * Q_j(s, f(s)) / mean of |Q_i(s, f(s))|
  *
- * where f(s) is an action that the policy samples, through which the gradient goes, and i and j are the two
- * critics, by turns. They differ in what `distance` is measured from. */
+ * where f(s) is an action that the policy samples, and i and j are the two critics, by turns. The gradient
+ * goes through f(s). Each algorithm has another `distance`. */
 #pragma once
 
 #include "learner/algorithm/critics.h"

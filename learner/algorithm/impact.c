@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "IMPACT: Importance Weighted Asynchronous Architectures with Clipped Target Networks" (Luo et al. 2020),
- * which RLlib has as APPO. Batches go through a circular buffer, and each is used Epochs= times on average:
- * a round learns first from its own batch, then from batches drawn from the buffer. With pi the policy, t
- * the target network and mu the policy that acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which
- * is pi / t unless the bound applies. Advantages come from V-trace for the target network, which does not
- * change while a batch is learned from. */
+ * called APPO in RLlib. Batches go through a circular buffer, and each batch is used Epochs= times on
+ * average: a round learns first from its own batch, then from batches drawn from the buffer. Let pi be the
+ * policy, t the target network, and mu the policy that acted. The surrogate's ratio is min(mu / t, 2) * pi /
+ * mu. This is pi / t unless the bound applies. Advantages come from V-trace for the target network. The
+ * target network does not change while a batch is used. */
 #include <math.h>
 
 #include "learner/algorithm/actor-critic.h"

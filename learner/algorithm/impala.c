@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures" (Espeholt et
- * al. 2018): one pass over the actors' rollouts, however old the policies are that acted. V-trace weighs
- * them by the current policy's probabilities over the stored ones, so the weights are computed anew before
+ * al. 2018): one pass over the actors' rollouts, even if old policies acted. V-trace weighs the rollouts by
+ * the current policy's probabilities divided by the stored ones. So the weights are computed again before
  * each gradient step. */
 
 #include "learner/algorithm/algorithm.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Physics-Regulated Deep Reinforcement Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR
- * 2024): a policy that learns together with a linear controller, by a reward that follows from an envelope.
- * Controller and reward are applied where steps are made (lib/regulation.h). The learning is DDPG (Lillicrap
- * et al. 2016) with noise on the target action, as in the authors' published code. */
+ * 2024): a policy that learns together with a linear controller, from a reward that follows from an
+ * envelope. Controller and reward are applied in the environment's steps (lib/regulation.h). The learning is
+ * DDPG (Lillicrap et al. 2016) with noise on the target action, as in the authors' published code. */
 #include "learner/algorithm/critics.h"
 
 static void phydrl_target(Tape *t, const void *arg) {

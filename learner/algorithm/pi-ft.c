@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PI-FT: "Stochastic Control for Fine-tuning Diffusion Models: Optimality, Regularity, and Convergence"
- * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each chooses F, pays
- * its divergence from the pre-trained F' there, and the action at the end earns its value. The policy goes
- * on from that of a diffusion-ql job (--from), whose target is F', and descends the mean of
+ * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each pass chooses F,
+ * and pays for its divergence from the pre-trained F'; the final action earns its value. The policy goes on
+ * from that of a diffusion-ql job (--from). F' is the target network of that job. The policy minimises the
+ * mean of
  *
  *   sum over passes i of beta_i / (2 alpha_i (1 - abar_i)) |F(s, x_i, i) - F'(s, x_i, i)|^2
  *
- * beside the critics' loss, so that 1 / Eta= is the paper's beta.
+ * beside the critics' loss. So 1 / Eta= is the paper's beta.
  *
- * An iteration of the paper sets each F to F' minus a multiple of the mean gradient of what follows pass i
- * under the last iteration's F. Here F moves towards that by one gradient step. The gradient of half the
- * squared distance to that, times the pass's weight, is the gradient of the sum above through the passes. */
+ * An iteration of the paper sets each F to a goal: F' minus a multiple of the mean gradient of all that
+ * follows pass i under the last iteration's F. Here F moves towards this goal by one gradient step. The
+ * gradient of the sum above, through the passes, equals the gradient of half the squared distance to the
+ * goal, times the pass's weight. */
 #include "learner/algorithm/generative.h"
 
 static Node divergence(Tape *t, const Generator *g, const Sample *sampled) {

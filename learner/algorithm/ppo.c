@@ -5,8 +5,8 @@
  *
  * The divergence is estimated as mean(ratio - 1 - log(ratio)), which is unbiased and never negative
  * ("Approximating KL Divergence", Schulman); its gradient, times KLWeight=, is part of the loss. As in the
- * paper, KLWeight= adapts to KLTarget= by factors of 2, if the divergence is off by more than a factor of
- * 1.5. */
+ * paper, KLWeight= adapts to KLTarget= by factors of 2 if the divergence differs from it by more than a
+ * factor of 1.5. */
 #include "learner/algorithm/ppo.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ typedef struct PpoLoss {
         double clip, value_clip, kl_weight;
 } PpoLoss;
 
-/* Half the squared error of the value or, if larger, that of the value clipped to within value_clip of the
- * old one. Inside the clip both errors are equal; rounding must not make either larger. */
+/* Half the squared error of the value, or of the value clipped to within value_clip of the old one:
+ * whichever is larger. Inside the clip both errors are equal; rounding must not make one of them larger. */
 static Node value_loss(Tape *t, const PpoLoss *p) {
         Node loss = actor_critic_value_loss(t), old, moved, kept, kept_loss;
 
@@ -35,8 +35,8 @@ static Node value_loss(Tape *t, const PpoLoss *p) {
                         tape_max(t, kept_loss, loss), loss);
 }
 
-/* The factors in the gradient of the probability have the order of earlier releases, with the weights last:
- * otherwise policies would change. */
+/* The order of the factors in the gradient of the probability must stay as in earlier releases, with the
+ * weights last: otherwise policies would change. */
 static void ppo_loss(Tape *t, const void *arg) {
         const PpoLoss *p = arg;
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
@@ -69,10 +69,10 @@ void ppo_plain(Runtime *runtime, Tape *tape) {
         ppo_loss(tape, &loss);
 }
 
-/* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight= adapts
- * to *ret_kl, the mean over the epoch. In an epoch that was stopped, *ret_kl is the estimate that stopped
- * it. This is the divergence of the policy with which the round ends; a mean would include the 0 of the
- * first step. */
+/* Runs one epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight=
+ * adapts to *ret_kl, the mean over the epoch. If the epoch was stopped, *ret_kl is the estimate that stopped
+ * it: the divergence of the policy with which the round ends. A mean would include the 0 of the first
+ * step. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, ActorCriticTotal *total,
                 double *ret_kl) {
         const JobSettings *s = runtime_settings(runtime);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "REBEL: Reinforcement Learning via Regressing Relative Rewards" (Gao et al. 2024), algorithm 1. Of two
+/* "REBEL: Reinforcement Learning via Regressing Relative Rewards" (Gao et al. 2024), algorithm 1. For two
  * answers y, y' to one prompt x, the logarithms of the policy's probabilities should show which reward is
- * greater, and by how much:
+ * greater, and by how much. So the loss is
  *
  *     mean of ( ( ln p(y|x) / q(y|x) - ln p(y'|x) / q(y'|x) ) / eta - ( r(x, y) - r(x, y') ) )^2
  *
- * is minimised over p, where q is the policy that gave the answers. No value is estimated, and nothing is
+ * and is minimised over p. q is the policy that gave the answers. No value is estimated, and nothing is
  * clipped. If the loss can be 0 for all pairs, p is proportional to q exp(eta r).
  *
- * Here x is a state of the environment, an answer is the actions of a rollout from a snapshot of it, and its
- * reward is the rollout's discounted return (lib/pair.h says when it ends). An answer's probability is the
- * product of those of its actions: the product of what the environment does is the same under p and q.
+ * Here x is a state of the environment. An answer is the actions of a rollout from a snapshot of this state,
+ * and its reward is the rollout's discounted return (lib/pair.h says when it ends). An answer's probability
+ * is the product of its actions' probabilities: the environment's part is the same under p and q.
  *
- * The square is of a sum over all steps of a pair, which may be more than a shard has. So the derivative of
- * the loss by each logarithm of probability is computed for whole pairs first; it then weighs the rows of a
- * loss that is linear in them, and has the same gradient. The regression goes on for Epochs= steps of Adam
- * on all pairs of a round. */
+ * The square is of a sum over all steps of a pair, and these may be more than a shard has. So the derivative
+ * of the loss by each logarithm of probability is computed first, for whole pairs. These derivatives are the
+ * weights of the rows in a second loss, which is linear in the logarithms and has the same gradient. The
+ * regression goes on for Epochs= steps of Adam on all pairs of a round. */
 #include "learner/algorithm/algorithm.h"
 
 enum { SUM_ENTROPY, _SUM_MAX };
@@ -27,8 +27,8 @@ static void rebel_loss(Tape *t, const void *arg) {
         tape_sum(t, SUM_ENTROPY, tape_term(t, TERM_ENTROPY), 1.0);
 }
 
-/* Computes the loss at the recomputed policy, and weighs each row with its derivative. In the gradient all
- * rows count alike, and in the loss all pairs. */
+/* Computes the loss with the recomputed policy, and gives each row its derivative as a weight. The gradient
+ * is a mean over rows, and the loss is a mean over pairs. */
 static double rebel_regress(Runtime *runtime, const Pairs *pairs, double eta) {
         double scale = 2.0 / eta * (double) pairs->rows.n / (double) pairs->n, sum = 0.0;
 

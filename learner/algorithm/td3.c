@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "Addressing Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018), algorithm 1:
- * DDPG with two critics, whose smaller estimate makes the targets (10); with noise on the target action
- * (14); and with a policy that moves only after every PolicyDelay= steps of its critics. */
+ * DDPG with two critics, where the smaller estimate makes the targets (10); with noise on the target action
+ * (14); and with a policy that moves only after every PolicyDelay= steps of the critics. */
 #include "learner/algorithm/critics.h"
 
 enum { N_CRITICS = 2 };

@@ -4,8 +4,8 @@
  * which checkpoint counts, and removes old ones.
  *
  * A new tensor needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list the
- * tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is refused.
- * So without that condition the new tensor would make all older checkpoints useless. */
+ * tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is refused,
+ * so without this condition all older checkpoints would be useless. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
 }
 
-/* For rounds that overlap: which actors act, and with which versions. Their unfinished rollouts are not
+/* For rounds that overlap: which actors act, and with which policy versions. Unfinished rollouts are not
  * kept: their orders are sent again, with the same results. */
 static void list_flights(TensorList *list, Learner *l) {
         Arrival *arrival = &l->context.worker->arrival;
@@ -395,8 +395,8 @@ static int write_and_rename(Learner *l, int fd, const char *aside, const Content
         return renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0 ? -errno : 0;
 }
 
-/* The partial file of a killed life may belong to another user id, since a job has other ids under another
- * daemon. So it is replaced, and never overwritten. */
+/* A killed life may have left a partial file. It may belong to another user id, since a job has other ids
+ * under another daemon. So it is replaced, and never overwritten. */
 static int write_new(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -435,9 +435,9 @@ static int open_reserve(Learner *l) {
 
 /* The last checkpoint of a job must not fail for lack of space, since the job may run unattended. So its
  * blocks are allocated when the job begins, and again when checkpoints grow. Only the last checkpoint is
- * written over them, in place, and only if there is no other space. Until then the file's size is 0. On a
- * file system that copies on write, or cannot allocate in advance, nothing is reserved. There the job waits
- * for space at its end, as it also does if there was none when it began. */
+ * written over these blocks, in place, and only if there is no other space. Until then the file's size is 0.
+ * On a file system that copies on write, or cannot allocate in advance, nothing is reserved. There the job
+ * waits for space at its end. It also waits if there was no space to reserve. */
 static void place_reserve(Learner *l, const Content *content) {
         _cleanup_close_ int fd = -EBADF;
         uint64_t bytes;

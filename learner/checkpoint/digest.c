@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A digest of everything that a learner has learned and keeps: all networks with their targets and
- * optimisers, stores, running statistics, adapted numbers of an algorithm. Equal digests of policies mean
- * that two jobs act alike; equal digests of this kind mean that they would also continue alike.
+/* A digest of a learner's whole state: all networks with their targets and optimisers, stores, running
+ * statistics, adapted numbers of an algorithm. If two policies have equal digests, the two jobs act alike.
+ * If two states have equal digests, the jobs would also continue alike.
  *
- * It leaves out what belongs to actors: the slots' snapshots, in which a plugin may leave unused bytes
- * unset. It also leaves out what belongs to overlapping rounds: times, and which policy versions are still
- * in use. */
+ * It leaves out the slots' snapshots, which belong to actors: a plugin may leave unused bytes in them unset.
+ * It also leaves out the times of overlapping rounds, and which policy versions are still in use. */
 #include <assert.h>
 #include <nettle/sha2.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job begins from a checkpoint, from the parameters of another job, or from nothing. A file may be cut
- * short, belong to another job, or be forged, so its numbers are checked before they are used. If one is
- * wrong, the learner says which, and stops. */
+ * short, belong to another job, or be forged, so its numbers are checked before they are used. If a number
+ * is wrong, the learner says which one, and stops. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -51,8 +51,8 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
                         checkpoint->arithmetic, l->round);
         (void) fprintf(stderr,
                         "actord-learner: the checkpoint of round %" PRIu64
-                        " was computed by version %u of actord's arithmetic; the job goes on with version "
-                        "%u, to another policy than with one of them alone\n",
+                        " was computed by version %u of actord's arithmetic; the job goes on with "
+                        "version %u, so its policy will be another one than with either version alone\n",
                         l->round, checkpoint->arithmetic, ARITHMETIC);
 }
 
@@ -92,8 +92,8 @@ static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
                (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
 }
 
-/* ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if the file has no other
- * value for any of them. */
+/* Prints ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if all these values
+ * are the same. */
 static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
         size_t at = 0;
 
@@ -125,7 +125,7 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; set it back", tensor, what, differences);
 }
 
-/* An older version measured fewer statistics: those at the end of the list that its file lacks count as not
+/* An older version measured fewer statistics. The file lacks those at the end of the list; they count as not
  * measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
@@ -283,8 +283,8 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
-/* If the checkpoint's job read recorded episodes and this job's actors act, or the other way round, there is
- * no environment state to continue from. So slots begin new episodes, and figures of unfinished episodes are
+/* If only one of the two jobs reads recorded episodes (the checkpoint's job or this one), there is no
+ * environment state to continue from. So slots begin new episodes, and figures of unfinished episodes are
  * dropped. */
 static void begin_slots(Learner *l, const Safetensors *file) {
         const char *dataset = safetensors_metadata(file, "Learner.Dataset");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sub-sample is treated as one minibatch of the round, so advantages are normalised within it, if at
- * all. The objective is that of Nitro's paper: the mean of log-probability times advantage, as a function of
- * the parameters that decide the policy. The loss is the algorithm's own, as a function of all
- * parameters. */
+/* The sub-sample is treated as one minibatch of the round: if advantages are normalised, this is done within
+ * the sub-sample. The objective is that of Nitro's paper: the mean of log-probability times advantage, as a
+ * function of the policy's parameters. The loss is the algorithm's own, as a function of all parameters. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Derivatives of distributions up to second order. With x the outputs, t the terms and L the loss, the
- * gradient is L_t t_x. Its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the
+/* Derivatives of distributions up to second order. Let x be the outputs, t the terms and L the loss. Then
+ * the gradient is L_t t_x. Its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the
  * derivative along the vector. */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* With x the input of a layer, W its weights and V the vector's part of them, ' the derivative along the
- * vector, s the slope of the activation and d the gradient before it:
+/* Let x be the input of a layer, W its weights, V the part of the vector for W, s the slope of the
+ * activation, and d the gradient before the activation. ' is the derivative along the vector. Then:
  *
  *     forward:   y' = s (V x + W x')
  *     backward:  d' = s (gradient after)' + bend y',   W's part of the product = d' x + d x',

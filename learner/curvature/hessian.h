@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Hessian of a loss over some rows, as products with vectors. They are exact, and each is as cheap as a
- * few gradients. "Fast Exact Multiplication by the Hessian" (Pearlmutter 1994): the derivative along the
- * vector is carried through the forward and the backward pass. Everything is in double precision. Numbers
- * that do not depend on the vector are computed once. */
+/* Products of vectors with the Hessian of a loss over some rows. They are exact, and each costs as much as a
+ * few gradients. As in "Fast Exact Multiplication by the Hessian" (Pearlmutter 1994), the derivative along
+ * the vector is carried through the forward and the backward pass. Everything is in double precision.
+ * Numbers that do not depend on the vector are computed once. */
 #pragma once
 
 #include <stdbool.h>
@@ -72,18 +72,18 @@ typedef struct HessianOf {
 
 /* Loads the mean of a loss over rows, at these parameters. */
 void hessian_load(Hessian *hessian, const HessianOf *of);
-/* ret [n_wanted] = Hessian times vector. Where a parameter does not affect the loss, the vector is taken as
- * 0, and the product is 0. */
+/* ret [n_wanted] = Hessian times vector. For a parameter that does not affect the loss, the vector is taken
+ * as 0, and the product is 0. */
 void hessian_times(Hessian *hessian, const double *vector, double *ret);
 
-/* learner/curvature/hessian-head.c: between the layers that are read from outside and the terms of a loss.
- * All numbers are of one shard. */
+/* learner/curvature/hessian-head.c: derivatives between the network's outputs and the terms of a loss. All
+ * numbers are of one shard. */
 
 /* The terms for the actions that were taken, and for values, by the outputs. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
 /* From jets to gradients of the outputs. */
 void head_gradient(const Hessian *hessian, uint32_t shard);
-/* From derivatives of the outputs along a vector to those of their gradients; both
+/* From the outputs' derivatives along a vector, computes the derivatives of their gradients; both
  * [layers][n_out][HESSIAN_ROWS]. */
 void head_along(const Hessian *hessian, uint32_t shard, double *const *along_y, double *const *ret_along_d);
 

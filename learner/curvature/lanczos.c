@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The products build an orthonormal basis in which the matrix is tridiagonal. The ends of the spectrum are
- * found first. After that, rounding destroys orthogonality. So the parts along all earlier vectors are
- * subtracted from each vector, twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
+/* The products build an orthonormal basis in which the matrix is tridiagonal. The ends of the spectrum
+ * converge first. From then on, rounding destroys orthogonality. So from each vector the parts along all
+ * earlier vectors are subtracted twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
 #include "learner/curvature/lanczos.h"
 
 #include <assert.h>

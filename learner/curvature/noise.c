@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Measures how much the gradients of different actors' rows differ. Each actor's share of the round gives a
  * gradient. Their mean is the gradient of the whole round, since shares are equal. If there is only one
- * actor, its rows are divided instead, by environment or into successive steps. Rows that follow each other
- * have similar gradients, but there is no better division.
+ * actor, its rows are divided instead, by environments or into successive steps. Successive rows have
+ * similar gradients, but there is no better division.
  *
- * The updates themselves do not compute these gradients. A minibatch mixes the actors' rows, so its
- * gradients differ less, and all except the first are taken at other parameters. So each share costs as much
- * as it costs in one epoch, and NoiseActors= limits the number of shares. */
+ * The updates themselves do not compute these gradients. A minibatch mixes the actors' rows, so gradients of
+ * minibatches differ less. And all of them except the first are taken at other parameters. So the gradient
+ * of each share costs extra time, as much as in one epoch. NoiseActors= limits the number of shares. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>
@@ -52,8 +52,8 @@ double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
         for (uint32_t a = 0; a < n; a++) {
                 Rows rows = { .order = all.order + (size_t) a * share, .n = share };
 
-                /* If a number is not finite here, it is not finite in the round's first update either, which
-                 * reports it. */
+                /* If a number is not finite here, the round's first update has the same problem, and reports
+                 * it. */
                 if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
                         return NAN;
                 for (uint32_t i = 0; i < runtime_blocks(rt); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job as an environment: a step is one round of an inner job, with as many actors as the action says, and
- * an episode is a whole inner run with its own seed. MinionsRL's scheduler is trained in it; state and
- * reward are its paper's, with these differences:
+ * an episode is a whole inner run with its own seed. MinionsRL's scheduler is trained in it. State and
+ * reward are those of the MinionsRL paper, with these differences:
  *
  *   - The state's numbers are scaled (include/minions.h). The budget that is left is a share of StopSteps=:
  *     only the daemon knows about money.
@@ -10,9 +10,9 @@
  *   - The run succeeds in the first round whose return reaches J. It fails after Rounds= rounds or
  *     StopSteps= steps.
  *
- * Times are those of Clock=model. A run cannot be put into a snapshot, so the environment is sticky: an
- * episode begins and ends within one invocation (Carry=reset). The inner job's settings and its environment
- * are loaded before any actor is forked, as a physics engine's model is. */
+ * Times are those of Clock=model. A snapshot cannot contain a run, so the environment is sticky: an episode
+ * begins and ends within one invocation (Carry=reset). The inner job's settings and its environment are
+ * loaded before any actor is forked, like the model of a physics engine. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static int run_round(InnerRun *run, uint32_t n_actors, Statistics *ret) {
         r = fused_round(run->fused, n_actors, ret, &times);
         if (r < 0)
                 return run_failed(run);
-        /* Evaluates by the same episodes after each round, so that two means differ only because of the
+        /* Evaluates with the same episodes after each round, so that two means differ only because of the
          * policy. */
         if (run->options.episodes >= 1) {
                 r = fused_evaluate(run->fused, 0, (uint32_t) run->options.episodes, &mean);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Conducts a job's rounds like the invoker, with calls instead of processes: the same orders in the same
- * sequence. Each actor has its own ordinals and banks, like a seat in the invoker, so the number of actors
- * may change from round to round. */
+/* Conducts a job's rounds as the invoker does, with the same orders in the same sequence, but with calls
+ * instead of processes. Each actor has its own ordinals and banks, as in the invoker, so the number of
+ * actors may change from round to round. */
 #include "learner/job/loop.h"
 
 #include <assert.h>
@@ -236,8 +236,8 @@ static void seat_close(FusedSeat *seat) {
         seat->ordinal++;
 }
 
-/* Plays overlapping rounds one after the other: a rollout depends on the version with which its actor began,
- * and not on when it is played. */
+/* Plays overlapping rounds one after the other. This is possible since a rollout depends on the policy
+ * version with which its actor began, and not on when it is played. */
 static int overlapping_round(
                 Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
         const SegmentLayout *l = &fused->page.segment;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fused loop: acting and learning as one fragment, one round at a time, in one process and on plain
- * memory. It has no meter, no socket and no sandbox. The same job learns the same policy under any other
- * distribution, with the same numbers of actors. */
+ * memory. It has no meter, no socket and no sandbox. With the same numbers of actors, the job learns the
+ * same policy as under any other distribution. */
 #pragma once
 
 #include "include/actord/env.h"
@@ -29,17 +29,17 @@ typedef struct FusedFault {
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
-/* Plays one round of actors 0 .. n_actors - 1, between 1 and MaxActors=. If rounds overlap, this many act,
- * and the round learns from one of them. 0; -EIO: the loop has failed for good, and fused_fault() says
- * why. */
+/* Plays one round of actors 0 .. n_actors - 1; n_actors is between 1 and MaxActors=. If rounds overlap, the
+ * round learns from only one of these actors. 0; -EIO: the loop has failed and cannot go on, and
+ * fused_fault() says why. */
 int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *ret_times);
 
 /* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy; n is at least
  * 1. The slots stay as they are. 0, -EIO. */
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
-/* From now on `fused` evaluates the newest policy of `from`, which may have another environment, and does
- * not learn any more. 0; -EINVAL: that policy has another shape. */
+/* Makes `fused` evaluate the newest policy of `from`, which may have another environment. From then on
+ * `fused` does not learn any more. 0; -EINVAL: that policy has another shape. */
 int fused_take_policy(Fused *fused, const Fused *from);
 
 const FusedFault *fused_fault(const Fused *fused);

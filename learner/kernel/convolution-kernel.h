@@ -56,8 +56,8 @@ KERNEL_TARGET static void KERNEL(place)(const Sum *s, const float *from, const f
                 KERNEL(place_vectors)(s, from + r, weight, 1, accumulate, to + r);
 }
 
-/* Computes a block of weights: sums over some squares, and over the rows of each. Where vectors are narrow,
- * the lanes are done in several parts. rows is a constant where that pays. */
+/* Computes a block of weights: sums over some squares, and over the rows of each square. If vectors are
+ * narrow, the lanes are done in several parts. rows is a constant where this makes the code faster. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(weights_rows)(
                 const float *const dy[SIDE], const float *const (*reads)[SIDE], uint32_t n_squares,
                 uint32_t rows, float ret[SIDE][SIDE]) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Convolutions that read factors in place. The numbers of one place in an image are adjacent, one for each
  * row of the shard. So vectors run over rows, for any kernel, stride and padding. With few units a matrix
- * product does not pay: copying squares into a matrix, and its blocks into the order that a library wants,
- * costs half as much as multiplying.
+ * product does not pay. It would need copies of the squares in a matrix, and of the matrix's blocks in a
+ * library's order, and this copying costs half as much as multiplying.
  *
- * Forward, and for the gradient of the input, each number is one sum. Sums of several units (or channels)
- * with the same input are computed together: the input is loaded once, and each weight is broadcast to a
- * vector. The weights are copied first, so that they are adjacent. For the gradient of weights there is a
- * sum for each of 4 units and 4 inputs: 8 loads for 16 products.
+ * In the forward pass and in the gradient of the input, each number is one sum. Sums of several units (or
+ * channels) with the same input are computed together: the input is loaded once, and each weight is
+ * broadcast to a vector. The weights are copied first, so that they are adjacent. The gradient of weights
+ * has a sum for each of 4 units and 4 inputs, so 8 loads serve 16 products.
  *
- * The layer's shape alone fixes the order of a sum. Forward: over channels, then rows and columns of the
- * kernel. For an input: over the squares that contain it, bottom to top, right to left, and the units of
- * each. For a weight: over the shard's rows of 16 squares, in 16 lanes that are added in a tree, and then
- * over groups of squares. Every product is fused with its addition. Neither the width of vectors nor the
- * number of threads changes a result. */
+ * The layer's shape alone fixes the order of a sum. In the forward pass, a sum goes over channels, then over
+ * rows and columns of the kernel. For an input, it goes over the squares that contain the input, bottom to
+ * top, right to left, and over the units of each. For a weight, it goes over the shard's rows of 16 squares,
+ * in 16 lanes that are added in a tree, and then over groups of squares. Every product is fused with its
+ * addition. Neither the width of vectors nor the number of threads changes a result. */
 #include "learner/kernel/convolution.h"
 
 #include <assert.h>
@@ -33,9 +33,9 @@ enum {
         UNITS_ALIGN = 8, /* the largest number of units in a block of places */
 };
 
-/* n_units sums of products, each over three indices of numbers times weights. A number is a vector with
- * an entry for each row. The sums read the same numbers; their weights lie side by side, and each has its
- * own place for the result. Steps count numbers. */
+/* n_units sums of products: numbers times weights, over three indices. A number is a vector with an entry
+ * for each row. All sums read the same numbers. Their weights lie side by side, and each sum has its own
+ * place for the result. Steps count numbers. */
 typedef struct Sum {
         uint32_t n[3], n_units;
         ptrdiff_t from_step[3], weight_step[3];
@@ -89,7 +89,7 @@ size_t convolution_scratch(const Layer *layer) {
 }
 
 /* For output `at` along one axis: how many elements of the kernel are inside the image, which has `size`
- * elements. *ret_first: the first of them. */
+ * elements. *ret_first: the first such element. */
 static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, uint32_t *ret_first) {
         uint32_t start = at * c->stride;
 
@@ -97,8 +97,8 @@ static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, u
         return least(c->kernel, size + c->padding - start) - *ret_first;
 }
 
-/* For number `at` of the image along one axis: how many elements of the kernel meet it, each from another
- * output, `stride` apart. *ret_first: the first of them, from output *ret_output. */
+/* For number `at` of the image along one axis: how many elements of the kernel cover it, each from another
+ * output, `stride` apart. *ret_first: the first such element, from output *ret_output. */
 static uint32_t hits_backward(const Convolution *c, uint32_t at, uint32_t out_size, uint32_t *ret_first,
                 uint32_t *ret_output) {
         uint32_t end = at + c->padding, last = least(end / c->stride, out_size - 1);
@@ -182,8 +182,8 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
                         }
 }
 
-/* The inputs with which SIDE weights of a unit, from number k on, are multiplied, in n squares from one on:
- * zeros outside of the image. Beyond the last weight its input is repeated. */
+/* Finds the inputs for SIDE weights of a unit, from number k on, in n squares from `square` on. Outside of
+ * the image, inputs are zeros. Beyond the last weight, its input is repeated. */
 static void reads_find(const Layer *layer, const float *x, uint32_t square, uint32_t n, uint32_t k,
                 uint32_t rows, const float *ret[static SQUARES][SIDE]) {
         const Convolution *c = &layer->convolution;

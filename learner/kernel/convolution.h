@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The convolution of a shard, forward and backward; convolution.c explains how, and in which order sums run.
+/* The convolution of a shard, forward and backward. convolution.c explains the method and the order of sums.
  * rows is a multiple of 16. */
 #pragma once
 

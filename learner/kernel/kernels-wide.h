@@ -229,8 +229,8 @@ KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
                 x[i] = elementary_exp(x[i]);
 }
 
-/* Computes m rows from i on (a constant where this is inlined) of a block's columns from j on, over n_k
- * numbers from k on. */
+/* Computes m rows from i on, for a block of columns from j on, over n_k numbers from k on. m is a constant
+ * where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
                 uint32_t m, uint32_t i, uint32_t j, uint32_t k, uint32_t n_k, const BlockRow *block) {
         size_t bytes = (p->n - j < BLOCK_WIDTH ? p->n - j : BLOCK_WIDTH) * sizeof(double);

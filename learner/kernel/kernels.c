@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels-wide.h for each width of vectors, and the choice of one. Forced inlining puts the
- * elementary functions into loops that are compiled for each kind of CPU. */
+/* The kernels of kernels-wide.h for each width of vectors, and the choice of a width. Forced inlining puts
+ * the elementary functions into the loops, which are compiled for each kind of CPU. */
 #include "learner/kernel/kernels.h"
 
 #include <assert.h>
@@ -17,8 +17,8 @@
 typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
 typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
 
-/* Products in double precision are computed in blocks: BLOCK_ROWS rows of sums, each one vector of
- * BLOCK_WIDTH, over BLOCK_DEPTH numbers, which are first copied next to each other. TAKE_BLOCK: how many
+/* Products in double precision are computed in blocks of BLOCK_ROWS rows of sums. Each row is one vector of
+ * BLOCK_WIDTH sums over BLOCK_DEPTH numbers, which are first copied next to each other. TAKE_BLOCK: how many
  * numbers are handled at once, so that they stay in the cache. */
 enum { BLOCK_WIDTH = 8, BLOCK_ROWS = 4, BLOCK_DEPTH = 128, TAKE_BLOCK = 1024 };
 typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8), may_alias));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loops in which a learner spends its time. Numbers of a shard lie in columns: [n][stride] is n columns
- * of `stride` rows each, so that every loop runs over rows with full vectors, however narrow a layer is.
- * stride is a multiple of 16; rows beyond the shard's last are zeros and get zero gradients.
+ * of `stride` rows each. So every loop runs over rows with full vectors, even for a narrow layer. stride is
+ * a multiple of 16. Rows beyond the shard's last row are zeros, and get zero gradients.
  *
  * Each kernel exists for several widths of vectors (lib/width.h). Their results are equal bit for bit: each
  * sum has the same order at any width, and every fused multiply-add is written out. */
@@ -92,13 +92,14 @@ void kernel_double_dots(const double *a, uint32_t n_rows, size_t n, const double
 void kernel_double_take(const double *a, uint32_t n_rows, size_t n, const double *x, double *y);
 
 /* Subtracts from row a, or from each column of g [n][KERNEL_GROUP], its parts along the rows of x [rows][n],
- * which are unit vectors, one after the other. A sum is a chain of additions, each of which waits for the
- * one before. Several columns' chains run at the same time, and each sum still runs from first to last. */
+ * one row after the other. The rows of x are unit vectors. A sum is a chain of additions, and each addition
+ * waits for the one before. The chains of several columns run at the same time; the order within each sum
+ * does not change. */
 void kernel_clear_row(double *a, const double *x, size_t rows, size_t n);
 void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
 
-/* References: the plain loops with which tests compare the kernels above. naive_product() gives the same
- * bits. The others give nearly the same numbers, since they use the C library and double precision. */
+/* References: plain loops, with which tests compare the kernels above. naive_product() gives the same bits.
+ * The other functions give nearly the same numbers, since they use the C library and double precision. */
 void naive_product(const Product *p);
 void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
 void naive_slopes(const float *x, size_t n, uint32_t activation, float *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything is allocated once, for the most rollouts that a round may have. Pages that no round reaches are
+/* All memory is allocated once, for the most rollouts that a round may have. Pages that no round needs are
  * never touched. */
 #include "learner/store/batch.h"
 
@@ -163,7 +163,7 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         return batch_new_shape(&shape, ret);
 }
 
-/* The row of the step that last observation `final` followed: the k-th last observation belongs to the k-th
+/* The row of the step before last observation `final`: the k-th last observation belongs to the k-th
  * truncated step. */
 static size_t final_step(const Batch *b, size_t block, size_t final) {
         size_t row = block;

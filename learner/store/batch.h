@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A round's data, one flat array for each quantity. Each rollout has a block of rows: its steps [t][e], then
- * the observations that followed the last step, then the last observations of truncated episodes. A row has
- * the same number in every array.
+/* A round's data, with one flat array for each quantity. Each rollout has a block of rows: its steps [t][e],
+ * then the observations after the last step, then the last observations of truncated episodes. A row has the
+ * same number in every array.
  *
- * All numbers are the learner's own copies, so nothing here can change while it is used. */
+ * All numbers are the learner's own copies, so no actor can change them. */
 #pragma once
 
 #include <assert.h>

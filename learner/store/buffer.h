@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The data of the last rounds, in a ring. For each round it keeps the inputs of learning: observations as
- * the actors saw them, rewards as they were scaled then, actions with their probabilities then. Values and
+ * the actors saw them, and rewards, actions and probabilities as they were in that round. Values and
  * advantages are computed again. */
 #pragma once
 
@@ -29,6 +29,5 @@ void buffer_push(Buffer *buffer, const Batch *live, uint32_t n_actors);
 uint32_t buffer_count(const Buffer *buffer);
 Batch *buffer_at(Buffer *buffer, uint32_t age, uint32_t *ret_n_actors); /* age 0: the newest */
 
-/* Whether data from a checkpoint can have come from buffer_push(), since later sums and indices rely on
- * that. */
+/* Whether data from a checkpoint can have come from buffer_push(). Later sums and indices rely on this. */
 bool buffer_possible(const Buffer *buffer);

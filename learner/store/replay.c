@@ -34,7 +34,7 @@ Replay *replay_free(Replay *replay) {
         return NULL;
 }
 
-/* A minibatch is a batch of environments that each made one step: the observation after row i is row n +
+/* A minibatch is a batch in which each environment made one step: the observation after row i is row n +
  * i. */
 static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
         Batch shape = {

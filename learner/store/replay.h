@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The last steps of each slot, to learn from again. A step is named by (slot, invocation, step). Each
- * invocation brings RolloutSteps= steps of a slot, so step t of invocation i is the slot's step i *
- * RolloutSteps + t, and its place is this number modulo the ring's length. Windows of n steps cross the
- * borders of invocations, and incomplete ones wait for the next invocation. Nothing depends on when a
- * rollout arrived.
+/* The last steps of each slot, for repeated use. A step's name is (slot, invocation, step). Each invocation
+ * brings RolloutSteps= steps of a slot, so step t of invocation i is the slot's step i * RolloutSteps + t.
+ * Its place is this number modulo the ring's length. Windows of n steps cross the borders of invocations;
+ * incomplete windows wait for the next invocation. Nothing depends on when a rollout arrived.
  *
  * Each step is stored with the observation after it, since an episode's last observation is stored nowhere
  * else. If frames are stacked, only the newest one is stored. */
@@ -47,6 +46,6 @@ uint64_t replay_count(Replay *replay);
 /* Copies window number `window`, less than that count, into row `row` of the minibatch. */
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row);
 
-/* Whether data from a checkpoint can have come from replay_enter(), since later sums and indices rely on
- * that. low, high: the bounds of actions that are numbers. */
+/* Whether data from a checkpoint can have come from replay_enter(). Later sums and indices rely on this.
+ * low, high: the bounds of actions that are numbers. */
 bool replay_possible(const Replay *replay, double low, double high);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Computes derivatives forwards, in double precision: each node has its value, and the first and second
- * derivatives with respect to the terms. There are few terms, so this is simpler than computing second
- * derivatives backwards, and it is done only for a sub-sample of rows. */
+/* Computes derivatives forwards, in double precision. Each node has its value, and its first and second
+ * derivatives with respect to the terms. There are few terms, so this is simpler than to compute second
+ * derivatives backwards. It is done only for a sub-sample of rows. */
 #include <assert.h>
 #include <math.h>
 

@@ -13,8 +13,8 @@ void tape_begin_with(Tape *tape, const TapeShape *shape) {
         tape->n_nodes = tape->n_losses = tape->n_sums = tape->n_columns = 0;
 }
 
-/* Whether the values exist already, in the batch or in a network's output. Then the tape needs no columns
- * for them. */
+/* Whether the values of such a node exist already, in the batch or in a network's output. Then the tape
+ * needs no columns for them. */
 static bool is_given(TapeOp op) {
         return op == TAPE_COLUMN || op == TAPE_TERM || op == TAPE_INPUT || op == TAPE_NETWORK ||
                op == TAPE_OUTPUT;

@@ -99,8 +99,8 @@ static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
                                                         sizeof(float));
 }
 
-/* Passes gradients to the parameters of the trained network, and through each network to its input. If a
- * later pass of the trained network came first, its gradient is already there. */
+/* Passes gradients to the parameters of the trained network, and through each network to its input. If
+ * another pass of the trained network was done before, this gradient is added to the one that is there. */
 static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         float *d_input = tape->nodes[node->a].moves ? place->d_input : NULL;

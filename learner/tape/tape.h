@@ -2,15 +2,15 @@
 /* A loss is written once, as a function that records operations on columns: one number, or several, for each
  * row of a shard. The recording is then executed shard by shard, forwards, and backwards for the gradient
  * (reverse mode). For first and second derivatives (learner/curvature/) it is executed row by row in double
- * precision. An operation runs over a whole column, so reading the tape costs next to nothing. A network is
- * an operation, too: if its parameters are fixed, a gradient passes through it to its input.
+ * precision. An operation runs over a whole column, so reading the tape costs almost nothing. A network is
+ * an operation, too. If its parameters are fixed, a gradient goes through it to its input.
  *
  * Recording is cheap compared with any minibatch. So a loss is recorded again for each gradient. The current
  * numbers (a scheduled clip, the mean of the advantages) enter as constants, and operations that they make
  * unnecessary are left out.
  *
- * Where an operation has a corner, its gradient is that of the chosen side. A number that is clipped to a
- * bound has gradient 0. A gradient of 0 stays 0 even if exp() has overflowed further back. */
+ * At a corner of an operation, its gradient is that of the chosen side. A number that is clipped to a bound
+ * has gradient 0. A gradient of 0 stays 0 even if exp() has overflowed before it on the tape. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,15 +43,15 @@ typedef enum Column {
 typedef enum Input {
         INPUT_OBSERVATION,
         INPUT_ACTION,
-        INPUT_NORMAL,  /* standard normal numbers, as many as an action has; if the policy acts by passes, as
-                        * many for each pass, and once more */
+        INPUT_NORMAL,  /* standard normal numbers, one for each number of an action; if the policy acts by
+                        * passes, as many again for each pass */
         INPUT_MOMENTS, /* for such a policy: two Moments of lib/sampler.h, at a boundary and at the one
                         * before, then 1 / (t' - t); for ACT_DIFFUSION only the first, at any step */
         _INPUT_MAX,
 } Input;
 
-/* The network's current output for a row. If the network estimates the value of each action, TERM_VALUE is
- * the value of the taken one, and there is no probability. */
+/* The network's present output for a row. If the network estimates the value of each action, TERM_VALUE is
+ * the value of the action that was taken, and there is no probability. */
 typedef enum Term { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } Term;
 
 typedef enum TapeOp {
@@ -131,22 +131,21 @@ typedef struct Tape {
         TapeSum sums[TAPE_OUTPUTS_MAX];
 } Tape;
 
-/* Recording: learner/tape/record.c. The tape has room for all current losses; an assertion fails if one is
- * longer. */
+/* Recording: learner/tape/record.c. The tape has room for all existing losses; if a loss is longer, an
+ * assertion fails. */
 typedef void (*Loss)(Tape *tape, const void *arg);
 
 void tape_begin(Tape *tape);
 void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
-/* The same, but the row's weight multiplies the gradient where it arrives here, and not where it leaves the
- * loss. Both give the same number except for rounding. A loss reads only one of these two kinds of terms. */
+/* The same, but the row's weight multiplies the gradient when it arrives at the term, and not when it leaves
+ * the loss. The two differ only by rounding. A loss reads only one of these two kinds of terms. */
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
-/* Applies a network to these columns as its input; then its outputs can be read. There must be a pass for
- * each application. The gradients of the trained network are added up over its passes, the last one
- * first. */
+/* Applies a network to these columns. Then its outputs can be read. Each application needs a pass of its
+ * own. The gradients of the trained network are added up over its passes, the last pass first. */
 Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
 /* `width` columns of an input, from `first` on. */
@@ -214,8 +213,8 @@ typedef struct TapePlace {
         bool accumulate; /* results are added to it */
 } TapePlace;
 
-/* Computes the gradients of the loss by the terms, or by the trained network's parameters, and the sums. A
- * tape without a loss has only sums. */
+/* Computes the sums, and the gradients of the loss with respect to the terms or to the trained network's
+ * parameters. A tape without a loss has only sums. */
 void tape_execute(const Tape *tape, const TapePlace *place);
 /* Executes forwards only: the result of each row. */
 const float *tape_evaluate(const Tape *tape, const TapePlace *place);

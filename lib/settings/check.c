@@ -245,7 +245,7 @@ static void check_slots(SettingsReader *reader, const JobSettings *settings) {
                 return;
         text = g_strdup_printf("%u", settings->envs_per_actor);
         reader_complain(reader, "Actor", "EnvsPerActor", text,
-                        "%u actors with so many each are %" G_GUINT64_FORMAT
+                        "%u actors with this many each are %" G_GUINT64_FORMAT
                         " environments, and a job has %u at most",
                         most, (uint64_t) most * settings->envs_per_actor, RANDOM_SLOT_MAX + 1);
 }

@@ -66,7 +66,7 @@ int settings_refuse_repeated(const char *text, const char *file_name, char **ret
         if (all->len == 0)
                 return 0;
         repeated = all->pdata[0];
-        *ret_message = g_strdup_printf("%s:%u: [%s] %s= stands in line %u already; remove one of the two.",
+        *ret_message = g_strdup_printf("%s:%u: [%s] %s= is in line %u already; remove one of the two.",
                         file_name, repeated->line, repeated->section, repeated->key, repeated->first);
         return -EINVAL;
 }

@@ -298,7 +298,7 @@ static void complain_repeated(SettingsReader *reader, const RepeatedKey *repeate
         seen = g_strconcat(repeated->key, "=", repeated->value, NULL);
         safe = value_shown(seen);
         problem_add(reader, repeated->line,
-                        g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; "
+                        g_strdup_printf("%s:%u: [%s] %s: %s= is in line %u already; "
                                         "remove one of the two",
                                         reader->file_name, repeated->line, repeated->section, safe,
                                         repeated->key, repeated->first));

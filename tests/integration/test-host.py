@@ -64,7 +64,7 @@ def refusals():
         assert r.status == 2 and "are not sent over ssh: submit it on the other host" in r.err, (r.status, r.err)
         for origin in "1", FILE:
             r = bus.over("far", "submit", FILE, f"--from={origin}")
-            assert r.status == 2 and f"--from={origin}: no checkpoint passes through ssh" in r.err, (r.status, r.err)
+            assert r.status == 2 and f"--from={origin}: a checkpoint cannot be sent over ssh" in r.err, (r.status, r.err)
         for words, said in (("list", "--user"), "leave out --user"), (("status", "r1"), "--host"), (("run", FILE), "takes no --host"):
             r = bus.over("far", *words)
             assert r.status == 2 and said in r.err, (words, r.status, r.err)

@@ -132,8 +132,8 @@ static int task_check(PyObject *env) {
                                 name, reason);
         if (remembers)
                 (void) fprintf(stderr,
-                                "%s: it forgets at each reset what it kept from earlier episodes, because "
-                                "slots share it; for a running mean of observations or rewards write "
+                                "%s: it forgets at each reset its data of earlier episodes, because slots "
+                                "share it; for a running mean of observations or rewards write "
                                 "NormalizeObservations= or NormalizeRewards= in [Learner]\n",
                                 name);
         task.snapshot_bytes = bytes > 0 ? sizeof(GymSnapshot) + bytes : 0;

@@ -374,7 +374,7 @@ static void test_config_repeated(void) {
                                         &message),
                         ==, -EINVAL);
         g_assert_cmpstr(message, ==,
-                        "a.conf:5: [Daemon] MaxJobs= stands in line 2 already; remove one of the two.");
+                        "a.conf:5: [Daemon] MaxJobs= is in line 2 already; remove one of the two.");
         g_assert_cmpuint(config.max_jobs, ==, 0);
         g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\nMaxJobsPerUser=1\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\n[User 8]\nMaxJobsPerUser=1\n"), ==, 0);
@@ -389,7 +389,7 @@ static void test_sheet_repeated(void) {
 
         g_assert_cmpint(price_sheet_parse(text, "s.sheet", &sheet, &message), ==, -EINVAL);
         g_assert_cmpstr(message, ==,
-                        "s.sheet:7: [Sheet] Currency= stands in line 5 already; remove one of the two.");
+                        "s.sheet:7: [Sheet] Currency= is in line 5 already; remove one of the two.");
         g_assert_cmpint(price_sheet_parse_stored(text, "s.sheet", &sheet, &message), ==, 0);
         g_assert_cmpstr(price_sheet_currency(sheet), ==, "EUR");
         (void) price_sheet_free(sheet);

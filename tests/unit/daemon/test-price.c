@@ -533,9 +533,9 @@ static void test_bad_sheets(void) {
                 { "what is this\n", "7: \"what is this\": neither a [Section] nor a Key=VALUE nor a # "
                                     "comment." },
                 { "[Sheet\n", "7: \"[Sheet\": a section is written as [Section]." },
-                { "Date=2024-02-30\n", "7: [Sheet] Date= stands in line 3 already; remove one of the two." },
+                { "Date=2024-02-30\n", "7: [Sheet] Date= is in line 3 already; remove one of the two." },
                 { "[Energy]\nKWh=1\n[Sheet]\nName=b\n",
-                                "10: [Sheet] Name= stands in line 2 already; remove one of the two." },
+                                "10: [Sheet] Name= is in line 2 already; remove one of the two." },
                 { "[Energy]\nKWh=1\n", "8: [Energy] KWh=: KWh= and WattsPerCore= must be given together." },
                 { "[Actors]\nPerHour=1\n",
                                 "8: [Actors] PerHour=: Both [Learner] and [Actors] need PerHour=." },

@@ -21,19 +21,19 @@ static void refuse(const char *text, const char *seed, const char *lines) {
 /* A key stands once in all parts of its section: of two values one would have no effect. */
 static void test_repeated(void) {
         refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
-                        "x.conf:5: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two");
+                        "x.conf:5: [Job] Seed=2: Seed= is in line 3 already; remove one of the two");
         /* an empty value, blanks, another part of the section, an inner job's key */
         refuse(CARTPOLE " Seed = 1\n\tSeed=\n", NULL,
-                        "x.conf:4: [Job] Seed=: Seed= stands in line 3 already; remove one of the two");
+                        "x.conf:4: [Job] Seed=: Seed= is in line 3 already; remove one of the two");
         refuse(CARTPOLE "Seed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n", NULL,
-                        "x.conf:7: [Job] Seed=7: Seed= stands in line 3 already; remove one of the two");
+                        "x.conf:7: [Job] Seed=7: Seed= is in line 3 already; remove one of the two");
         refuse(CARTPOLE "[Inner.Job]\nSeed=1\nSeed=2\n", NULL,
                         "x.conf:3: [Inner.Job]: only Environment=job:FILE has an inner job\n"
-                        "x.conf:5: [Inner.Job] Seed=2: Seed= stands in line 4 already; remove one of the "
+                        "x.conf:5: [Inner.Job] Seed=2: Seed= is in line 4 already; remove one of the "
                         "two");
         refuse(CARTPOLE "Seed=1\nSeed=2\nSeed=3\n", "4",
-                        "x.conf:4: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two\n"
-                        "x.conf:5: [Job] Seed=3: Seed= stands in line 3 already; remove one of the two");
+                        "x.conf:4: [Job] Seed=2: Seed= is in line 3 already; remove one of the two\n"
+                        "x.conf:5: [Job] Seed=3: Seed= is in line 3 already; remove one of the two");
 }
 
 /* Earlier programs took such texts: their jobs must go on with the values that they had. */

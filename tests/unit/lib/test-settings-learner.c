@@ -34,7 +34,7 @@ static void refuse(const char *more, const char *words) {
 static void test_slots(void) {
         accept("[Scaling]\nActors=4096\n[Actor]\nEnvsPerActor=4096\n");
         refuse("[Scaling]\nActors=4097\n[Actor]\nEnvsPerActor=4096\n",
-                        "x.conf:6: [Actor] EnvsPerActor=4096: 4097 actors with so many each are 16781312 "
+                        "x.conf:6: [Actor] EnvsPerActor=4096: 4097 actors with this many each are 16781312 "
                         "environments, and a job has 16777216 at most");
         refuse("[Scaling]\nPolicy=random\nMaxActors=10000\n[Actor]\nEnvsPerActor=1678\n",
                         "EnvsPerActor=1678: 10000 actors");
