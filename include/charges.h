@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kinds of charge in a bill. Only daemon/bill/price.c assigns records to them and prices them.
  *
- * Only append: for each decision, ledgers store the number of the most expensive charge, which actorctl
- * turns into a word. */
+ * Only append rows: for each decision, ledgers store the number of the most expensive charge, and actorctl
+ * turns it into a word. */
 #pragma once
 
 /* clang-format off */
-/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER: it
- * counts in the paper total (execution only, as MinionsRL, Nitro and Stellaris count); FULL: only in the
- * full total. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: the word before the unit of
- * quantities that are kept and not used. A new kind is a row here, and code in price.c that assigns records
- * to it. LOST is for lives that were killed. FLEET is for servers, regardless of what ran on them. NODES and
- * IDLE_NODES are for a cluster's allocations, in place of the actors' work there. TRAFFIC is for bytes
- * between hosts. */
+/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER: the
+ * charge is part of the paper total (execution only, as MinionsRL, Nitro and Stellaris count); FULL: only of
+ * the full total. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: the word before the unit
+ * of quantities that are kept and not used. A new kind needs a row here, and code in price.c that assigns
+ * records to it. LOST is for lives that were killed. FLEET is for servers, busy or not. NODES and IDLE_NODES
+ * are for a cluster's allocations, in place of the actors' work there. TRAFFIC is for bytes between
+ * hosts. */
 #define CHARGES(X)                                                                     \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \

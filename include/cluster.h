@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> actord-cluster: a SEQPACKET socket with fixed records and no pointers. The invoker says how
- * many nodes its rounds are worth; actord-cluster reports which of them it got. It runs as the job's user,
- * and only it knows the cluster, its network and its credentials. A node that is up comes with one
- * descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node. actord-cluster
- * does not know the meaning of these bytes (invoker/frame.h).
+ * many nodes its rounds are worth, and actord-cluster reports the nodes that it got. actord-cluster runs as
+ * the job's user. Only actord-cluster knows the cluster, its network and its credentials. A node that is up
+ * comes with one descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node.
+ * actord-cluster does not know the meaning of these bytes (invoker/frame.h).
  *
- * The head. The spawner starts `actord-cluster` beside the job's invoker, in its own cgroup rather than the
- * job's, with nothing but these descriptors (ClusterFd). It ends when the socket is closed, and gives back
- * every node first: a killed invoker leaves no allocation behind.
+ * The head. The spawner starts `actord-cluster` beside the job's invoker, in the spawner's own cgroup and
+ * not in the job's. It has only the descriptors of ClusterFd. When the socket is closed, it gives back all
+ * nodes and ends. So a killed invoker leaves no allocation behind.
  *
- * A node. actord-cluster hands a Launch of the purpose NODE to an actord-spawn of its own there, as
- * `actorctl env` hands one of the purpose TRIAL, so that an actor of a node is confined as strongly as that
- * node allows. In the Launch of CLUSTER_FD_LAUNCH it fills in the members that depend on the node:
- * uid_first, n_uids, owner, submitter. The descriptors, in the order of LaunchFd: a sealed memfd with the
- * bytes of CLUSTER_FD_SETTINGS; stderr; /dev/null as the state; the node's end of the stream; /dev/null as
- * the checkpoint; for Environment=FILE a sealed memfd with the bytes of CLUSTER_FD_PLUGIN. That invoker
- * ends when its stream does, and closes the stream when it ends. */
+ * A node. On a node, actord-cluster starts an actord-spawn of its own, and sends it a Launch of the purpose
+ * NODE. (In the same way `actorctl env` sends a Launch of the purpose TRIAL.) So an actor on a node is
+ * confined as strongly as that node allows. The Launch is that of CLUSTER_FD_LAUNCH. actord-cluster fills in
+ * the members that depend on the node: uid_first, n_uids, owner, submitter. The descriptors, in the order of
+ * LaunchFd, are: a sealed memfd with the bytes of CLUSTER_FD_SETTINGS; stderr; /dev/null as the state; the
+ * node's end of the stream; /dev/null as the checkpoint; for Environment=FILE a sealed memfd with the bytes
+ * of CLUSTER_FD_PLUGIN. The node's invoker ends when its stream ends, and closes the stream when it ends. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -27,8 +27,8 @@
 #define CLUSTER_ABI 2u
 #define CLUSTER_NODES_MAX 1024u         /* the most that a job may ask for at once */
 #define CLUSTER_PROGRAM "actord-cluster"
-/* The largest file of Environment=FILE that travels to nodes. A hundred nodes that come up at once get it
- * from a host with a fast network within the minute that each may take. */
+/* The largest file of Environment=FILE that is sent to nodes. A host with a fast network can send such a
+ * file to a hundred nodes within a minute, the time that each node has. */
 #define CLUSTER_PLUGIN_MAX (64u << 20)
 
 /* The descriptors of actord-cluster after exec. Its stderr is the job's, and argv has only its name. */
@@ -71,10 +71,10 @@ typedef enum ClusterEventKind {
         _CLUSTER_EVENT_MAX,
 } ClusterEventKind;
 
-/* The cost of one allocation, by the cluster's own accounts: they count from its start to its end, whether
- * or not an actor ran. Each event has the whole sum so far. It counts up to the time at which the cluster
- * last reported that the allocation runs, so it never exceeds the next sum. The last one has final = 1, and
- * comes after LOST or GONE. */
+/* The cost of one allocation, by the cluster's own accounts. They count from the allocation's start to its
+ * end, whether or not an actor ran. Each event has the whole sum so far. The sum counts up to the time at
+ * which the cluster last reported that the allocation runs, so it never exceeds the next sum. The last event
+ * has final = 1, and comes after LOST or GONE. */
 typedef struct ClusterCost {
         uint64_t allocated_usec;
         uint64_t waited_usec;                   /* from the request to the start */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options of environments: the keys that [Environment] takes, a row for each, a list for each
- * environment. The catalogue (include/environments.h) takes key and default from a row; the environment's
- * own file makes its parser from the whole row (ENV_OPTION() of actor/envs/option.h). The help of a key is
- * in ENVIRONMENT_OPTIONS, once for all environments that have it.
+/* The options of environments: the keys of [Environment]. Each environment has a list, and each key has a
+ * row. The catalogue (include/environments.h) uses the key and the default of a row. The environment's own
+ * file makes its parser from the whole row (ENV_OPTION() of actor/envs/option.h). The help of a key is in
+ * ENVIRONMENT_OPTIONS, once for all environments that have the key.
  *
  * X(key, kind, member, low, high, default): kind is NUMBER, WHOLE, BOOL or WORD. member: the member of the
- * environment's own struct that holds the value. A number must be between low and high, which may be
- * constants of the environment's file. For a word, low is the list of words. A BOOL has neither. */
+ * environment's own struct that holds the value. A number must be between low and high; these may be
+ * constants of the environment's file. For a WORD, low is the list of words. A BOOL has neither. */
 #pragma once
 
 /* clang-format off */
@@ -158,7 +158,7 @@
         MUJOCO_EXCLUDE(X) \
         MUJOCO_INCLUDE(X)
 
-/* Environment=mujoco:FILE: its options that are numbers; actor/envs/mujoco/mjcf.c reads those that are
+/* The options of Environment=mujoco:FILE that are numbers. actor/envs/mujoco/mjcf.c reads those that are
  * texts. */
 #define MJCF_NUMBER_OPTIONS(X) \
         X(FrameSkip, WHOLE, frame_skip, 1, FRAMES_MAX, "1") \

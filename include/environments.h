@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The catalogue: every environment that has a name, for programs that check, list and complete names without
- * loading one. All other facts come from the environments themselves, through their ABI; a test compares the
- * two. */
+/* The catalogue: every environment that has a name. It is for programs that check, list and complete names
+ * without loading an environment. All other facts come from the environments themselves, through their ABI.
+ * A test compares the catalogue with the environments. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 /* X(name, module, description, threshold, options): module: "" is built into the invoker, "mujoco" is in
  * env-mujoco.so, and so on. threshold: the registered return at which the task counts as solved; NAN: there
- * is none. options: the keys of its [Environment] section, each with its default, which is empty if it
+ * is none. options: the keys of its [Environment] section, each with its default. A default is empty if it
  * depends on the rest of the job. include/environment-options.h has the rows. */
 /* clang-format off */
 #define OPTION_TEXT(key, kind, member, low, high, fallback) #key "=" fallback " "
@@ -87,17 +87,18 @@
                         STORMWATER_GAMMA_OPTIONS(OPTION_TEXT))
 /* clang-format on */
 
-/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers.
- * Its [Environment] section has the keyword arguments of gymnasium.make(), and one key of actord's own. */
+/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), and gym:MODULE:ID is one that MODULE
+ * registers. Its [Environment] section has the keyword arguments of gymnasium.make(), and one key of
+ * actord's own. */
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
-/* Environment=pettingzoo:MODULE is the environment of several agents that parallel_env() of that module
- * makes, through the same bridge. Its [Environment] section has the keyword arguments. */
+/* Environment=pettingzoo:MODULE is an environment of several agents. parallel_env() of the module makes it,
+ * through the same bridge. Its [Environment] section has the keyword arguments. */
 #define ENVIRONMENT_PETTINGZOO_PREFIX "pettingzoo:"
 
-/* The module whose engine, EPA SWMM, comes in a Python package. The engine is loaded inside of the sandbox,
- * also from the directory of Python=. */
+/* The module of EPA SWMM, whose engine comes in a Python package. The engine is loaded inside of the
+ * sandbox, from the directory of Python= if the job has one. */
 #define ENVIRONMENT_SWMM "swmm"
 
 /* Environment=job:FILE trains a scheduler for another job (env-job.so). Its row is not in the list, since it
@@ -129,8 +130,8 @@
 #define FAAS_NEIGHBOURS_KEY     "Neighbours"
 #define FAAS_NEIGHBOURS_MAX     15
 
-/* The option for running an environment on one release of its engine: env-MODULE-RELEASE.so beside
- * env-MODULE.so, the default. */
+/* The option that chooses a release of an environment's engine: env-MODULE-RELEASE.so beside env-MODULE.so,
+ * the default. */
 #define ENGINE_KEY             "Engine"
 #define ENGINE_DEFAULT         "default"
 #define ENGINE_MAX             32

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts
- * each. As in "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23), the
- * algorithm is written once, and a row decides how it runs. lib/fragment.c (pure functions) maps a row onto
- * the graph, and refuses rows that cannot work. actorctl prints the graph. The invoker follows the row, and
- * knows no distribution by name. */
+/* The training loop as data: fragments, the tensors between them, and the places where a distribution puts
+ * the fragments. As in "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al.,
+ * ATC'23), the algorithm is written once, and a row decides how it runs. lib/fragment.c (pure functions)
+ * maps a row onto the graph, and refuses rows that cannot work. actorctl prints the graph. The invoker
+ * follows the row, and knows no distribution by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -15,8 +15,8 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-/* The number of lanes in which a minibatch's shards are summed, and of the sets of blocks in which
- * parameters are updated, however many processes take part. */
+/* The number of lanes in which a minibatch's shards are summed, and the number of sets of blocks in which
+ * parameters are updated. Neither depends on the number of processes. */
 #define GRADIENT_PARTS 16u
 
 /* X(NAME, word, its task) */

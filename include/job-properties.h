@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of org.actord1.Job, a row for each. From the rows the daemon makes its vtable and the lists
- * for PropertiesChanged, and actorctl makes its struct, reader and JSON. A test compares
- * units/org.actord1.xml with them. A new property is a row here, and its value in
+/* The properties of org.actord1.Job, a row for each. The daemon makes its vtable and the lists for
+ * PropertiesChanged from the rows, and actorctl makes its struct, reader and JSON from them. A test compares
+ * units/org.actord1.xml with the rows. A new property needs a row here, and its value in
  * daemon/job-properties.c. */
 #pragma once
 
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* When a property changes. NEVER: it does not; STATE: with the job's state, which is announced at once;
- * ROUND: with each round, which is announced at most ten times a second. */
+/* When a property changes. NEVER: it does not change; STATE: with the job's state, and the change is
+ * announced at once; ROUND: with each round, and changes are announced at most ten times a second. */
 
 /* X(D-Bus type, name, member of actorctl's JobStatus, when it changes) */
 #define JOB_PROPERTIES(X)                                          \

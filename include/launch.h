@@ -18,8 +18,8 @@
 #define LAUNCH_MOUNTS_MAX 32u
 
 /* In the directory of LAUNCH_FD_STATE: the checkpoint at the end of a round (a format for printf, with the
- * round as uint64_t). It is written under another name, synced, and renamed to this before its
- * RECORD_CHECKPOINT. Only the daemon removes old ones. */
+ * round as uint64_t). It is written under another name, synced, and renamed to this name before its
+ * RECORD_CHECKPOINT. Only the daemon removes old checkpoints. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
 /* A file in that directory, which reserves the space for a job's last checkpoint. */
 #define CHECKPOINT_RESERVE ".checkpoint.reserve"
@@ -41,14 +41,15 @@
 #define DATASET_FILE "/dataset"
 
 /* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (a format for printf: PREFIX, K as
- * unsigned). A process in each scope only keeps the scope alive: the invoker moves it into one leaf, and the
- * container runs in another. */
+ * unsigned). Each scope has a process that only keeps the scope alive. The invoker moves this process into
+ * one leaf, and the container runs in another leaf. */
 #define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
 
 /* How long a launch may take, in milliseconds. Each step waits for one other program. systemd starts the
- * scopes of actors one by one: each took 15 ms on a host with 17 processes waiting for two cores. If there
- * are still scopes to start after LAUNCH_SCOPES_MSEC, the spawner gives up and reports that. After
- * LAUNCH_MSEC a launch that hangs is killed. After LAUNCH_ANSWER_MSEC the daemon expects no answer. */
+ * scopes of actors one by one: each took 15 ms on a host with two cores for which 17 processes waited. If
+ * some scopes have not started after LAUNCH_SCOPES_MSEC, the spawner gives up and reports this. After
+ * LAUNCH_MSEC a launch that hangs is killed. After LAUNCH_ANSWER_MSEC the daemon expects no answer any
+ * more. */
 #define LAUNCH_STEP_MSEC 10000u
 #define LAUNCH_SCOPE_MSEC 60u
 #define LAUNCH_SCOPES_MSEC(scope_each) (LAUNCH_STEP_MSEC + (scope_each) * LAUNCH_SCOPE_MSEC)
@@ -79,8 +80,8 @@ typedef enum LaunchPurpose {
         /* this host only runs actors of a job, and another host conducts its rounds. LAUNCH_FD_SOCKET is the
          * stream to that host (include/cluster.h). A spawner of the system refuses this */
         LAUNCH_NODE,
-        /* a life is over: report what its cgroup has counted. The answer stays the same, so if a daemon is
-         * killed before it gets the answer, the next one can ask again. SETTLE and REMOVE bring no
+        /* a life is over: report what its cgroup has counted. The answer stays the same. So if a daemon is
+         * killed before it gets the answer, the next daemon can ask again. SETTLE and REMOVE have no
          * descriptors and start nothing. job, manager, owner and exit_with_daemon are those of the launch */
         LAUNCH_SETTLE,
         /* all lives of a job are settled in the ledger: remove the rest of its cgroup */
@@ -90,8 +91,8 @@ typedef enum LaunchPurpose {
 typedef enum LaunchManager {
         LAUNCH_MANAGER_SYSTEM,  /* ask the system manager for a scope */
         LAUNCH_MANAGER_USER,    /* ask the user manager */
-        /* no manager can be reached: the spawner makes cgroups itself if it may, otherwise process clocks
-         * meter */
+        /* no manager can be reached: the spawner itself makes cgroups if it may; otherwise process clocks
+         * measure the use */
         LAUNCH_MANAGER_NONE,
 } LaunchManager;
 
@@ -122,9 +123,9 @@ typedef struct Launch {
         /* 1: actord-cluster is started beside the invoker, for nodes; a spawner of the system never does
          * that */
         uint32_t cluster;
-        /* 1: stderr is a journal stream, which the spawner opens from within the job's scope. So a job with
-         * much output reaches its own rate limit in the journal, and not the daemon's. If that fails, the
-         * descriptor is used */
+        /* 1: stderr is a journal stream, which the spawner opens from inside the job's scope. So a job with
+         * much output reaches its own rate limit in the journal, and not the daemon's. If the stream cannot
+         * be opened, the descriptor is used */
         uint32_t journal;
         /* the daemon's process, which is part of the names of run mode's scopes, and of cgroups without a
          * manager */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file of a trained scheduler: MinionsModel, then the network's parameters. The actor's half of them
- * decides. The critic's half is needed to continue the training from this file (actorctl scheduler train
- * --from). Each layer's weights come before its biases. A daemon may get the file from a hostile user, so
- * lib/minions.c refuses it unless its size follows exactly from its head. Numbers are little-endian. */
+/* The file of a trained scheduler: MinionsModel, then the network's parameters. Decisions need the actor's
+ * half of the parameters. The critic's half is needed to continue the training from this file (actorctl
+ * scheduler train --from). Each layer's weights come before its biases. A daemon may get the file from a
+ * hostile user, so lib/minions.c refuses a file whose size does not follow exactly from its head. Numbers
+ * are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -18,11 +19,11 @@
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file name */
 
 /* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. A fixed function brings each
- * number between -1 and 1, since the original does not scale them; job.conf(5) lists these functions. A
- * trained network is useless with other functions. KL differs from the paper, which has D_KL of the newest
- * two policies. Here KL is d, the statistic kl (include/record.h): the mean over the round's steps of the
- * estimated divergence from the policy that acted, each estimated before its step. For equal steps in one
- * direction that is about a third of the paper's value; for a single step it is 0. */
+ * number between -1 and 1; job.conf(5) lists these functions. (The paper gives no scales.) A trained network
+ * is useless with other functions. KL differs from the paper. The paper has D_KL of the newest two policies.
+ * Here KL is d, the statistic kl (include/record.h): the divergence from the policy that acted is estimated
+ * before each step of the round, and d is the mean of these estimates. For equal steps in one direction, d
+ * is about a third of the paper's value; for a single step it is 0. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
@@ -54,8 +55,8 @@ typedef struct MinionsModel {
         uint64_t wall_nsec, emulated_nsec;      /* of the whole training */
         uint64_t trained_usec;                  /* when it was trained, since 1970 */
         double beta, cost_paper, cost_full;     /* cost: the training's own bill */
-        /* The scheduler with which the training began, and the sums of all trainings up to that one. An
-         * empty name: it began with none. */
+        /* The scheduler with which the training began, and the sums of all trainings up to that scheduler.
+         * An empty name: the training began with none. */
         char start[128], start_environment[64];
         uint64_t start_episodes, start_wall_nsec;
         double start_paper, start_full;         /* in the same currency */

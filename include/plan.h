@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between daemon and invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the
- * daemon has already decided and can pay for. The invoker never starts a round beyond its end; waiting there
- * changes no result. The invoker listens, the daemon connects (again after each restart) and the invoker
- * says Hello with the spool's descriptor. */
+ * daemon has already decided and can pay for. The invoker never starts a round beyond the end of the lease.
+ * Waiting there changes no result. The invoker listens, and the daemon connects, again after each restart.
+ * Then the invoker sends Hello with the spool's descriptor. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -77,8 +77,8 @@ typedef struct Written {                        /* from invoker to daemon: read 
         uint64_t seq;
 } Written;
 
-/* from invoker to daemon instead of Hello, just before it exits; it holds only numbers, since memory may
- * have run out */
+/* from invoker to daemon instead of Hello, just before the invoker exits; there are only numbers, since
+ * memory may have run out */
 typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */

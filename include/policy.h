@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the learner publishes: the network as data, the normalisation, versions. lib/network.c makes Network
- * from settings and spec, once. lib/forward.c (row by row, independent of batches) and learner/ (batches,
- * gradients) both follow it, and neither knows a layer by name. */
+/* The data that the learner publishes: the network as data, the normalisation, versions. lib/network.c makes
+ * the Network once, from settings and spec. lib/forward.c (row by row, independent of batches) and learner/
+ * (batches, gradients) both read the Network, and know no layer by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -45,9 +45,9 @@ static inline int act_passes(uint32_t act) {
         return act == ACT_CONSISTENCY || act == ACT_DIFFUSION;
 }
 
-/* Squares of `kernel` by `kernel` numbers, `stride` apart, in an image with `padding` zeros around it. The
- * output has its channels first, and in each the rows of columns. Squares that would reach beyond the padded
- * image are left out. */
+/* Squares of `kernel` by `kernel` numbers, `stride` apart, in an image with `padding` zeros around it.
+ * Squares that would reach beyond the padded image are left out. The output's order is channels, then rows,
+ * then columns. */
 typedef struct Convolution {
         uint32_t channels, height, width;       /* the sizes of the input image */
         /* the distance from one to the next, in numbers: observations may have their channels last */
@@ -78,8 +78,8 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: may b
 
 typedef struct Network {
         uint32_t n_layers, act;
-        /* the numbers of an observation, and of an action. An action's are its continuous dimensions, or its
-         * choices, summed over all of its numbers */
+        /* the numbers of an observation, and of an action. For an action these are its continuous
+         * dimensions, or the sum of the choices of all its numbers */
         uint32_t n_observation, n_action;
         /* how many numbers of an action are choices, and how many choices each has; 0: the action is a
          * BOX */
@@ -103,7 +103,7 @@ typedef struct Network {
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The count of numbers that layers read: the observation, or the numbers that an edit makes from it. If the
+/* How many numbers layers read: those of the observation, or those that an edit makes from it. If the
  * network acts in passes, the noisy action and the time follow. */
 static inline uint64_t network_inputs(const Network *network) {
         uint64_t beside = network->passes > 0 ? network->n_action + TIME_EMBEDDING : 0;
@@ -111,10 +111,10 @@ static inline uint64_t network_inputs(const Network *network) {
         return (network->n_edited > 0 ? network->n_edited : network->n_observation) + beside;
 }
 
-/* The policy segment: banks with one version each. Only the learner writes it (it maps the segment before
- * the invoker seals it with F_SEAL_FUTURE_WRITE); all others map it read-only. Orders name the version to
- * use and its bank. A bank is not written while it holds the newest version, or while an order in progress
- * names it. */
+/* The policy segment: banks with one policy version each. Only the learner writes the segment: it maps the
+ * segment before the invoker seals it with F_SEAL_FUTURE_WRITE. All others map it read-only. Orders name the
+ * version to use and its bank. A bank is not written while it has the newest version, or while an order in
+ * progress names it. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         /* for normalised observations; 0: observations are used raw */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes, for a job with Profile=yes. Workers report in their answers how they spent
- * their time. The invoker divides the time for which it waited for them accordingly, and writes the sums
- * into a file in the job's state directory. */
+/* Shows where the time of rounds goes, for a job with Profile=yes. Workers report in their answers how they
+ * used their time. The invoker divides the time for which it waited for workers in the same proportions, and
+ * writes the sums into a file in the job's state directory. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* `actord-learner LIMIT_OPTION N`, with N a KernelClass, measures the speed of one core in matrix products,
- * and writes a line with the operations per second to descriptor LIMIT_FD. */
+/* `actord-learner LIMIT_OPTION N`, where N is a KernelClass, measures the speed of one core in matrix
+ * products. It writes a line with the operations per second to descriptor LIMIT_FD. */
 #define LIMIT_OPTION "--limit"
 enum { LIMIT_FD = 3 };
 
@@ -43,8 +43,8 @@ typedef enum ProfilePart {
         _PROFILE_PART_MAX,
 } ProfilePart;
 
-/* The parts that are mostly matrix products. The operations, counted from shapes, are compared with the time
- * of the whole part. */
+/* The parts that are mostly matrix products. Their operations are counted from shapes, and compared with the
+ * time of the whole part. */
 #define PROFILE_PRODUCTS(X) X(forward) X(advantage) X(gradient)
 
 typedef enum ProfileProduct {

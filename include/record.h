@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job reports to the daemon by records only. The invoker appends them to the spool, a bounded ring in a
- * memfd. The daemon commits them to the ledger and acknowledges their sequence numbers. Quantities are in
- * base units; there is no money here. */
+/* A job reports to the daemon by records only. The invoker appends records to the spool, a bounded ring in a
+ * memfd. The daemon commits them to the ledger, and acknowledges their sequence numbers. Quantities are in
+ * base units; records have no money. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -39,7 +39,7 @@ typedef enum RecordKind {
         RECORD_FAULT,
         /* the last record of a life: end, sha256 of the policy, remaining control time */
         RECORD_ENDED,
-        /* an evaluation has ended for which its round did not wait. ordinal: the seq of the ROUND that it
+        /* the end of an evaluation for which its round did not wait. ordinal: the seq of the ROUND that it
          * completes; statistics: those of that record, with the evaluation's. A CHECKPOINT of the round
          * comes after it */
         RECORD_EVALUATED,
@@ -92,10 +92,10 @@ typedef enum Fault {
 /* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured. Only
  * append: checkpoints have them in this order.
  *
- * kl is not D_KL of two consecutive policies. It is the mean, over the gradient steps of the round, of the
- * estimated divergence from the policy that acted, each estimated before its step and on its rows. So it is
- * 0, except for rounding, if a round takes one step. For many equal steps in one direction it is a third of
- * the divergence at their end. This holds for PPO; for IMPACT the divergence is from its target network,
+ * kl is not D_KL of two consecutive policies. Before each gradient step of the round, the divergence from
+ * the policy that acted is estimated, on the rows of the step. kl is the mean of these estimates. So if a
+ * round takes one step, kl is 0, except for rounding. For many equal steps in one direction, it is a third
+ * of the divergence at the end. This holds for PPO. For IMPACT, the divergence is from the target network,
  * which need not have acted. NaN: A2C, IMPALA and DQN do not estimate it, or a round of PPO took no step. */
 #define STATISTICS(X) LEARNED_STATISTICS(X) METRIC_STATISTICS(X) EVALUATION_METRIC_STATISTICS(X)
 
@@ -111,8 +111,9 @@ typedef enum Fault {
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
         X(curvature_products, "rows")   /* the cost of the curvature: rows times products with Hessians */
 
-/* Metrics that an environment names (include/actord/env.h), in its order. Each is the mean over those
- * episodes that have the figure: the ones that ended in this round, and the ones of an evaluation. */
+/* Metrics that an environment names (include/actord/env.h), in its order. Each is a mean over the episodes
+ * that have the figure. There is one mean for the episodes that ended in this round, and one for the
+ * episodes of an evaluation. */
 #define METRIC_STATISTICS(X)                                                                            \
         X(metric_0, "own") X(metric_1, "own") X(metric_2, "own") X(metric_3, "own")                     \
         X(metric_4, "own") X(metric_5, "own") X(metric_6, "own") X(metric_7, "own")
@@ -147,8 +148,8 @@ typedef struct Decision {                       /* what is needed to repeat a ru
         uint32_t taken;
 } Decision;
 
-/* A decision in 32 bits, which is how Policy=replay:JOB submits those of another job: n_actors in the low
- * half, taken in the high half. */
+/* A decision in 32 bits: n_actors in the low half, taken in the high half. Policy=replay:JOB submits the
+ * decisions of another job in this form. */
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All schedulers, that is, all words that [Scaling] Policy= takes. A row has all the facts about a scheduler
- * that other programs need. Its decisions are made by the `Scheduler` of its name in daemon/scheduler/. A
- * new scheduler is a row here, that `Scheduler`, and its paragraph in job.conf(5). */
+/* All schedulers: all words of [Scaling] Policy=. A row has all the facts about a scheduler that other
+ * programs need. The `Scheduler` of the same name in daemon/scheduler/ makes its decisions. A new scheduler
+ * needs a row here, a `Scheduler`, and a paragraph in job.conf(5). */
 #pragma once
 
 #include <stdbool.h>
@@ -42,8 +42,8 @@ enum {
         X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
         X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE | TRAIT_WEIGHS)
 
-/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only append: ledgers store
- * their positions in this list. */
+/* X(NAME, comment): the reasons that a scheduler can give for its number of actors. Only append rows:
+ * ledgers store positions in this list. */
 #define DECISION_REASONS(X)                                                        \
         X(NONE, "it gives none")                                                   \
         X(FIRST, "nothing is measured yet: MinActors=")                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job as plain data. It is parsed once (lib/settings/settings.c), sealed in a memfd, and mapped
- * read-only by all programs below. No other contract repeats a setting.
+/* The job as plain data. It is parsed once (lib/settings/settings.c) and sealed in a memfd. All other
+ * programs of a job map it read-only. No other contract repeats a setting.
  *
  * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks, `actorctl
  * show`, the checkpoint's metadata and the test of job.conf(5) all use it. An empty value means unset, and
@@ -170,7 +170,7 @@ enum KernelClass_ {
 };
 
 /* X(section, key, type, member, default, lowest, highest, help). lowest and highest are bounds of numbers
- * only (0, 0: any number). The text of a default is parsed by the same code as a file. */
+ * only (0, 0: any number). The same code parses the text of a default and a job file. */
 #define SETTINGS(X)                                                                                         \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                           \
         X(Job, Tag, string, tag, "", 0, 0, "a word; bills add up the jobs that share it")                   \
@@ -488,8 +488,7 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* The quantities that each round measures: those that the job asks for, and those that its scheduler
- * reads. */
+/* The quantities that each round measures: those that the job wants, and those that its scheduler reads. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
         bool both = s->curvature == CURVATURE_BOTH;
         bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||
@@ -505,8 +504,8 @@ static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || scheduler_has(s->scheduler.kind, TRAIT_NOISE);
 }
 
-/* Whether the next round depends on the result or the cost of an evaluation: because of a scheduler that
- * uses returns, a target, or a budget. Otherwise it need not wait for the evaluation. */
+/* Whether the next round depends on the result or the cost of an evaluation. It does with a scheduler that
+ * uses returns, with a target, or with a budget. Otherwise it need not wait for the evaluation. */
 static inline bool settings_await_evaluations(const JobSettings *s) {
         return scheduler_has(s->scheduler.kind, TRAIT_RETURNS) ||
                settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared memory between invoker, actor and learner. A *slot* is one environment's place in the job, with the
- * state that goes from invocation to invocation. A *segment* is the memfd of one actor, with its slots.
- * Layouts are computed once by the invoker (pure functions of lib/slot.c, from the checked spec and the
- * settings) and are in the sealed job page. No program ever reads a layout from a segment, since an actor
- * can write there.
+ * state that goes from invocation to invocation. A *segment* is the memfd of one actor, with the actor's
+ * slots. The invoker computes layouts once, from the checked spec and the settings (pure functions of
+ * lib/slot.c), and stores them in the sealed job page. No program ever reads a layout from a segment, since
+ * an actor can write there.
  *
  * Segments hold only raw data. The learner alone scales, discounts and sums it, and computes episode returns
  * from rewards and ends. */
@@ -30,8 +30,8 @@ typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
 /* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means row t * E +
  * e. */
 typedef struct SegmentLayout {
-        /* the slots of an actor, and the steps of an invocation. An environment with several agents takes as
-         * many slots, one after another */
+        /* the slots of an actor, and the steps of an invocation. An environment with several agents has a
+         * slot for each agent, one after another */
         uint32_t envs, steps;
         uint32_t agents, reserved;              /* of an environment */
         /* [K - 1 + T + 1][E][frame_bytes] raw. The K - 1 rows before row 0 are the older frames of its
@@ -46,11 +46,11 @@ typedef struct SegmentLayout {
         uint64_t rewards_at;                    /* double [T][E] */
         uint64_t log_probabilities_at;          /* float [T][E], by the policy that acted */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
-        /* double [T][E][n_metrics]: the metrics of an episode in the row where it ended; other rows have any
-         * content */
+        /* double [T][E][n_metrics]: the metrics of an episode, in the row in which it ended; other rows are
+         * undefined */
         uint64_t metrics_at, n_metrics;
-        /* uint8_t [T + 1][E], for agents that come and go: 1 if the agent is present before the step. 0: all
-         * are always present, and there is no such column */
+        /* uint8_t [T + 1][E], for agents that come and go: 1: the agent is present before the step.
+         * active_at 0: all agents are always present, and there is no such column */
         uint64_t active_at;
         /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order, from which a
          * truncation bootstraps */
@@ -67,8 +67,9 @@ typedef struct SegmentLayout {
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
-/* The state of a slot: SlotState, then the observation on which its next step acts (an environment shows one
- * only when it resets or steps), then the environment's own bytes. lib/slot.h finds the parts. */
+/* The state of a slot: SlotState, then the observation for the action of its next step, then the
+ * environment's own bytes. (An environment returns an observation only when it resets or steps.) lib/slot.h
+ * finds the parts. */
 /* In an episode with a controller (lib/regulation.h): steps that broke the monitor's bound, and steps that
  * ended outside of the envelope. */
 typedef struct RegulationCounts { uint32_t n_violations, n_outside; } RegulationCounts;
@@ -85,10 +86,10 @@ typedef struct SlotState {
 } SlotState;
 static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
 
-/* A request for the actions of one step, and its answer; only lib/exchange.c uses these words. The rows of
- * that step's observations are in the segment before `asked` is written, those of its actions and
- * log-probabilities before `answered` is. The answer keeps no position: an actor that was restarted asks
- * again from step 0. Actions depend only on (slot, ordinal, step), so it gets the same ones. */
+/* A request for the actions of one step, and its answer. Only lib/exchange.c uses these words. The step's
+ * observations must be in the segment before `asked` is written, and its actions and log-probabilities
+ * before `answered` is written. An actor that was restarted asks again from step 0. Actions depend only on
+ * (slot, ordinal, step), so it gets the same actions. */
 typedef struct Exchange {
         _Atomic uint32_t asked;                 /* the number of the newest request */
         /* atomic, since a hostile actor may write it while the learner reads it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* From actorctl to the invoker, through the spawner (LAUNCH_TRIAL): a request to show, roll out, check or
  * measure one environment, without a job. The request is sealed memory. The answer is a sequence of records
- * in a pipe, and a verdict. A record that a plugin's process wrote is not trusted. */
+ * in a pipe, and a verdict. A plugin's process may have written a record, so records are not trusted. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -16,8 +16,8 @@
 #define TRIAL_ABI 6u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
-/* These descriptors take the places of those that only a job has. The seed and the environment's options are
- * in the settings. */
+/* These descriptors have the places of descriptors that only a job has. The seed and the environment's
+ * options are in the settings. */
 typedef enum TrialFd {
         /* memfd: TrialVerdict, which the invoker writes at the end */
         TRIAL_FD_VERDICT = INVOKER_FD_STATE,
@@ -201,7 +201,7 @@ typedef enum TrialProblem {
 /* The answers of the process that tries the environment (include/turn.h); hostile if a plugin wrote them. */
 typedef struct TrialPage {
         _Atomic uint64_t progress;              /* grows with each step; if it does not, the plugin hangs */
-        /* the process came to its proper end; its exit status does not show that, since a plugin may call
+        /* the process came to its proper end; the exit status does not show this, since a plugin may call
          * exit(0) anywhere */
         uint32_t finished;
         uint32_t problem, finding;

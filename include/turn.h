@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
- * The worker sleeps on `go` (futex, after spinning while cores are free); the invoker sleeps in epoll on one
- * eventfd per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
+ * The worker sleeps on `go` (a futex; while cores are free, it spins first). The invoker sleeps in epoll on
+ * one eventfd for each worker. A worker rings its eventfd only while `asleep` is set. Only lib/turn.c uses
+ * these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
- *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer
- */
+ *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -26,7 +26,7 @@ typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, and write its spec into the worker page */
         /* actor: act and step, or step and ask for actions. A learner that acts: do this for each actor that
-         * the page names, take its rollout and, if the order says so, continue as for LEARN */
+         * the page names, take the rollouts and, if the order says so, continue as for LEARN */
         ORDER_ROLLOUT,
         ORDER_EVALUATE,         /* actor: play one whole episode, `ordinal`, on evaluation streams */
         /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
@@ -84,8 +84,8 @@ typedef struct Answer {         /* written by the worker before done; hostile if
         uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
         Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
-        /* of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN only if the order asks
-         * for it, since with few rows it costs more than the gradient step */
+        /* the hash of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN only if the
+         * order asks for it: with few rows, the hash takes longer than the gradient step */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
         /* for a relay: the actor's use on its node since its last answer, read by that node's invoker */
@@ -114,7 +114,8 @@ typedef struct Acted {          /* from a learner that acts: one actor's invocat
 } Acted;
 
 /* For rounds that do not wait for all actors (lib/arrival.h): which actors act, since when, and with which
- * version. In other jobs no actor is marked as acting. Times are emulated, since the job's beginning. */
+ * version. In other jobs no actor is marked as acting. Times are emulated times since the job's
+ * beginning. */
 typedef enum FlightState {
         FLIGHT_ABSENT,          /* a start would be cold */
         FLIGHT_IDLE,
@@ -136,8 +137,8 @@ typedef struct Arrival {
         Flight flights[ACTORS_MAX];
 } Arrival;
 
-/* a memfd for each worker, mapped only by the invoker and that worker. An actor's page ends where the parts
- * begin in which a learner reports on all actors */
+/* a memfd for each worker; only the invoker and that worker map it. A learner's page has more parts at its
+ * end, in which it reports on all actors; an actor's page ends before them */
 typedef struct WorkerPage {
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile if a plugin wrote it */
@@ -156,8 +157,8 @@ typedef struct WorkerPage {
         /* CHECKPOINT, ROLLOUT (in): the bank with each actor's current snapshots */
         uint32_t banks[ACTORS_MAX];
         Acted acted[ACTORS_MAX];                /* ROLLOUT (out), if the learner itself acts */
-        /* ROLLOUT with learning: 0, until one of two writes it: the learner, with CLOCK_BOOTTIME, when it
-         * begins to learn; or the invoker, with LEARNING_FORBIDDEN, if the job ends before that */
+        /* ROLLOUT with learning: 0 at first. When the learner begins to learn, it writes CLOCK_BOOTTIME. If
+         * the job ends before that, the invoker writes LEARNING_FORBIDDEN */
         _Atomic uint64_t learning_nsec;
         Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
 } WorkerPage;

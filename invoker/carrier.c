@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This process may wait for its node or its relays, but only within the node's patience. A relay that does
- * not read is killed by the invoker at its deadline. */
+/* This process may wait for its node or its relays, but only as long as the node may be silent. The invoker
+ * kills a relay that does not read at the relay's deadline. */
 #include "invoker/carrier.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* False: the version is not in its bank any more, since the order was given up meanwhile and its relay has
+/* False: the version is not in its bank any more. Then the order was given up meanwhile, and its relay has
  * ended. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
@@ -232,9 +232,9 @@ static void hear_hello(Carrier *carrier) {
                 _exit(EXIT_FAILURE);
 }
 
-/* Passes on an answer, or the end of a process, unless the process's relay has gone. A relay reads only
- * while it has an order. So a needless message would stay in its socket, and finally this process would wait
- * for the relay. */
+/* Passes on an answer, or the end of a process, unless the process's relay is gone. A relay reads only while
+ * it has an order. So needless messages would fill its socket, and in the end this process would wait for
+ * the relay. */
 static void hear_answer(Carrier *carrier) {
         const FrameHead *head = &carrier->reader.head;
         Line *line = &carrier->lines[head->container];
@@ -368,8 +368,8 @@ static int carrier_init(Carrier *carrier) {
         return 0;
 }
 
-/* Closes everything that the invoker holds. A process that has ended would stay readable in the invoker's
- * epoll for as long as this process keeps its descriptor, and the invoker would never sleep. */
+/* Closes the invoker's descriptors. If this process kept the descriptor of a process that has ended, that
+ * descriptor would stay readable in the invoker's epoll, and the invoker would never sleep. */
 static void close_others(const int keep[], size_t n) {
         unsigned from = 3;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The head's end of a node's stream: a separate process for each node. It carries frames between the stream
- * and the relays of the node's containers, sends each policy version once, and finds out that a node has
- * gone or is stalled. The invoker itself never waits for a network. */
+ * and the relays of the node's containers, sends each policy version once, and notices when a node is gone
+ * or hangs. The invoker itself never waits for a network. */
 #pragma once
 
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 #include "invoker/placement.h"
 
-/* Counts of one node's carrier, in memory that the invoker reads, so that they survive if the carrier is
+/* Counts of one node's carrier, in memory that the invoker reads. So they are not lost if the carrier is
  * killed. */
 typedef struct CarrierMeter {
         _Atomic uint64_t sent_bytes, received_bytes;
@@ -31,16 +31,16 @@ typedef struct CarrierWord {
         char words[192]; /* LOST */
 } CarrierWord;
 
-/* How long a node may be silent while it has an order. A working node answers pings at once, so this is only
- * time for a busy host and a slow network. It grows with the node's own rounds, up to the time that an order
- * may take. Pure. */
+/* How long a node may be silent while it has an order. A working node answers pings at once, so this time is
+ * only for a busy host and a slow network. It grows with the times of the node's own rounds, up to the
+ * longest time of an order. Pure. */
 #define CARRIER_PATIENCE_NSEC (5ull * 1000000000u)
 #define CARRIER_ROUNDS        4u
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
-/* How long a node has been silent. The head's host may have been stopped meanwhile, and then sent no pings.
- * So the carrier counts not time but its looks, which are a part of its patience apart. With each look
- * except the last it sends a ping. Pure. */
+/* How long a node has been silent. The head's host may have been stopped meanwhile, and then it sent no
+ * pings. So the carrier does not count time but its own looks, one after each CARRIER_LOOKS-th part of its
+ * patience. With each look except the last it sends a ping. Pure. */
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */

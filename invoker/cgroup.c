@@ -88,7 +88,7 @@ int cgroup_enter(Cgroup *cgroup) {
         if (r < 0)
                 return r;
 
-        /* This works only after the invoker has left the cgroup: one that has processes may not enable
+        /* This works only after the invoker has left the cgroup: a cgroup with processes may not enable
          * controllers below itself. */
         cgroup->controllers = enable_controllers(cgroup->fd);
         return 0;

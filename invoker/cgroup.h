@@ -38,8 +38,8 @@ typedef struct Leaf {
 
 /* Moves the caller into a leaf of its own and enables every available controller for leaves. */
 int cgroup_enter(Cgroup *cgroup);
-/* The same for an actor's own scope (ActorScope=each). The process in the leaf is the scope's anchor, which
- * only keeps it alive. */
+/* The same for an actor's own scope (ActorScope=each). The process in the leaf is the scope's anchor; it
+ * only keeps the scope alive. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);
@@ -48,8 +48,8 @@ void cgroup_leave(Cgroup *cgroup);
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);
 void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
 
-/* Makes a threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP
- * and others: the kernel allows none here. */
+/* Makes a threaded cgroup below a leaf, for one thread of the leaf's process. Returns the directory of the
+ * cgroup; -EOPNOTSUPP and others: the kernel allows none here. */
 int leaf_make_thread(const Leaf *leaf, uint32_t k);
 /* Moves a thread of a process in the leaf. thread_fd may be the leaf's own directory. */
 int leaf_move_thread(int thread_fd, pid_t tid);

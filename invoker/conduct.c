@@ -422,8 +422,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
         invoker->progress.statistics = answer->statistics;
         memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
         invoker->progress.phase = PHASE_IDLE;
-        /* A checkpoint lacks the result of its round's evaluation, which may end the job. So the evaluation
-         * is repeated: the same policy plays the same episodes. */
+        /* A checkpoint does not contain the result of its round's evaluation, and this result may end the
+         * job. So the evaluation is repeated: the same policy plays the same episodes. */
         if (!training(invoker) ||
                         (settings_present(invoker->place.settings, SETTING_Evaluation_StopReturn) &&
                                         evaluation_is_due(invoker->place.settings, invoker->progress.number,

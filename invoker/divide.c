@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threaded cgroups below a leaf, one for each thread. The leaf stays the domain: its limits and its counters
- * are those of the whole process. */
+/* Threaded cgroups below a leaf, one for each thread. The leaf is still the cgroup of the whole process,
+ * with its limits and counters. */
 #include "invoker/divide.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 
 #include "lib/cleanup.h"
 
-/* Lists threads in the order in which they began, as procfs does. Writes at most n; returns how many there
- * are. */
+/* Lists threads in the order in which they began, as procfs does. Writes at most n of them, and returns how
+ * many there are. */
 static int list_threads(int proc_fd, pid_t pid, uint32_t n, pid_t *ret) {
         _cleanup_closedir_ DIR *directory = NULL;
         struct dirent *entry;
@@ -71,8 +71,8 @@ static int meter_thread(const Leaf *leaf, uint32_t k, pid_t tid, Meter *ret) {
         return r;
 }
 
-/* Refuses a process with more or fewer than n threads: some would not be metered, and the threads could not
- * be told apart. */
+/* Refuses a process with more or fewer than n threads: some threads would not be metered, and it would not
+ * be clear which thread is which. */
 static int meter_each(
                 const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, pid_t *tids, ThreadMeters *made) {
         int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The CPU time of single threads of a process. If its leaf may have threaded children (cgroup v2), each
- * thread gets a cgroup of its own, which is read like any other. Otherwise only the threads' own clocks
- * measure their use. */
+/* The CPU time of single threads of a process. If the process's leaf may have threaded children (cgroup v2),
+ * each thread gets a cgroup of its own, which is read like any other cgroup. Otherwise only the threads' own
+ * clocks measure their use. */
 #pragma once
 
 #include <stdint.h>
@@ -14,13 +14,13 @@ typedef struct ThreadMeters {
         Meter *meters;
 } ThreadMeters;
 
-/* Moves the n threads of a process, each into a cgroup below the process's leaf, in the order in which they
- * began. On failure all of them are back in the leaf. */
+/* Moves each of the n threads of a process into a cgroup of its own below the process's leaf, in the order
+ * in which the threads began. On failure, all threads are back in the leaf. */
 int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, ThreadMeters *ret);
 /* Call this when the process has ended. */
 void thread_meters_done(ThreadMeters *meters, const Leaf *leaf);
 
-/* Divides a reading among the claims first, first + stride, ... in their ratio, or equally if all are 0.
- * CLAIM_NONE takes no part and stays as it is. Pure; the parts add up to the reading. */
+/* Divides a reading among the claims first, first + stride, ... in the ratio of the claims, or equally if
+ * all are 0. A claim CLAIM_NONE gets no part, and stays as it is. Pure; the parts add up to the reading. */
 #define CLAIM_NONE UINT64_MAX
 void divide_reading(uint64_t reading_nsec, uint32_t first, uint32_t stride, uint32_t n, uint64_t *claims);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluations: whole episodes on random streams of their own. Each episode is an invocation with a record;
- * its result depends on the policy and on its number alone, so any container may play it.
+/* Evaluations: whole episodes on random streams of their own. Each episode is an invocation with a record.
+ * Its result depends only on the policy and on the episode's number, so any container may play it.
  *
- * A job that only evaluates plays in the containers that would otherwise train. A job that trains has
- * further containers for evaluations, numbered from MaxActors= up, which are frozen in between. If the
- * result decides what comes next, they play before the last record of the round. Otherwise they play beside
- * the next round, which ends only after them. So there is one evaluation at a time, and the bank of its
- * policy is not overwritten: the next update spares the newest version, and the update after that waits. No
- * checkpoint is written while they play, so that a life that begins at one has no evaluation to repeat. */
+ * A job that only evaluates plays in the containers that would otherwise train. A job that trains has more
+ * containers for evaluations, with numbers from MaxActors= up; they are frozen between evaluations. If the
+ * next round depends on the result, the episodes are played before the last record of the round. Otherwise
+ * they are played beside the next round, and that round ends only after them. So there is one evaluation at
+ * a time. The bank of its policy is not overwritten: the next update does not touch the newest version, and
+ * the update after that waits. No checkpoint is written during an evaluation, so a life that begins at a
+ * checkpoint has no evaluation to repeat. */
 #include <assert.h>
 #include <math.h>
 
@@ -41,8 +42,8 @@ void evaluate_begin(Invoker *invoker) {
                         pool_thaw(&invoker->pool, &invoker->pool.containers[k]);
 }
 
-/* Parks the container for the next evaluation, unless the job keeps no idle containers. On the emulated
- * clock an evaluation takes no time, so the container counts as idle from the evaluation's beginning. */
+/* Parks the container for the next evaluation, if the job keeps idle containers. On the emulated clock an
+ * evaluation takes no time, so the container counts as idle from the beginning of the evaluation. */
 void evaluate_rest(Invoker *invoker, Container *c) {
         WarmRest rest = warm_rest(invoker->place.settings);
 
@@ -65,7 +66,7 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
 }
 
 /* Records the means of all episodes. If the next update has ended already, the newest statistics belong to
- * that update, and stay unchanged. */
+ * that update, and do not change. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         Statistics said = e->statistics;
@@ -112,8 +113,8 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* After START_NSEC the remaining containers start after the next event; one that has started will answer and
- * cause it. */
+/* After START_NSEC, the remaining containers start after the next event. A container that has started will
+ * answer, which is such an event. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a job ends. No further order is given, and the actors are killed. If the newest checkpoint is not up
- * to date, the invoker tries to write a last one until it succeeds. Then the last record follows, and the
- * invoker waits until the daemon has it in its ledger. */
+/* Ends a job. No further order is given, and the actors are killed. If the newest checkpoint is not up to
+ * date, the invoker tries to write a last one until it succeeds. Then it writes the last record, and waits
+ * until the daemon has this record in its ledger. */
 #include <assert.h>
 #include <errno.h>
 
@@ -35,8 +35,8 @@ void finish_round(Invoker *invoker) {
                                                                : finish_reached(invoker);
 
         if (invoker->progress.open) {
-                /* Records idle time in each round and not only when it ends: budgets and curves need each
-                 * round's cost. */
+                /* Idle time is recorded in each round, and not only when it ends: budgets and curves need
+                 * the cost of each round. */
                 pool_report_idle(&invoker->pool);
                 report_round(&invoker->reporter, end);
                 invoker->progress.number = invoker->progress.round->number;
@@ -47,9 +47,9 @@ void finish_round(Invoker *invoker) {
                 invoker->progress.phase = PHASE_IDLE;
 }
 
-/* Under Clock=model all actors of overlapping rounds count as acting until the end. An actor whose order
- * still waits for a process is billed like the others, so that the bill does not depend on when processes
- * were free. A life that began no round has given no order. */
+/* Whether an actor is acting. Under Clock=model, all actors of overlapping rounds count as acting until the
+ * end. An actor whose order still waits for a process is billed like the others: the bill must not depend on
+ * when processes were free. A life that began no round has given no order. */
 static bool flies(const Invoker *invoker, uint32_t actor) {
         return invoker->place.settings->clock == CLOCK_MODEL && invoker->progress.round->number > 0 &&
                arrival_acts(&invoker->progress.arrival, actor);
@@ -76,11 +76,11 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
-        /* An order ROLLOUT that also learns counts as an update once it is too late to keep it from
-         * learning. */
+        /* An order ROLLOUT may include an update. If it is too late to forbid this update, it counts as
+         * one. */
         if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
                 invoker->progress.phase = PHASE_LEARNING;
-        /* An update is always finished: otherwise no record would say what was learned. Only the end of the
+        /* An update is always finished: otherwise no record would have its results. Only the end of the
          * learner cuts it short. */
         if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
                         invoker->progress.ending.waits)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forks actors and learners. This is the only file of the invoker that uses actor/ and sandbox/, the two
- * rooms that share its program. An actor is forked without exec, so that an administrator's environment is
- * loaded once for all actors. Before its sandbox closes, the actor maps the memory that it may see at new
- * addresses, and unmaps the rest. A learner's child is confined here and goes on in learner.c. */
+/* Forks actors and learners. This is the only file of the invoker that uses actor/ and sandbox/, whose code
+ * is in the invoker's program, too. An actor is forked without exec, so an administrator's environment is
+ * loaded once for all actors. Before its sandbox closes, the actor maps its own memory at new addresses, and
+ * unmaps all else. A learner's child is confined here, and goes on in learner.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
 
-/* A second mapping of the settings, for a module that keeps the pointer: children unmap the invoker's own
- * mapping. It lasts as long as the module. NULL: it cannot be mapped. */
+/* Makes a second mapping of the settings, for a module that keeps the pointer: children unmap the invoker's
+ * own mapping. The second mapping lasts as long as the module. NULL: the settings cannot be mapped. */
 static const JobSettings *map_for_module(const Placement *place) {
         void *map;
 
@@ -80,8 +80,8 @@ uint64_t fork_learner_memory_bytes(const Placement *place) {
         return bytes;
 }
 
-/* The sandbox of a relay: an actor's, with the system calls of an actor that reads files, since a relay
- * reads from its node. */
+/* Makes the sandbox of a relay. It is an actor's, with the system calls of an actor that reads files, since
+ * a relay reads from its node. */
 static int make_relay_sandbox(Placement *place, SandboxSpec spec) {
         uint32_t missing;
 
@@ -170,8 +170,8 @@ void fork_confine_learner(const Placement *place, const Worker *learner, uint32_
         sandbox_enter(place->learner_sandbox, &entry);
 }
 
-/* Reserves addresses for a container's page and segments. 0: they are too large, or the address space has
- * no room; then the sandbox allows futexes at any address. */
+/* Reserves addresses for a container's page and segments. 0: they are too large, or the address space has no
+ * room. Then the sandbox allows futexes at any address. */
 static uint64_t reserve_words(const Placement *place) {
         uint64_t bytes = ACTOR_PAGE_BYTES, n = place->n_actors / place->n_containers + 1;
 
@@ -180,8 +180,8 @@ static uint64_t reserve_words(const Placement *place) {
         return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
 }
 
-/* Maps only the segments of this container's actors: with another segment the container could reach that
- * segment's actor. */
+/* Maps only the segments of this container's actors: through another segment the container could reach
+ * another actor. */
 static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
         if (c->index >= place->n_containers)
                 return 0; /* this job only evaluates */
@@ -195,8 +195,8 @@ static int child_map_segments(const Placement *place, const Container *c, uint64
         return 0;
 }
 
-/* Maps settings, job page and policy for reading. child_forget() unmaps the invoker's own mappings of them;
- * an environment that keeps its settings uses map_for_module()'s. */
+/* Maps settings, job page and policy for reading. child_forget() unmaps the invoker's own mappings. An
+ * environment that keeps its settings uses the mapping of map_for_module(). */
 static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t *bytes) {
         const void *settings, *page, *policy;
 
@@ -258,8 +258,8 @@ static void child_forget(const Placement *place) {
         fd_unmap((void *) place->settings, sizeof(JobSettings));
 }
 
-/* ps shows the arguments with which a program was started. After a fork these are still the invoker's, so
- * they are overwritten. */
+/* ps shows the arguments with which a program was started. After a fork these are still the invoker's
+ * arguments, so this overwrites them. */
 static void take_name(char *words, const char *name) {
         size_t n = strlen(words);
 
@@ -299,7 +299,7 @@ static void keep(int fds[], size_t *n, int fd) {
         fds[i] = fd;
 }
 
-/* Whether an actor writes its rows itself. In the other trials only the invoker writes rows, since an actor
+/* Whether an actor itself writes its rows. In other trials only the invoker writes rows, since an actor
  * could write rows that look like the invoker's. */
 static bool child_says_rows(const Placement *place) {
         return place->trial && place->trial->request->kind != TRIAL_CHECK &&

@@ -10,7 +10,7 @@
 #include "invoker/pool.h"
 
 int fork_load_environment(Placement *place);
-/* Whether actors run code of a user. Then one of them is asked for the spec, and each sees the host's
+/* Whether actors run code of a user. If so, an actor is asked for the spec, and all actors see the host's
  * libraries. */
 bool fork_runs_foreign_code(const Placement *place);
 int fork_make_sandboxes(Placement *place);
@@ -18,8 +18,8 @@ void fork_free_sandboxes(Placement *place);
 int fork_confine_ourselves(
                 void);     /* rules out new privileges, and system calls that this program never makes */
 int fork_leave_host(void); /* leaves the host's file system; call it after the sandboxes are made */
-/* Return pids, or a negative errno. fork_learner() returns 0 in the child, which enters its sandbox once it
- * has placed its descriptors. */
+/* Return pids, or a negative errno. fork_learner() returns 0 in the child; the child enters its sandbox when
+ * it has placed its descriptors. */
 pid_t fork_actor(const Placement *place, Container *c);
 pid_t fork_learner(const Placement *place, Worker *learner);
 void fork_confine_learner(const Placement *place, const Worker *learner, uint32_t k, const int *keep_fds,

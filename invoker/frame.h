@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The frames of the stream between a job's invoker (the head) and that of a node. Each frame begins with a
- * FrameHead. Its kind bounds its length, which is checked before memory is allocated or the body is read. An
- * unexpected frame ends the stream, and with it the node.
+/* The frames of the stream between a job's invoker (the head) and the invoker of a node. Each frame begins
+ * with a FrameHead. The kind of a frame limits its length. The length is checked before memory is allocated
+ * or the body is read. An unexpected frame ends the stream, and so the node.
  *
  *   node ▶ head   HELLO, then ANSWER and ENDED as they come, and a PONG for each PING
  *   head ▶ node   ORDER and KILL for processes, a POLICY before the first order that names its version, PING
  *
- * Both sides number the containers alike. Each process of a container on the node has a number of its own,
- * `birth`. So a frame about a process that has ended is never mistaken for one about the next. */
+ * Both sides use the same numbers for containers. Each process of a container on the node has a number of
+ * its own, `birth`. So a frame about a process that has ended is never mistaken for a frame about the next
+ * process. */
 #pragma once
 
 #include <assert.h>
@@ -72,8 +73,8 @@ typedef struct FramePolicy {
         uint64_t version, bank;
 } FramePolicy;
 
-/* The allowed lengths of bodies of each kind; 0, 0 in `sent`: this side does not send this kind. They follow
- * from the job's page. */
+/* The allowed lengths of bodies of each kind. They follow from the job's page. 0, 0 in `sent`: this side
+ * does not send this kind. */
 typedef struct FrameLimits {
         struct {
                 bool sent;
@@ -90,8 +91,8 @@ uint64_t frame_rows_bytes(const SegmentLayout *l, uint64_t n_finals);
 void frame_limits(const JobPage *page, uint32_t n_containers, FrameSide sender, FrameLimits *ret);
 /* 0; -EBADMSG: this frame may not come now. */
 int frame_expected(const FrameHead *head, const FrameLimits *limits, uint64_t sequence);
-/* The parts of a body whose length frame_expected() has checked. -EBADMSG: they do not fit each other or the
- * job. The order is a copy. */
+/* Finds the parts of a body whose length frame_expected() has checked. -EBADMSG: the parts do not fit each
+ * other or the job. The order is a copy. */
 int frame_order(const FrameHead *head, const void *body, const JobPage *page, uint32_t n_actors,
                 uint32_t n_containers, Order *ret);
 int frame_policy(const FrameHead *head, const void *body, const JobPage *page, FramePolicy *ret);
@@ -108,6 +109,7 @@ typedef struct FrameReader {
 
 int frame_reader_init(const FrameLimits *limits, FrameReader *ret);
 void frame_reader_done(FrameReader *reader);
-/* Never waits. 1: head and body hold a whole frame, until the next call. 0: there is none yet; *ret_heard:
- * whether any bytes came. -EPIPE: the stream has ended. -EBADMSG: it is not a valid frame. */
+/* Reads without waiting. 1: head and body have a whole frame, until the next call. 0: there is no whole
+ * frame yet; *ret_heard: whether any bytes came. -EPIPE: the stream has ended. -EBADMSG: this is not a valid
+ * frame. */
 int frame_read(FrameReader *reader, int fd, bool *ret_heard);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
  * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, followed by the
- * update. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN, and a reading between
+ * update. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN; a reading between
  * them separates acting from learning. There are no containers for training, but every actor still has its
- * records. The use of the process is metered from outside, thread by thread if the kernel allows it
- * (divide.c), and divided by the claims of the threads' clocks. */
+ * records. The invoker meters the use of the process, thread by thread if the kernel allows it (divide.c).
+ * It divides the use in proportion to the clocks of the threads, as the process reports them. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -95,8 +95,8 @@ void fused_child(const Placement *place, const Worker *learner) {
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* Decides which containers would exist in a fleet by now. The emulated clock is a fleet's clock, so on it
- * the first invocation of each container is a cold one, although no container exists here. */
+/* Decides which containers would exist in a fleet by now. The emulated clock is the clock of a fleet. So the
+ * first invocation of each container counts as a cold one, although no container exists here. */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
         WarmRest rest = warm_rest(place->settings);
 
@@ -105,8 +105,8 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* All threads exist, since the process has answered before. Their use until now belongs to no actor, so it
- * is read here and dropped. */
+/* All threads exist, since the process has answered before. No actor used the CPU time until now, so it is
+ * read here and dropped. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
@@ -145,9 +145,9 @@ bool fused_forbid_learning(Learners *learners) {
                none != LEARNING_FORBIDDEN;
 }
 
-/* Each actor gets what the process claims for it. If threads are metered, it gets a part of its thread's
- * reading, in the ratio of the claims. Actors are assigned to threads by number, so a false claim can only
- * shift use between the actors of one thread. */
+/* Each actor gets the use that the process claims for it. If threads are metered, it gets a part of its
+ * thread's reading, in the ratio of the claims. The number of an actor decides its thread. So a false claim
+ * can only move use between actors of one thread. */
 void fused_answered(Learners *learners, Round *round) {
         uint64_t claims[ACTORS_MAX];
 

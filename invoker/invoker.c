@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop over all events of a job. It sleeps in epoll. Everything that follows from an event is done
- * immediately, here or in conduct.c. While records wait for a place in the spool, the job pauses: then only
- * the daemon and signals are heard. */
+/* The loop over all events of a job. It sleeps in epoll. All consequences of an event follow immediately,
+ * here or in conduct.c. While records wait for a place in the spool, the job pauses: the loop then reacts
+ * only to the daemon and to signals. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 
@@ -38,9 +38,9 @@ static int make_loop(Invoker *invoker) {
         return r < 0 ? r : nodes_init(&invoker->nodes);
 }
 
-/* How many records one event can cause at most: each container may end, be parked and be read; each actor's
- * rollout may be wasted and another one recorded; and a round and the life may end. The spool must have room
- * for them before the loop serves an event. */
+/* The most records that one event can cause. Each container may end, be parked and be read. The rollout of
+ * each actor may be wasted, and another one recorded. A round and the life may end. The spool must have room
+ * for all of these before the loop serves an event. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
                ACTORD_METRICS_MAX + 2 * NODES_MAX;
@@ -143,7 +143,7 @@ int invoker_new(Invoker **ret) {
         return 0;
 }
 
-/* Looks for the answer first, since the process may have answered and then died. Returns whether there was
+/* Looks for an answer first, since the process may have answered and then died. Returns whether there was
  * one. */
 static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
@@ -289,8 +289,9 @@ static uint64_t alone_until(const Invoker *invoker) {
         return until;
 }
 
-/* A job without a daemon keeps its memory and its records for one that may come back, but not for ever. A
- * later daemon starts the job's next life, which repeats what no checkpoint holds. */
+/* A job without a daemon keeps its memory and its records for a daemon that may come back, but not for ever.
+ * If the job gives up, a later daemon starts its next life. This life repeats the work after the last
+ * checkpoint. */
 static void check_alone(Invoker *invoker) {
         uint64_t until = alone_until(invoker);
 
@@ -309,8 +310,8 @@ static void check_end(Invoker *invoker, uint64_t now) {
         uint64_t until;
 
         if (invoker->progress.phase == PHASE_ENDED) {
-                /* A connected daemon may take long to acknowledge, since it may be waiting for disk
-                 * space. If it ends, its connection ends. */
+                /* A connected daemon may take long to acknowledge, since it may wait for disk space. If the
+                 * daemon ends, its connection ends. */
                 until = invoker->link.fd < 0 && invoker->place.invoked->launch.exit_with_daemon
                                         ? invoker->progress.ending.nsec + END_MISSED_NSEC
                                         : UINT64_MAX;
@@ -340,7 +341,7 @@ static void check_end(Invoker *invoker, uint64_t now) {
                 finish_begin(invoker, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
-/* A deadline counts only time in which a worker could work. If the invoker was stopped or the host slept,
+/* A deadline counts only time in which a worker could work. If the invoker was stopped, or the host slept,
  * all deadlines begin again. */
 static void forgive_absence(Invoker *invoker, uint64_t due_nsec, uint64_t now) {
         uint64_t suspended_nsec = clock_suspended();

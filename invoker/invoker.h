@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One job, and the files that decide about it. They call the others, which work only on their arguments and
- * return what happened:
+/* One job. The files of the first list below decide about it. They call the files of the second list, which
+ * work only on their arguments and return what happened:
  *
  *   main.c invoker.c   the loop: which event came, and from which worker
  *   setup.c probe.c prepare.c   from the spawner's descriptors to a learner that starts
@@ -16,8 +16,7 @@
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: bells that ring without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
- *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it
- */
+ *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it */
 #pragma once
 
 #include <stdbool.h>
@@ -33,8 +32,8 @@
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
-/* Run mode: how long an ended job waits for a daemon to read its records, and how long a new job waits for
- * the first connection. */
+/* In run mode: how long an ended job waits for a daemon to read its records, and how long a new job waits
+ * for the first connection. */
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
 /* the longest time spent on starting processes between two events */
@@ -76,8 +75,8 @@ void setup_cgroup(Placement *place);
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit);
 
 /* prepare.c: the way from PHASE_PREPARING to a learner that starts, or to the job's end. A user's
- * environment is asked for its spec in an actor (PHASE_PROBING). That actor's answer and end are handled
- * here, and so is the daemon's request to stop meanwhile. */
+ * environment is asked for its spec in an actor (PHASE_PROBING). prepare.c also handles the answer and the
+ * end of this actor, and a request of the daemon to stop meanwhile. */
 void prepare_begin(Invoker *invoker);
 void prepare_answered(Invoker *invoker, Container *c, const Answer *answer);
 void prepare_ended(Invoker *invoker, Container *c, const Ended *ended);
@@ -85,9 +84,9 @@ void prepare_stop(Invoker *invoker);
 /* Call this when the learner has mapped the policy: from then on no process can map it for writing. */
 int prepare_seal_policy(Invoker *invoker);
 
-/* prepare_level() chooses the level of the actors. prepare_sandboxes() makes their sandboxes after the
- * environment has loaded, as the last use of the host's file system; it may lower the level, where a
- * container forbids some mount. */
+/* prepare_level() chooses the level of the actors' sandboxes. prepare_sandboxes() makes the sandboxes after
+ * the environment has loaded, as the last use of the host's file system. It may lower the level: a container
+ * may forbid a mount. */
 int prepare_level(Placement *place);
 int prepare_sandboxes(Placement *place);
 
@@ -137,7 +136,7 @@ void finish_advance(Invoker *invoker);
 /* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
 /* Call this when the learner died before the last checkpoint was written. Then the life has failed, even if
- * the job was about to end, and the next life computes the missing part again. */
+ * the job was about to end. The next life computes the missing part again. */
 void finish_learner_lost(Invoker *invoker, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *invoker); /* ends at once, without records */
 

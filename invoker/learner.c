@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process. It runs another program, so its memory is never that of an actor, and the other way
- * round. It gets everything as descriptors with fixed numbers. */
+/* The learner's process. It runs another program, so learner and actors never have each other's memory. It
+ * gets all its memory as descriptors with fixed numbers. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,9 +33,9 @@
 enum { TASKS_SPARE = 8 };
 
 /* Moves descriptors to the numbers that the learner's program expects. A descriptor may have a number that
- * another one must get. Targets ascend, so a descriptor above its own target is placed before its number is
- * needed; the others are moved out of the way first. Most need no move; thousands of actors leave no room to
- * copy each descriptor first. */
+ * another one must get. Targets are in ascending order. So a descriptor above its own target is placed
+ * before its number is needed. The other descriptors are first moved out of the way; most need no move. With
+ * thousands of actors there is no room to copy each descriptor first. */
 static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
                 assert(k == 0 || targets[k] > targets[k - 1]);
@@ -219,8 +219,8 @@ static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
                         longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
 }
 
-/* Serving has no end of its own, so its deadline moves each time that the learner looks at its actors. A
- * learner that has rolled in time and continues to learn then has the time of an update. */
+/* Serving has no end of its own, so its deadline moves each time that the learner looks at its actors. If a
+ * learner has rolled in time and goes on to learn, it gets the time of an update. */
 void learner_look(Learners *learners, uint64_t now) {
         Worker *learner = &learners->workers[0];
         uint64_t since = fused_learning_nsec(learners), timeout_nsec = learner->timeout_nsec;
@@ -239,8 +239,9 @@ void learner_look(Learners *learners, uint64_t now) {
         worker_forgive(learner, since);
 }
 
-/* An actor for which the learner acts is late if the learner has looked at it since its deadline and there
- * is still no answer. If the learner has not looked, the actor is not at fault and its time begins again. */
+/* Whether the learner, and not the actor, is at fault. An actor for which the learner acts is late if the
+ * learner has looked at it since its deadline, and there is still no answer. If the learner has not looked,
+ * the actor is not at fault, and its time begins again. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         uint64_t seen;
 
@@ -271,7 +272,7 @@ void learner_stop_serving(Learners *learners) {
 }
 
 /* Lists the actors for which the learner acts: those that have not rolled yet. If the learner also steps, it
- * needs their banks. */
+ * needs the banks of these actors. */
 static void name_clients(Learners *learners) {
         WorkerPage *page = learners->workers[0].page;
 
@@ -285,7 +286,7 @@ static void name_clients(Learners *learners) {
         atomic_store_explicit(&page->learning_nsec, 0, memory_order_seq_cst);
 }
 
-/* The round of an order: the current round if the order is part of it, otherwise the last one that has
+/* The round of an order: the present round if the order is part of it, otherwise the last round that has
  * ended. */
 static uint64_t round_of(const Learners *learners, uint32_t kind) {
         switch (kind) {
@@ -377,8 +378,8 @@ bool learner_answered(Learners *learners, uint32_t k, const Answer *answer) {
                 *all = *answer;
         all->fault = fault;
         all->detail = detail;
-        /* Learners publish the same policy from the same data. They can disagree only if an actor rewrote
-         * its rollout between the copies that two of them made. */
+        /* Learners publish the same policy from the same data. They can disagree only if an actor changed
+         * its rollout between the copies of two learners. */
         if (disagrees && fault == FAULT_NONE) {
                 all->fault = FAULT_INTERNAL;
                 all->detail = EBADMSG;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's processes: one; or several that share each update; or one that also acts, if the
- * distribution fuses both. */
+/* The learner's processes: one; or several that share each update; or, if the distribution is fused, one
+ * that also acts. */
 #pragma once
 
 #include <stdbool.h>

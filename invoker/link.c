@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A SEQPACKET socket with a few messages. The daemon is trusted with the job but not with the invoker's
+/* A SEQPACKET socket with a few messages. The daemon is trusted with the job, but not with the invoker's
  * memory: sizes and numbers are checked. */
 #include "invoker/link.h"
 

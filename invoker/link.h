@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The connection to the daemon. The daemon connects, gets the spool's descriptor, receives how far the spool
- * is written, and sends plans. */
+/* The connection to the daemon. The daemon connects, and gets the spool's descriptor. The invoker reports
+ * how far the spool is written. The daemon sends plans. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +25,8 @@ typedef struct Link {
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret);
 void link_done(Link *link);
 
-/* Accepts a waiting connection and says Hello. It replaces an earlier connection. 0; -EAGAIN: none waits;
- * negative: the peer had gone already, and the earlier connection stays. */
+/* Accepts a waiting connection, which replaces an earlier one, and sends Hello. 0; -EAGAIN: none waits;
+ * another negative errno: the peer was gone already, and the earlier connection stays. */
 int link_accept(Link *link, const Hello *hello, const Spool *spool);
 /* Reads all waiting messages and passes acknowledgements to the spool. 1: the plan changed; 0: nothing new;
  * negative: the connection is closed. */
@@ -34,6 +34,6 @@ int link_receive(Link *link, Spool *spool);
 /* Tells the daemon of all new records at once. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
-/* For an invoker that cannot begin: waits for a while until the daemon connects, and sends it the reason.
- * First closes all other descriptors, since the limit may be reached. */
+/* For an invoker that cannot begin: waits for a while until the daemon connects, and sends the reason. First
+ * it closes all other descriptors, since the limit of open files may be reached. */
 void link_tell_failed(int listen_fd, const Failed *failed);

@@ -47,13 +47,13 @@ int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
 int loop_mute_bell(Loop *loop, const Worker *worker);
 int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* listens to it again */
 
-/* CLOCK_BOOTTIME. The timer fires at the earliest time that was asked for; later times must then be asked
- * for again. */
+/* nsec: by CLOCK_BOOTTIME. The timer fires at the earliest of the wanted times. After that, later times must
+ * be requested again. */
 void loop_want_timer(Loop *loop, uint64_t nsec);
 /* Call this when the timer has fired; returns when it was due. */
 uint64_t loop_timer_rang(Loop *loop);
 
-/* Takes the next event that was seen and not served. False: there is none; loop_wait() sleeps until there is
- * one. */
+/* Takes the next event that was seen and not served. False: there is no event; loop_wait() sleeps until
+ * there is one. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);

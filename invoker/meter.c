@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* There are two counters. A leaf's cpu.stat counts all processes that were ever in the cgroup, in
- * microseconds; a process clock counts one process, in nanoseconds, and starts again with the next. Both lag
- * while the metered process runs, so they are read when it has slept for a while. */
+ * microseconds. A process clock counts one process, in nanoseconds, and starts again with the next process.
+ * Both counters lag while the metered process runs, so they are read when it has slept for a while. */
 #include "invoker/meter.h"
 
 #include <assert.h>
@@ -170,8 +170,8 @@ uint64_t meter_peak(Meter *meter) {
         if (r < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
-        /* Writing 5 resets the high-water mark. Where that is forbidden, the mark covers the process's whole
-         * life and not the invocation. */
+        /* Writing 5 resets the high-water mark of memory. If this is forbidden, the mark covers the
+         * process's whole life, and not only the invocation. */
         if (meter->refs_fd >= 0)
                 (void) !write(meter->refs_fd, "5", 1);
         return bytes;

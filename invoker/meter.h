@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A worker's use of CPU and memory, read from the kernel and never from the worker. Each reading counts from
- * the one before, so that all use is billed exactly once. */
+ * the reading before, so all use is billed exactly once. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,8 +33,8 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 /* The CPU time since the last reading. */
 uint64_t meter_take(Meter *meter);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
- * this number, which costs as much as a short invocation. So it is read only once in this time, and a
- * reading covers all invocations since the one before. */
+ * this number, which takes as long as a short invocation. So it is read at most once in PEAK_INTERVAL_NSEC,
+ * and a reading covers all invocations since the reading before. */
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Rounds that overlap: the learner continues with any actor that is ready. This file makes such a job
  * repeatable. Under Clock=model the learner waits for the actor that would come first by the model's costs,
- * even if another one really came first. If a decision names an actor, as decisions of another job do
- * (replay), the learner waits for that one. Otherwise the round's record names the actor that came first. */
+ * even if another actor really came first. With replay, a decision of another job names an actor, and the
+ * learner waits for this actor. In all other cases, the round's record names the actor that really came
+ * first. */
 #include <assert.h>
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job was given, and where it is: settings, sizes, shared memory, descriptors, sandboxes. It is
- * filled while the job is prepared and only read afterwards. progress.h holds how far the job has come. */
+/* The facts of a job that do not change: settings, sizes, shared memory, descriptors, sandboxes. They are
+ * filled in while the job is prepared, and only read afterwards. progress.h has the state that changes. */
 #pragma once
 
 #include <errno.h>
@@ -22,7 +22,7 @@ typedef struct Sandbox Sandbox;
  * distribution by name. */
 typedef struct Traits {
         /* The learner's OrderKind while actors roll. NONE: actors act by themselves; SERVE: the learner acts
-         * for them; ROLLOUT: its process steps all environments, and no container trains */
+         * for them; ROLLOUT: the learner's process steps all environments, and no container trains */
         uint32_t rolls_with;
         uint32_t acting_phases; /* Phases, as bits, in which actors have orders */
         /* a round learns from one actor that is ready, and the others go on acting */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Containers: processes that host actors. A container is made when a round first needs it, frozen while no
- * round does, and ended when lib/warm.h keeps it no longer. This file starts, orders, parks, thaws, meters
- * and ends them; conduct.c decides who gets an order and what follows from an answer. */
+ * round needs it, and ended when lib/warm.h does not keep it any longer. This file starts containers, gives
+ * them orders, parks, thaws, meters and ends them. conduct.c decides which container gets an order, and what
+ * follows from an answer. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -126,8 +127,8 @@ void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here) 
         }
 }
 
-/* Chooses where the container's process runs. If a node cannot take it, the node is about to be lost, and
- * the process runs on this host. */
+/* Chooses where the container's process runs. If the chosen node cannot take it, that node is about to be
+ * lost, and the process runs on this host. */
 static void choose_node(Pool *pool, Container *c) {
         uint32_t used[NODES_MAX], here;
 
@@ -207,7 +208,7 @@ int pool_fork(Pool *pool, Container *c) {
         r = loop_watch_process(pool->loop, &c->worker, c->index);
         if (r < 0)
                 return r;
-        /* The answer says that the sandbox has closed and a plugin has loaded. The use until then is
+        /* The answer shows that the sandbox has closed and a plugin has loaded. The use until then is
          * start-up. */
         pool_order(pool, c, &order);
         return 0;
@@ -216,8 +217,9 @@ int pool_fork(Pool *pool, Container *c) {
 void pool_order(Pool *pool, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(pool->loop, &c->worker, c->index);
-        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for the
-         * learner, which is not sleep of its own will; a relay waits for its node. */
+        /* Whether the actor's sleep is measured. Under Clock=model no measurement counts. An actor that asks
+         * the learner for actions waits for the learner, and a relay waits for its node; such waits are not
+         * the actor's own sleep. */
         if (pool->place->settings->clock != CLOCK_MODEL && !order->remote && c->worker.node == 0)
                 slept_begin(&c->worker.slept, &pool->reporter->ourselves);
         else

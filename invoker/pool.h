@@ -72,19 +72,19 @@ void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
 /* adds an actor's use on its node */
 void pool_came_home(const Pool *pool, Container *c, const Answer *answer);
-/* The fault that an answer claims. An actor may claim only few faults. A relay may report any, as seen by
- * the invoker of its node. */
+/* The fault in an answer. An actor may claim only a few faults. A relay may report any fault, since the
+ * invoker of its node has found it. */
 uint32_t pool_claim(const Container *c, const Answer *answer);
 
-/* The container's number in records: containers that train are numbered from 0, evaluating ones from the
- * number of actors. */
+/* The container's number in records. Containers that train have numbers from 0 up, and evaluating containers
+ * have numbers from the number of actors up. */
 static inline uint32_t container_number(const Placement *place, const Container *c) {
         return c->index < place->n_containers ? c->index
                                               : place->n_actors + (c->index - place->n_containers);
 }
 
-/* The container's number while it plays an evaluation. In a job that trains these numbers follow the
- * actors'. */
+/* The container's number while it plays an evaluation. In a job that trains, these numbers come after those
+ * of the actors. */
 static inline uint32_t container_plays_as(const Placement *place, const Container *c) {
         return place->n_actors + c->index - (place_trains(place) ? place->n_containers : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The way from an environment's name to a learner that starts. Makes everything that is made once for a job,
- * in the order in which the parts need each other. */
+/* The way from an environment's name to a learner that starts. This file makes all that a job needs once, in
+ * the order in which the parts need each other. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -122,8 +122,8 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
                 const ElfW(Phdr) *part = &object->dlpi_phdr[k];
                 uintptr_t first = object->dlpi_addr + part->p_vaddr, last = first + part->p_memsz;
 
-                /* Lets the kernel drop pages of a mapped file. Only pages that equal the file: changes in
-                 * others would be lost. */
+                /* Lets the kernel drop pages of a mapped file. Writable parts are left out: their changes
+                 * would be lost. */
                 if (part->p_type != PT_LOAD || part->p_flags & PF_W)
                         continue;
                 first = (first + PAGE_BYTES - 1) & ~(uintptr_t) (PAGE_BYTES - 1);

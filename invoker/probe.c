@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment's spec. An administrator's environment loads here, before any fork; a user's is asked for
- * its spec in a sandboxed actor, and the answer is checked. All sizes are computed once from the spec. */
+/* Finds the environment's spec. An administrator's environment loads here, before any fork. A user's
+ * environment is asked for its spec in a sandboxed actor, and the answer is checked. All sizes are computed
+ * once from the spec. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -90,8 +90,8 @@ static uint64_t portion(uint64_t nsec, uint64_t part, uint64_t whole) {
         return whole > 0 ? (uint64_t) ((double) nsec * ((double) part / (double) whole)) : 0;
 }
 
-/* Divides the time for which the invoker slept during one kind of order: into the workers' time, the time of
- * messages to them and back, and the rest. */
+/* Divides the time for which the invoker slept during one kind of order into three parts: the workers' time,
+ * the time of messages to and from the workers, and the rest. */
 static void divide_sleep(const ProfileSums *sums, ProfileSleep order, uint64_t *nsec) {
         uint64_t slept = sums->slept_nsec[order], ordered = sums->ordered_nsec[order], left = slept, part;
         const Spent *spent = &sums->spent[order];
@@ -143,7 +143,7 @@ int profile_write(const Profile *profile, int directory_fd) {
                 return 0;
 
         /* The file of an earlier life may belong to another user id, since a job has other ids under another
-         * daemon. So it is replaced, and never overwritten. */
+         * daemon. So the file is replaced, and never overwritten. */
         (void) unlinkat(directory_fd, PROFILE_NAME, 0);
         fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)

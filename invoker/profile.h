@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes, for a job with Profile=yes (include/profile.h). While the invoker is awake,
- * it controls the job or reads meters. While it sleeps it waits for something, which it names when it wakes.
- * That time is divided in proportion to the times that workers report, so the parts add up to the wall time
+/* Measures where the time of rounds goes, for a job with Profile=yes (include/profile.h). While the invoker
+ * is awake, it controls the job or reads meters. When it wakes from a sleep, it says for what it has waited.
+ * This time is divided in proportion to the times that workers report. So the parts add up to the wall time
  * even if a worker lies. profile.c neither decides nor waits. */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A relay is a process that represents an actor on another host. It has an actor's page, bell, segments and
  * sandbox. It carries out an order by sending it to the node and waiting for the answer. So the rest of the
- * invoker orders, watches, kills and reaps it like any actor, and a node's messages can do no more harm than
- * an actor. */
+ * invoker treats it like any actor: it gives orders to it, watches, kills and reaps it. And a node's
+ * messages can do no more harm than an actor. */
 #pragma once
 
 #include "include/slot.h"
@@ -16,6 +16,6 @@ typedef struct RelayContext {
         int bell_fd;
 } RelayContext;
 
-/* fd: a socket of frames to the node's carrier (invoker/carrier.h). Ends the process when the socket is
- * closed or brings an invalid frame. */
+/* fd: a socket of frames to the node's carrier (invoker/carrier.h). If the socket is closed or brings an
+ * invalid frame, the process ends. */
 _Noreturn void relay_main(const RelayContext *context, uint32_t container, int fd);

@@ -127,8 +127,8 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 
-/* The round that a container works for: an evaluating container for the round that it measures, others for
- * the current one; 0: none yet. */
+/* The round for which a container works. For an evaluating container this is the round that it measures, for
+ * other containers the present round. 0: there is none yet. */
 static uint64_t round_of(const Reporter *reporter, uint32_t actor) {
         if (actor >= reporter->place->n_actors && actor != ACTOR_NONE)
                 return reporter->progress->evaluation.round;
@@ -231,8 +231,8 @@ static uint64_t report_update(Reporter *reporter, Learners *learners, uint32_t k
         };
 
         learners->acting_nsec = 0;
-        /* The learner's claim counts only up to the CPU time that the kernel has counted. They are compared
-         * over all updates, since a single reading may lag by a tick. */
+        /* The learner's claim counts only up to the CPU time that the kernel has counted. The two are
+         * compared over all updates, since a single reading may lag by a tick. */
         *credit_nsec += cpu_nsec;
         if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
                 slowest_nsec = *credit_nsec;
@@ -355,8 +355,8 @@ void report_ended(Reporter *reporter, uint64_t spare_nsec) {
         reporter->spare_nsec = 0;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        /* The digest of a policy is recorded only if a file has that policy; otherwise there is nothing to
-         * compare it with. */
+        /* The digest of a policy is recorded only if a file has that policy: otherwise there would be
+         * nothing to compare the digest with. */
         if (reporter->place->invoked->launch.purpose != LAUNCH_TRAIN ||
                         (reporter->progress->checkpoints.exists &&
                                         reporter->progress->checkpoints.round == reporter->progress->number))

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state of each actor in a round. Pure: no clock, no process, no descriptor. conduct.c asks what is next
- * and reports what happened. A round may learn from the rollouts of some of its actors. The other actors
- * keep their state when the round ends, and their rollouts are taken in a later round.
+/* The state of each actor in a round. Pure: no clock, no process, no descriptor. conduct.c asks what comes
+ * next, and reports what happened. A round may learn from the rollouts of only some of its actors. The other
+ * actors keep their state when the round ends, and their rollouts are taken in a later round.
  *
  *   IDLE ──begin──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accept──▶ TAKEN
  *     ▲               ▲                 │ died, late,                        │ rejected           │
  *     │               └── attempt + 1 ──┴── answered a fault ────────────────┘                    │
- *     └─────────────────────────────────────── round closes ──────────────────────────────────────┘
- */
+ *     └─────────────────────────────────────── round closes ──────────────────────────────────────┘ */
 #pragma once
 
 #include <stdbool.h>
@@ -26,9 +25,9 @@ typedef enum SeatState {
         SEAT_TAKEN
 } SeatState;
 
-/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL comes from outside,
- * since an actor cannot send one and exceeding the memory limit is another fault; so KILLS_MAX of these are
- * allowed. */
+/* Attempts at one invocation. Retries= limits the attempts that failed by themselves. A SIGKILL comes from
+ * outside: an actor cannot send one, and exceeding the memory limit is another fault. So KILLS_MAX attempts
+ * may end by SIGKILL. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
         uint32_t n, n_killed; /* failed attempts; n_killed: those that were killed from outside */

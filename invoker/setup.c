@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes over from the spawner: checks and maps what it passed, and makes sure that children do not inherit
- * descriptors. */
+/* Takes over from the spawner: checks and maps the memory that the spawner passed, and makes sure that
+ * children do not inherit descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -51,8 +51,8 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* How the job's distribution conducts a round. If the learner serves, it does so for every purpose, since
- * actors read that from the settings. If it is fused, it is so only in a job that trains. */
+/* How a round is conducted under the job's distribution. A learner that serves does so in jobs of every
+ * purpose, since actors read this from the settings. A fused learner is used only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -214,8 +214,9 @@ void setup_cgroup(Placement *place) {
                 place->missing |= 1u << LIMIT_CPUS;
 }
 
-/* Counts the descriptors: those of the invoker itself, and those that a fork needs for a moment; for each
- * process its page, bell and pidfd and three files of /proc; for each cgroup its directory and two files. */
+/* Numbers of descriptors. FILES_OWN: those of the invoker itself, and those that a fork needs for a moment.
+ * FILES_PROCESS: each process's page, bell, pidfd and three files of /proc. FILES_LEAF: each cgroup's
+ * directory and two files. */
 enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 3 };
 
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor slept on its own account during an invocation. It holds its memory meanwhile. The time
- * is counted from order to answer, without the actor's CPU time, its waiting for a CPU, and the time in
- * which the invoker was busy or waited itself. So a busy host adds nothing. */
+/* How long an actor itself slept during an invocation. It holds its memory meanwhile, so this time is
+ * billed. It is the time from order to answer, minus the actor's CPU time, its waiting for a CPU, and the
+ * time in which the invoker was busy or waited itself. So a busy host adds nothing. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring. Its head says how far it is written, and moves when a record is complete. The daemon sends
- * messages about how far it has read, so it need not write here. */
+/* The ring. Its head says how far the ring is written, and moves when a record is complete. The daemon
+ * reports by messages how far it has read, so it need not write into the ring. */
 #include "invoker/spool.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records that the daemon has not committed yet: a ring in a memfd that outlives the daemon. Only the
- * invoker writes it. When the ring is full, the remaining records of one event are held beside it, and the
- * job pauses until the daemon has made room. */
+ * invoker writes it. When the ring is full, the remaining records of one event are kept outside of the ring,
+ * and the job pauses until the daemon has made room. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,6 +38,6 @@ int spool_append(Spool *spool, const Record *record);
 /* The seq of the newest record, including held ones. */
 uint64_t spool_last(const Spool *spool);
 
-/* Records up to this seq are committed, and held ones take their places. -EINVAL: this seq was never
- * written. */
+/* Notes that records up to this seq are committed. Records that were held take the free places. -EINVAL:
+ * this seq was never written. */
 int spool_acknowledge(Spool *spool, uint64_t seq);

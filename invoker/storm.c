@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Storms: bells that ring without an answer. Each ring wakes this process, and a plugin can ring as fast as
- * it can write. So a bell that rang several times within one order without an answer is muted. Until the
- * order is answered, the invoker checks the worker by a timer instead. The next order unmutes the bell. The
- * CPU time of false rings and looks is charged to the actor and not to control. */
+ * it can write. So if a bell rings several times within one order without an answer, it is muted. Until the
+ * order is answered, the invoker looks at the worker by a timer instead. The next order unmutes the bell.
+ * The actor, and not control, is charged for the CPU time of false rings and looks. */
 #include "invoker/pool.h"
 #include "invoker/report.h"
 #include "lib/boottime.h"
 
-/* Charges the container for the invoker's CPU time since the last charge, if only false rings were served
- * in between. */
+/* Charges the container for the invoker's CPU time since the last charge, if the invoker served only false
+ * rings in this time. */
 static void storm_charge(Reporter *reporter, Container *c) {
         uint64_t now = clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 

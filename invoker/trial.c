@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Conducts a trial: loads the environment and makes the sandbox as for a job, then forks an actor for each
- * thing to try, watches it and collects the verdict. */
+/* Conducts a trial. It loads the environment and makes the sandbox as for a job. Then, for each thing to
+ * try, it forks an actor, watches it and collects the verdict. */
 #include "invoker/trial.h"
 
 #include <errno.h>
@@ -17,8 +17,9 @@
 #include "lib/fd.h"
 
 enum { TICK_MSEC = 50, BENCH_RUNS = 7 };
-/* The time limit for loading, a reset or a step: a user waits, and a job could not use a slower environment.
- * Only Python may take as long as in a job, since its imports depend on the disk and on other load. */
+/* The time limit for loading, a reset or a step. A user waits for the answer, and a job could not use a
+ * slower environment. Only Python gets as much time as in a job, since its imports depend on the disk and on
+ * other load. */
 #define STALL_NSEC_MAX UINT64_C(10000000000)
 
 typedef struct Trying {
@@ -126,8 +127,8 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
         return page->fault < _FAULT_MAX ? page->fault : FAULT_ANSWER;
 }
 
-/* Tries each point in an actor of its own. After a point that does not end, or an unusable spec, the others
- * are not tried. */
+/* Tries each point in an actor of its own. If a point does not end, or the spec is unusable, the remaining
+ * points are not tried. */
 static int check(Trying *t) {
         int32_t failed = 0; /* the point after which the others are not tried */
 
@@ -154,8 +155,8 @@ static int check(Trying *t) {
         return 0;
 }
 
-/* Runs in the sandbox and outside of it by turns, so that other load affects both equally. Code of a user
- * runs only inside. */
+/* Measures inside the sandbox and outside of it by turns, so that other load affects both equally. Code of a
+ * user runs only inside. */
 static Fault bench(Trying *t, int32_t *ret_detail) {
         bool foreign = fork_runs_foreign_code(&t->place);
 
@@ -202,8 +203,8 @@ static int prepare(Trying *t, TrialVerdict *ret) {
         r = probe_load(&t->place, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;
-        /* An administrator's engine reads its models at its first spec(), so it is asked before the host's
-         * file system is left. */
+        /* An administrator's engine reads its models at its first spec(). So it is asked while the invoker
+         * still has the host's file system. */
         r = fork_runs_foreign_code(&t->place) ? 0 : probe_ask(&t->place, &spec, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;

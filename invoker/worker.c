@@ -25,8 +25,7 @@
 #include "lib/turn.h"
 #include "lib/verdict.h"
 
-/* Set if clone3() is forbidden by an older container's filter: then children move into their leaf
- * themselves. */
+/* Set if the filter of an older container forbids clone3(). Then each child itself moves into its leaf. */
 static bool clone3_is_absent;
 
 int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, const LeafLimits *limits,
@@ -197,8 +196,8 @@ uint32_t answer_claim(const Answer *answer) {
         }
 }
 
-/* The exit status proves nothing, since code in the sandbox chooses it. If a step of the sandbox failed, the
- * Verdict says so. */
+/* The exit status proves nothing, since code in the sandbox can choose it. If a step of the sandbox failed,
+ * the Verdict says so. */
 static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int32_t *ret_detail) {
         if (failed > 0 && failed <= _SANDBOX_STEP_MAX) {
                 *ret_fault = FAULT_SANDBOX;

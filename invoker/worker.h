@@ -71,8 +71,8 @@ void worker_kill(const Worker *worker);
  * it has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* The fault that an actor claims. It may claim faults of its environment and of itself. The invoker sees by
- * itself how processes end, and the learner finds errors in a rollout. Pure. */
+/* The fault that an actor claims. It may only claim faults of its environment and of itself. The invoker
+ * itself sees how processes end, and the learner finds errors in a rollout. Pure. */
 uint32_t answer_claim(const Answer *answer);
 /* The fault that a learner claims, its own or of a rollout. */
 static inline uint32_t fault_known(uint32_t fault) {

@@ -8,15 +8,15 @@
  * memory. An environment keeps no other state: no statics that change, no threads, no files. So an
  * invocation can be repeated, moved and replayed bit for bit.
  *
- * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each
- * function that returns int returns 0, or a negative errno, which fails the invocation with that reason. If
- * an environment is built with -ffp-contract=off and without -ffast-math, it computes the same steps on all
- * machines of one kind.
+ * The order of calls is: spec once; init; any number of reset, step, snapshot, restore; close. Each function
+ * of type int returns 0, or a negative errno. An errno fails the invocation, and is the reason in messages.
+ * If an environment is built with -ffp-contract=off and without -ffast-math, it computes the same steps on
+ * all machines of one kind.
  *
- * An environment may have several agents (ABI 2) that act together and share one policy. Wherever a function
- * reads or writes an observation, an action or an ActordStep, there are then n_agents of them, one after
- * another in the order of agents, each of the size that the spec gives. An episode begins and ends for all
- * of them at once. Within an episode agents may come and go: see active(). */
+ * An environment may have several agents (ABI 2) that act together and share one policy. Then a function
+ * that reads or writes an observation, an action or an ActordStep has n_agents of them, one after another in
+ * the order of agents. Each has the size that the spec gives. An episode begins and ends for all agents at
+ * once. Within an episode agents may come and go: see active(). */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -29,8 +29,8 @@
 extern "C" {
 #endif
 
-/* 2 added agents, their presence, shared state for a critic, metrics, and actions of several choices that
- * differ in size. Plugins that were compiled for 1 still load. */
+/* ABI 2 added agents, their presence, shared state for a critic, metrics, and actions of several choices
+ * that differ in size. Plugins that were compiled for ABI 1 still load. */
 #define ACTORD_ENV_ABI 2u
 #define ACTORD_ENV_ABI_OLDEST 1u
 
@@ -54,7 +54,7 @@ enum {
 /* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices); if
  * an action's n_choices is 0, number k lies in [0, action_choices[k]) of the spec. A policy makes all of
  * these choices at once. BOX: shape[0..n_dims) numbers of `element`, each in [low, high] (infinite bounds
- * are allowed). A policy's continuous action reaches step() as F32 clipped to [low, high]; its discrete
+ * are allowed). step() gets a policy's continuous action as F32 clipped to [low, high], and a discrete
  * action as I32. */
 typedef struct ActordSpace {
         uint32_t kind, element;
@@ -74,8 +74,8 @@ typedef struct ActordEnvSpec {
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
         /* K, 2 to ACTORD_STACK_MAX: an observation is a stack of the last K frames along its first
-         * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame is
-         * then stored once. 0: observations are not stacks. */
+         * dimension, the oldest first. At the beginning of an episode, its first frame fills the older
+         * places. actord stores each frame of a stack only once. 0: observations are not stacks. */
         uint32_t stack;
         /* ABI 2. The names of the numbers that metrics() returns at the end of an episode, such as
          * "latency_p99": a lower-case letter, then lower-case letters, digits and "_"; each name once. */
@@ -120,8 +120,8 @@ typedef struct ActordView {
         uint32_t n_shapes;
 } ActordView;
 
-/* All points within `radius` of a point, of a line between two, or of a filled polygon of more: a disc, a
- * line with round ends, a body. */
+/* All points within `radius` of a point (a disc), of a line between two points (a line with round ends), or
+ * of a filled polygon of more points (a body). */
 typedef struct ActordShape {
         uint32_t colour, n_points;      /* 0xRRGGBB; 1 to ACTORD_SHAPE_POINTS */
         double radius;
@@ -150,52 +150,53 @@ typedef struct ActordEnv {
          * same in all of *ret. After terminated or truncated the caller resets before the next step. */
         int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                         ActordStep *ret);
-        /* Everything on which the next step and its reward depend, in snapshot_bytes bytes without
+        /* Writes all data on which the next step and its reward depend, in snapshot_bytes bytes without
          * pointers. */
         int (*snapshot)(const void *instance, void *ret_snapshot);
         int (*restore)(void *instance, const void *snapshot);
         void (*close)(void *instance);
 
         /* Optional, all three or none: NULL, or beyond struct_bytes. The physical state as doubles, for
-         * `actorctl env rollout` and for people who compare two implementations: only the numbers that such
-         * a comparison begins with, not everything that a snapshot needs. Writes the parts in order, which
-         * are the same for each instance with these options. Returns how many, at most
-         * ACTORD_STATE_PARTS. */
+         * `actorctl env rollout` and for people who compare two implementations. It has only the numbers
+         * with which such a comparison begins, and not all data of a snapshot. state_parts() writes the
+         * parts in order; they are the same for each instance with these options. It returns how many there
+         * are, at most ACTORD_STATE_PARTS. */
         int (*state_parts)(const void *instance, ActordStatePart *ret);
         int (*get_state)(const void *instance, double *ret);
         /* Begins a new episode, as reset() does, but in this state. -EINVAL: it is not a state of this
          * environment. */
         int (*set_state)(void *instance, const double *state, void *ret_observation);
 
-        /* Optional: NULL, or beyond struct_bytes. A picture of the current state for people to look at in
-         * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over the earlier ones. It changes nothing
-         * on which a step depends. A recording paints its pictures from these shapes, outside of the
+        /* Optional: NULL, or beyond struct_bytes. Draws a picture of the present state, for people who watch
+         * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over the earlier ones. It must change
+         * nothing on which a step depends. A recording paints its pictures from these shapes, outside of the
          * sandbox. */
         int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-        /* Optional: NULL, or beyond struct_bytes. The same as pixels, for an environment that paints by
-         * itself; draw() is asked first. There is room for ACTORD_FRAME_SIDE_MAX rows and columns. All
-         * pictures of an episode have one size. */
+        /* Optional: NULL, or beyond struct_bytes. Draws the same picture as pixels, for an environment that
+         * paints by itself. If there is a draw(), it is used instead. There is room for
+         * ACTORD_FRAME_SIDE_MAX rows and columns. All pictures of an episode have one size. */
         int (*paint)(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels);
 
         /* ABI 2; needed if n_metrics of the spec is above 0. Called after the step that ended an episode (by
          * itself or by horizon_steps) and before the next reset(). Writes the n_metrics numbers of that
          * episode, in the order of their names. NaN: this episode has no such figure. A number beyond 3.4e38
-         * (FLT_MAX) fails the invocation. It changes nothing, and sums over an episode must be part of the
-         * snapshot. */
+         * (FLT_MAX) fails the invocation. metrics() must change nothing, and sums over an episode must be
+         * part of the snapshot. */
         int (*metrics)(const void *instance, double *ret);
 
         /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), restore() and step(). Writes into
          * ret[n_agents] a 1 for each agent that is present in this state and acts in the next step, and a 0
-         * for the others. At least one is always present. It changes nothing, and the presence of agents
-         * must be part of the snapshot. For an absent agent no action is read, its reward counts as 0, and
-         * nothing is learned from it, but its observation must still be within the bounds. When an agent
-         * leaves, its own episode ends as if it had terminated. */
+         * for the others. At least one agent must always be present. active() must change nothing, and the
+         * presence of agents must be part of the snapshot. The action of an absent agent is not read, its
+         * reward counts as 0, and nothing is learned from it. Its observation must still be within the
+         * bounds. When an agent leaves, its own episode ends as if it had terminated. */
         int (*active)(const void *instance, uint8_t *ret);
 
         /* ABI 2; needed if n_shared of the spec is above 0. Called after reset() and step(). Writes into
-         * ret[n_shared] the state that all agents share. A centralised critic reads it behind an agent's own
-         * observation, and within that observation's bounds. It changes nothing. */
+         * ret[n_shared] the state that all agents share. A centralised critic reads this state after an
+         * agent's own observation. Its numbers must be within the bounds of observations. shared() must
+         * change nothing. */
         int (*shared)(const void *instance, float *ret);
 } ActordEnv;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reward of a step in a model of your own, as a function in C. [Environment] RewardPlugin=FILE.so of an
- * Environment=mujoco:FILE.xml names a shared object beside the model, which defines `actord_mujoco_judge`.
- * It is loaded in the sandbox, and called once after each step. Its reward is added to that of Reward=, and
- * its end to those of Terminate=. It keeps nothing between calls, so an invocation can be repeated bit for
- * bit. */
+/* The reward of a step in a model of your own, as a function in C. For Environment=mujoco:FILE.xml, the key
+ * RewardPlugin=FILE.so of [Environment] names a shared object beside the model. The object defines
+ * `actord_mujoco_judge`. It is loaded in the sandbox, and the function is called once after each step. Its
+ * reward is added to that of Reward=. An episode ends if the function or Terminate= says so. The function
+ * must keep nothing between calls, so that an invocation can be repeated bit for bit. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
