@@ -18,8 +18,8 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default, and then crashes by another
- * signal. Without this handler the record would name that signal. */
+/* abort() raises SIGABRT. Process 1 of a PID namespace ignores SIGABRT by default, and then crashes by
+ * another signal. Without this handler the record would name that other signal. */
 static void abort_exits(void) {
         struct sigaction action = { .sa_handler = on_abort };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The program inside an actor's sandbox. A container hosts the actors with the same number modulo
- * n_containers, and carries out orders on their segments until it is told to end. It keeps nothing from one
- * invocation to the next: everything that lasts is in the slots. */
+ * n_containers. It carries out orders on their segments until ORDER_END. It keeps no data from one
+ * invocation to the next: all state that lasts is in the slots. */
 #pragma once
 
 #include <stdint.h>
@@ -47,16 +47,16 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
  * (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
-/* An environment that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and
- * is called in the sandbox; or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
- * no code of a user. Descriptors in the actor: python_fd is that of the virtual environment (negative: the
- * system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
+/* Loads an environment that uses packages of Python=. With Environment=gym:ID, spec() starts the
+ * interpreter, and must be called in the sandbox. With EPA SWMM, the first reset() loads the engine. This
+ * call itself runs no code of a user. Descriptors in the actor: python_fd is that of the virtual environment
+ * (negative: the system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
 int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
                 const ActordEnv **ret);
 
-/* Environment=mujoco:FILE: env-mujoco.so, or the module for Engine=, which reads the model at its first
- * spec(), in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC, or
- * -EINVAL and -ENOENT as in environment_load_for(). */
+/* Environment=mujoco:FILE: loads env-mujoco.so, or the module for Engine=. The module reads the model at its
+ * first spec(), in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC,
+ * or -EINVAL and -ENOENT as in environment_load_for(). */
 int environment_load_mjcf(
                 const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret);
 

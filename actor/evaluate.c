@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An evaluation: one whole episode with its own random streams. It touches no slot, so a job learns the same
- * with and without evaluations. Under one seed episode k has the same random numbers for every policy and
- * all other settings, so two policies can be compared on common random numbers. */
+ * with and without evaluations. With the same seed, episode k has the same random numbers for every policy
+ * and for all other settings. So two policies can be compared on common random numbers. */
 #include <assert.h>
 #include <errno.h>
 

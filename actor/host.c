@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a container keeps between orders: instances of the environment, and scratch memory. Its actors take
- * turns on the same instances, since a slot's state comes from a snapshot and goes back into one.
+/* The memory that a container keeps between orders: instances of the environment, and scratch memory. Its
+ * actors take turns on the same instances, since a slot's state comes from a snapshot and goes back into
+ * one.
  *
  * A sticky environment has no snapshots. So each slot has its own instance, and the state exists only there.
- * When the container dies, is parked for good or repeats an invocation, the slot's current episode is lost
+ * When the container dies, is parked for ever or repeats an invocation, the slot's present episode is lost
  * and a new one begins. */
 #include "actor/host.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a container keeps between orders; only this room includes it. Its memory is allocated at the first
- * order, and a rollout allocates none. */
+/* The memory that a container keeps between orders. It is allocated at the first order, and a rollout
+ * allocates none. Only files of this room include this header. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ typedef struct Host {
         SlotState *states; /* [envs] */
         double *noise;     /* [envs][n_action]; NULL: the noise is not a process */
         PairWalk *pairs;   /* [envs / 2]; NULL: there are no pairs */
-        /* [envs + agents][observation_bytes]: what each slot sees, then what a step shows; NULL:
+        /* [envs + agents][observation_bytes]: the stack of each slot, then those of the newest step; NULL:
          * observations are not stacks */
         uint8_t *stacks;
         float *parameters; /* [FORWARD_ROWS_MAX]: the distribution of one action each */
@@ -55,16 +55,16 @@ typedef struct Host {
         Dataset *dataset;                  /* NULL: it has not been read yet */
 } Host;
 
-/* The environment's functions, with what agents see of each other (lib/company.h). ret_observations: of all
- * agents, by the page's spec. They read host->action and write host->steps. */
+/* The environment's functions, with the parts of observations about other agents (lib/company.h).
+ * ret_observations: of all agents, by the page's spec. They read host->action and write host->steps. */
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 
 /* Which agents of the instance are present: [agents]. 0, or the environment's error. */
 int host_active(const Host *host, const Instance *instance, uint8_t *ret);
 
-/* Call this after a reset or a step. It notes which agents are present, and joins the environment's
- * observations in host->own with what agents see of each other and of their shared state. actions: NULL
+/* Call this after a reset or a step. It notes which agents are present. It joins the environment's
+ * observations in host->own with the parts about other agents and about their shared state. actions: NULL
  * after a reset. 0, or the environment's error. */
 int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
@@ -74,8 +74,8 @@ int environment_check(const ActordEnv *env);
 /* Loads a user's plugin in the sandbox. 0, or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 
-/* Memory for instances: zeroed, aligned to a page, and allocated by the kernel only where it is used. NULL:
- * there is none. */
+/* Memory for instances: zeroed and aligned to a page. The kernel allocates only pages that are used. NULL:
+ * there is no memory. */
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 
@@ -83,10 +83,10 @@ void instance_memory_give_back(void *memory, uint64_t bytes);
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
 Host *host_free(Host *host);
 
-/* Turns the policy's action, float or int32_t, into the environment's: with the controller's part, if the
- * job has one, and within the bounds. */
+/* Turns the policy's action, float or int32_t, into the environment's action. It adds the controller's part,
+ * if the job has one, and keeps the bounds. */
 void host_act(const Host *host, const void *observation, const void *policy, void *ret_action);
-/* Call this after a step. If the job has an envelope, the step's reward is replaced by the envelope's, and
+/* Call this after a step. If the job has an envelope, the envelope's reward replaces the step's reward, and
  * the step is counted. */
 void host_regulate(const Host *host, const void *before, const void *after, RegulationCounts *counts,
                 ActordStep *step);
@@ -97,13 +97,13 @@ int host_metrics(const Host *host, const Instance *instance, const RegulationCou
 int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret);
 int host_evaluation_instance(Host *host, Instance **ret);
 
-/* Takes the policy version that an order names, and acts with it from now on. -ESTALE: the bank has another
+/* Loads the policy version that an order names; all later steps act with it. -ESTALE: the bank has another
  * version. */
 int host_policy(Host *host, const Order *order);
 
-/* An evaluation's episode, one step at a time, so that a recording can show each. 0, or the environment's
- * error. step: the newest one, with the mean reward of all agents; t: the number of steps. The episode
- * follows from its number and the policy that the host has taken. */
+/* Plays an evaluation's episode, one step at a time, so that a recording can show each step. 0, or the
+ * environment's error. step: the newest step, with the mean reward of all agents; t: the number of steps.
+ * The episode follows from its number and from the policy that the host has loaded. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
 int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret);
 /* The episode of evaluation_begin() continues from this state instead; the environment must have

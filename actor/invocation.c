@@ -9,21 +9,22 @@
  *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
  *   begin of episode k  (seed, RESET, slot, k, 0)
  *
- * If the order says that the learner acts, the actor asks it for the actions of each step. They are the
- * same, since the learner draws them by the same forward pass and stream.
+ * If the order says that the learner acts, the actor asks the learner for the actions of each step. These
+ * are the same actions, since the learner uses the same forward pass and random stream.
  *
- * Of a stack of frames a row stores the newest; the whole stack that a slot sees is kept beside the segment.
- * Each stack is checked to be the one before plus one frame, since readers of the rows rely on it.
+ * If observations are stacks of frames, a row stores only the newest frame. The whole stack of a slot is
+ * kept outside of the segment. Each stack must be the stack before plus one frame; this is checked, since
+ * readers of the rows rely on it.
  *
- * Where an algorithm compares rollouts in pairs (lib/pair.h), the second slot of a pair takes a snapshot of
- * the first where a pair begins. Its episodes and random streams keep its own numbers.
+ * If an algorithm compares rollouts in pairs (lib/pair.h), the second slot takes a snapshot of the first
+ * slot when a pair begins. The second slot's episodes and random streams keep its own numbers.
  *
  * An environment's agents have slots of their own, one after another, and act like slots of other
- * environments. The environment is reset, stepped, saved and restored once for all of them, with the streams
- * and the snapshot of the first one.
+ * environments. The environment is reset, stepped, saved and restored once for all of its agents, with the
+ * streams and the snapshot of the first agent.
  *
- * When an episode ends, the next row holds the first observation of the next episode. The last observation
- * of a truncated episode is stored apart, since its return is estimated from there. */
+ * When an episode ends, the next row has the first observation of the next episode. The last observation of
+ * a truncated episode is stored separately, since the rest of the episode's return is estimated from it. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static bool invocation_stacks(const Invocation *v) {
         return v->page->segment.frames > 1;
 }
 
-/* The stack that slot e sees, the oldest frame first; from e = envs on, the stack that a step shows to each
+/* The stack of slot e, the oldest frame first; from e = envs on, the stacks of the newest step, one for each
  * agent. */
 static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
@@ -104,7 +105,7 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* From now on slot e sees what the step showed. This must be the last stack without its oldest frame, plus a
+/* Makes the newest step's stack that of slot e. It must be the last stack without its oldest frame, plus a
  * new frame. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
@@ -216,8 +217,8 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         return 0;
 }
 
-/* The second slot of pair k sees what the first one sees, and continues from its state. Until slot_park()
- * writes its bank at the end, that bank has room for the snapshot. */
+/* Gives the second slot of pair k the first slot's observation and state. The snapshot is made in the second
+ * slot's bank: this bank is free until slot_park() writes it at the end. */
 static int pair_begin(const Invocation *v, uint32_t t, uint32_t k) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t first = 2 * k, second = first + 1;
@@ -424,8 +425,8 @@ static int environment_step(Invocation *v, uint32_t t, uint32_t e) {
         if (r < 0)
                 return r;
         for (uint32_t a = 0; a < l->agents; a++) {
-                /* An agent that has left gets nothing more, so its end counts as a termination even if the
-                 * episode was truncated. */
+                /* An agent that has left gets no more rewards, so its end counts as a termination even if
+                 * the episode was truncated. */
                 EndKind own = end == END_TRUNCATED && !v->host->active[a] ? END_TERMINATED : end;
 
                 r = slot_take(v, row + a, e + a, &steps[a], own);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An invocation of a job that learns from a data set (Dataset=): it reads recorded steps instead of making
- * them. It is as pure as any other: its output follows from the file, the slot and the invocation's number.
+/* An invocation of a job that learns from a data set (Dataset=). It reads recorded steps instead of making
+ * steps. It is as pure as any other invocation: its output follows from the file, the slot and the
+ * invocation's number.
  *
  * The steps of the file, one episode after another, are divided evenly: slot s of S has the steps from n s /
- * S on. It reads them in a circle, RolloutSteps= in each invocation. Where a share ends inside an episode,
- * the episode is cut off as by a truncation. */
+ * S on. It reads them in a circle, RolloutSteps= in each invocation. If a share ends inside an episode, this
+ * counts as a truncation. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A probe asks an environment for its spec before a job starts, and tries to begin an episode. If that
- * fails, the job fails without another try. Each later process is probed, too: slots are laid out by the
- * first answer, and an environment with another spec would write beyond its slot. */
+/* A probe asks an environment for its spec before a job starts, and tries to begin an episode. If this
+ * fails, the job fails without another try. Each later process is probed, too: the first answer decided the
+ * layout of slots, and an environment with another spec would write beyond its slot. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The steps of a child between its start and its first order. Each step is a function, whose comment says
- * what it closes. They run in the order of the table at the end. The order matters: namespaces and root need
- * capabilities, which identity and capabilities take away. Landlock needs no_new_privs, which capabilities
- * sets. The filter comes last, since it forbids what all other steps call. */
+/* The steps of a child between its start and its first order. Each step is a function, and its comment says
+ * what it closes. They run in the order of the table at the end. The order matters: the steps namespaces and
+ * root need capabilities, and the steps identity and capabilities take these away. Landlock needs
+ * no_new_privs, which capabilities sets. The filter comes last, since it forbids what all other steps
+ * call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -24,7 +25,7 @@
 #include "sandbox/step.h"
 
 /* Closes: use that is neither metered nor limited. Children start in their leaf (CLONE_INTO_CGROUP). If
- * clone3() does not exist, they move there before anything else. */
+ * clone3() does not exist, they move into the leaf before any other step. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
         _cleanup_close_ int fd = -EBADF;
 
@@ -43,9 +44,9 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
-/* Closes: every descriptor of the invoker. With a cgroup's descriptor the child could lift its limits, with
- * a segment's it could reach a neighbour's memory (mremap() reaches beyond what was mapped), with the
- * socket's it could reach the daemon. */
+/* Closes: every descriptor of the invoker. With a cgroup's descriptor the child could lift its limits. With
+ * a segment's descriptor it could reach another actor's memory (mremap() can map more of a file than was
+ * mapped). With the socket's descriptor it could reach the daemon. */
 static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
         int own = sandbox->ruleset_fd; /* step_landlock() needs this one, and closes it */
         unsigned next = STDERR_FILENO + 1;
@@ -86,7 +87,8 @@ static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
 }
 
 /* Closes: every file. The built root becomes the child's root, and everything above it is unmounted. There
- * is no path to it any more and, without /proc, no way to reopen a read-only descriptor for writing. */
+ * is no path to the old root any more and, without /proc, no way to reopen a read-only descriptor for
+ * writing. */
 static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->root[0] == 0)
                 return 0;
@@ -102,8 +104,8 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         return chdir("/") < 0 ? -errno : 0;
 }
 
-/* An actor holds stderr and its bell; a plugin opens libraries and models; the learner maps a segment for
- * each actor. */
+/* Limits of descriptors. An actor has stderr and its bell; a plugin opens libraries and models; the learner
+ * maps a segment for each actor. */
 enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
 
 #define SPARE_BYTES (256ull << 20) /* of addresses, for program, libraries and stacks */
@@ -185,8 +187,8 @@ static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
 }
 
 /* Closes: files and processes of any user. The child gets a user id of its own, and only its own group. It
- * keeps its capabilities in this step. The next step drops them, beginning with the bounding set, for which
- * it needs one. */
+ * keeps its capabilities in this step. The next step drops them. It begins with the bounding set, since it
+ * needs a capability for that. */
 static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
                 return 0;
@@ -227,8 +229,8 @@ static int drop_own(void) {
 static int end_with_parent(const Sandbox *sandbox) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 return -errno;
-        /* The parent may have died before this request. In its own PID namespace the child cannot see that,
-         * but the namespace ends with the parent's. */
+        /* The parent may have died before this request. In a PID namespace of its own the child cannot see
+         * this, but then its namespace ends with the parent's. */
         if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
                 return -ESRCH;
         return 0;
@@ -253,7 +255,7 @@ static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) 
 }
 
 /* Closes: files once more, by another part of the kernel; TCP; and, in newer kernels, signals and abstract
- * sockets. At level process only this step and the filter close anything. */
+ * sockets. At level process, only this step and the filter restrict the child. */
 static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->ruleset_fd < 0)
                 return 0;
@@ -264,7 +266,7 @@ static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
 }
 
 /* Closes: CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same. This also
- * works without one, since the filter forbids to change it. */
+ * works without the controller, since the filter forbids to change the affinity. */
 static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;
@@ -290,8 +292,8 @@ static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
         }
 }
 
-/* Closes: every system call that is not on the list (syscalls.c). Last, since it forbids what the other
- * steps call. */
+/* Closes: every system call that is not on the list (syscalls.c). This step is the last one, since it
+ * forbids calls that the other steps make. */
 static int step_seccomp(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->filter.len == 0)
                 return 0;

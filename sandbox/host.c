@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The process that makes the sandboxes gives up new privileges and the calls below, for itself and its
- * children, before it does anything for its job. In system mode the unit of actord-spawn already forbids
+ * children, before it begins to work for its job. In system mode the unit of actord-spawn already forbids
  * them; in run mode and user mode no unit does. The list names forbidden calls instead of allowed ones,
  * since this program needs most calls for its work: namespaces, mounts, cgroups and processes. */
 #include <errno.h>

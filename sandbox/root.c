@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The roots of sandboxes, which are built once. Each is a small file system without /proc, which is
- * read-only when it is done. It is empty for built-in environments. For a plugin or the learner it has the
- * host's libraries and three devices. All roots are in one directory, which the invoker makes its own root
- * afterwards, so that a child copies a dozen mounts and not the host's hundred. */
+/* The roots of sandboxes, which are built once. Each is a small file system without /proc, and is made
+ * read-only in the end. For built-in environments it is empty. For a plugin or the learner it has the host's
+ * libraries and three devices. All roots are in one directory. Afterwards the invoker makes this directory
+ * its own root, so that a child copies a dozen mounts and not the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -177,8 +177,8 @@ static int make_file_system(uint64_t bytes) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Memory cannot be mounted, so the root gets a copy. The copy takes the descriptor's place, so that the
- * rules for files hold for it, and the memory is given back. */
+/* Memory cannot be mounted, so the root gets a copy as a file. The file takes the descriptor's place, so
+ * that the rules for files apply to it. The memory is given back. */
 static int attach_memory(int root_fd, const char *path, int memory_fd, uint64_t attributes) {
         _cleanup_close_ int file_system = -EBADF, copy = -EBADF;
         const char *slash = strrchr(path, '/');
@@ -203,8 +203,8 @@ static int attach_memory(int root_fd, const char *path, int memory_fd, uint64_t 
         return copy < 0 || dup3(copy, memory_fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* Mounts what the spawner passed on for the job: detached trees, or plain descriptors that can still be
- * cloned; or copies memory. */
+/* Mounts the descriptors that the spawner passed for the job: detached trees, or plain descriptors that can
+ * still be cloned. Memory is copied. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t attributes = MOUNT_ATTR_NODEV | (mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Landlock rules. Everything that the running kernel can close is closed, and then a few places are
- * opened again; an actor with a built-in environment needs none. The numbers are those of the kernel's ABI.
+/* The Landlock rules. All accesses that the running kernel can forbid are forbidden. Then a few places are
+ * allowed again; an actor with a built-in environment needs none. The numbers are those of the kernel's ABI.
  * They are repeated here, since the installed headers may be older than the kernel. */
 #include <errno.h>
 #include <fcntl.h>

@@ -39,12 +39,12 @@ typedef struct SandboxSpec {
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
-/* The caller can gain no privileges from now on, and gives up the calls that neither it nor its children
- * need (host.c). Call this before anything else is done for a job. 0 or a negative errno. */
+/* Keeps the caller from gaining privileges, and forbids calls that neither it nor its children need
+ * (host.c). Call this before any other work for a job. 0 or a negative errno. */
 int sandbox_confine_parent(void);
 
-/* Leaves the host's file system for good. Call it when every sandbox is made: the caller's root becomes the
- * small file system with the sandboxes' roots, so that a child copies no other mounts. Does nothing if no
+/* Leaves the host's file system for ever. Call this when every sandbox is made. The caller's root becomes
+ * the small file system with the sandboxes' roots, so a child copies no other mounts. Does nothing if no
  * root was built. */
 int sandbox_leave_host(void);
 
@@ -66,8 +66,8 @@ typedef struct SandboxEntry { /* values that differ from child to child */
          * anywhere. */
         uint64_t words_at;
         const char *name; /* for comm: actord-actor, actord-learner */
-        /* Only the parent shares it, and the child unmaps it at the end. NULL: only the exit status reports
-         * a failure. */
+        /* Only the parent and the child map this page, and the child unmaps it at the end. NULL: only the
+         * exit status reports a failure. */
         Verdict *verdict;
 } SandboxEntry;
 

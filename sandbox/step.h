@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The inside of a sandbox: the data that the steps of enter.c read, and the functions that make root, rules
- * and filter before. */
+/* Internals of a sandbox: the data that the steps of enter.c read, and the functions that make root, rules
+ * and filter before these steps. */
 #pragma once
 
 #include <linux/filter.h>

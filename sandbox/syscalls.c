@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The allow-lists, with a reason in each line. A call that is not listed ends the process with SIGSYS, which
- * its record names a forbidden call. So no worker can use sockets, processes, programs, mounts, tracing,
- * keys, io_uring or BPF.
+/* The allow-lists, with a reason in each line. A call that is not on the list ends the process with SIGSYS,
+ * and its record says that it made a forbidden call. So no worker can use sockets, processes, programs,
+ * mounts, tracing, keys, io_uring or BPF.
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
  *   LEARNER     the learner: it also becomes its program once, has threads, and writes checkpoints
  *
- * An actor with an interpreter has the second list, but a call that is not in it fails with EPERM: packages
- * try calls that they can do without, and a user's script gets an exception at the line that failed. It can
- * do no more than other actors.
+ * An actor with an interpreter has the second list, but other calls fail with EPERM and do not end the
+ * process: packages try calls that they do not need, and a user's script gets an exception at the line that
+ * failed. Such an actor can do no more than other actors.
  *
- * Memory is writable or executable, never both, and never first one and then the other, unless it maps a
- * file. */
+ * Memory is writable or executable, never both. It also cannot change from one to the other, unless it maps
+ * a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -154,9 +154,9 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-/* Not F_SETFL: the invoker shares the flags of the bell and of stderr, and must never block on either. Not
- * F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same user. Not
- * F_DUPFD: add_read() goes by numbers. */
+/* F_SETFL is not allowed: the invoker shares the flags of the bell and of stderr, and must never block on
+ * either. F_NOTIFY, F_SETOWN and F_SETSIG are not allowed: together they send any signal to any process of
+ * the same user. F_DUPFD is not allowed: the rules of add_read() depend on descriptors' numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
@@ -191,8 +191,9 @@ static const struct scmp_arg_cmp own_addresses[] = {
                         .datum_b = SANDBOX_OWN_ADDRESSES },
 };
 
-/* mmap(): memory that is not executable. With `code` also a private mapping of a file that is never
- * writable, as the linker makes for a library's text. At any address, or only at the process's own. */
+/* Allows mmap() of memory that is not executable. With `code` it also allows a private mapping of a file
+ * that is never writable, as the linker makes for a library's text. The mapping may be at any address, or
+ * only at the process's own addresses. */
 static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
 
@@ -223,7 +224,7 @@ static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap)
         return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, is_mremap ? 2 : 1, rules);
 }
 
-/* FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed there, since their second address is in another
+/* FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed on shared words, since their second address is in another
  * argument. */
 static int add_futex(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { FUTEX_WAIT, FUTEX_WAKE };

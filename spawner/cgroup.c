@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Work on any cgroup: where the unified hierarchy is mounted, which processes are in a cgroup, how it is
- * delegated, what it has counted, and how it is emptied. */
+/* Functions for any cgroup: they find where the unified hierarchy is mounted, list a cgroup's processes,
+ * delegate it, read its counters, and empty it. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -50,8 +50,8 @@ bool cgroup_holds(int fd, pid_t pid) {
         return false;
 }
 
-/* The owner of a file may give it to a group of theirs. With CAP_SETGID this program can join any group for
- * a moment, so it needs no CAP_CHOWN. */
+/* The owner of a file may give it to a group of which the owner is a member. With CAP_SETGID this program
+ * can join any group for a moment, so it needs no CAP_CHOWN. */
 int cgroup_give(int fd, const char *name, gid_t group) {
         struct stat st;
         int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The spawner trusts nothing in a record before it was checked here. The daemon parses users' texts, so a
- * hostile user may have taken it over and written the record. */
+/* Checks records. The spawner trusts no part of a record before. The daemon parses users' texts, so a
+ * hostile user may have taken over the daemon and written the record. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -80,9 +80,9 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job only ids of the reserved range: none of a person or a service, and never 0. A job gets a
- * whole part of the range, so that two jobs have either all ids in common or none. A spawner of another user
- * can only give that user's id. */
+/* If root runs the spawner, a job gets only ids of the reserved range: never an id of a person or a service,
+ * and never 0. A job gets a whole part of the range, so two jobs have either all ids in common or none. If
+ * another user runs the spawner, it can only give that user's id. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts actord-cluster beside an invoker that may have nodes of a cluster. It stays outside of the job's
- * namespaces, since it uses the network, and talks as the user to programs that know the user. So the job
- * gives it only settings and a stream, and it keeps the user's environment, which says where the cluster
- * is. It stays in the cgroup of the user's daemon, too: the end of the job's scope would kill it before it
- * could give back its nodes. */
+/* Starts actord-cluster beside an invoker that may have nodes of a cluster. actord-cluster stays outside of
+ * the job's namespaces: it uses the network, and talks as the user to programs that know the user. So the
+ * job gives it only settings and a stream. It keeps the user's environment variables, which say where the
+ * cluster is. It also stays in the cgroup of the user's daemon: in the job's scope, the end of the scope
+ * would kill it before it could give back its nodes. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@
 
 enum { FD_FLOOR = 64 }; /* above the numbers of ClusterFd */
 
-/* The mount of the job that nodes need too, since it has the code of their actors; UINT32_MAX: there is
- * none. */
+/* Finds the mount of the job that nodes need, too, since it has the code of their actors; UINT32_MAX: there
+ * is none. */
 static uint32_t find_plugin(const Launch *job) {
         for (uint32_t i = 0; i < job->n_mounts; i++)
                 if (launch_mount_is_plugin(&job->mounts[i]))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child, between clone and exec: takes its identity, receives what the parent has found out meanwhile,
- * gives every descriptor the number of include/launch.h, and becomes the invoker. It inherits nothing else
- * from the spawner: no environment, no signal settings, no other descriptors. */
+/* The child, between clone and exec. It takes its identity, receives from the parent the facts of the
+ * launch, gives every descriptor its number of include/launch.h, and becomes the invoker. It inherits
+ * nothing else from the spawner: no environment, no signal settings, no other descriptors. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* The job's user may not be able to reach a build tree in a home directory of mode 0700, so its path
-         * is taken from the descriptor. */
+        /* The job's user may not be able to reach a build tree in a home directory of mode 0700. Then its
+         * path is taken from the descriptor. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -162,7 +162,7 @@ static char **environment_make(void) {
         return environment;
 }
 
-/* Under an unlimited stack the kernel gives out low addresses first, but the sandbox's rules need high ones
+/* With an unlimited stack, the kernel uses low addresses first. But the sandbox's rules need high addresses
  * (SANDBOX_OWN_ADDRESSES). */
 static void limit_stack(void) {
         struct rlimit stack;
@@ -201,7 +201,7 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* Opens the stream in the job's scope, since the journal limits messages by the connecting unit. So the
+/* Opens the stream inside the job's scope. The journal limits messages by the unit that connects, so the
  * limit applies to a job with much output, and not to the daemon. */
 static void open_journal(Request *request) {
         char identifier[64];

@@ -85,8 +85,8 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* This process may not kill a child of another user id, but the child ends when its channel is
-         * closed. */
+        /* This process may not be allowed to kill a child of another user id. But the child ends when its
+         * channel is closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
@@ -165,13 +165,13 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* This also shows that the process has capabilities in the new namespace, which some hosts
-         * prevent. */
+        /* This also tests whether the process has capabilities in the new namespace; some hosts prevent
+         * that. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* Starts the anchors: a scope ends with its last process, so one that waits for actors needs an anchor. An
- * anchor dies with the job's first process, by the PID namespace or by a signal. */
+/* Starts the anchors. A scope ends with its last process, so a scope that waits for actors needs an anchor.
+ * An anchor dies with the job's first process, by the PID namespace or by a signal. */
 int anchors_start(uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 pid_t pid = fork();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-spawn: in system mode it is socket-activated; otherwise it carries out one launch from an inherited
- * connection (--fd=N). Each launch has a process of its own, since one may hang in a file system that a user
- * serves. */
+/* actord-spawn. In system mode systemd starts it by socket activation. Otherwise it carries out one launch
+ * from an inherited connection (--fd=N). Each launch has a process of its own, since a launch may hang in a
+ * file system that a user serves. */
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>

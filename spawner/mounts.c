@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes a detached mount from a descriptor, which the invoker attaches in its actors' root. The file is
+/* Makes a detached mount from a descriptor. The invoker attaches this mount in its actors' root. The file is
  * never opened by a user's path. So a plugin in a home directory of mode 0700 works, and a link that has
  * changed meanwhile does no harm. */
 #include "spawner/spawner.h"
@@ -15,9 +15,9 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* The kernel clones only mounts of the caller's own mount namespace, and the descriptor may come from
- * another one: a hardened daemon's, or the one that we were cloned from. Then the file is looked up here at
- * the same path, and taken only if it is the same inode. */
+/* The kernel clones only mounts of the caller's own mount namespace. The descriptor may come from another
+ * namespace: that of a hardened daemon, or that of this process's parent. Then the file is opened here by
+ * the same path, and is used only if it is the same inode. */
 static int reopen(int fd, uid_t as, int *ret) {
         _cleanup_close_ int found = -EBADF;
         char link[64], path[PATH_MAX];
@@ -51,8 +51,8 @@ static int clone_tree(int fd) {
         return open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 }
 
-/* Sealed memory is no file of a mount: it stays a descriptor, and the invoker copies it into its actors'
- * root. */
+/* Sealed memory does not belong to a mount. So it stays a descriptor, and the invoker copies it into its
+ * actors' root. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret) {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                (read_only ? MOUNT_ATTR_RDONLY : 0) };

@@ -15,10 +15,10 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* A job's cgroup is named after the daemon's process and the job, and lasts until all of the job's lives are
- * billed. The daemon of a run never comes back. Other daemons may be killed and started again as a new
- * process, which still has to read the counter. So its job's cgroup is kept for a day after its process has
- * died. */
+/* The name of a job's cgroup contains the numbers of the daemon's process and of the job. The cgroup lasts
+ * until all of the job's lives are billed. The daemon of a run never comes back. Another daemon may be
+ * killed and start again as a new process, which must still read the counter. So the cgroup of such a
+ * daemon's job is kept for a day after the daemon's process has died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
 #define LIFE_NAME "life-%llu" /* the cgroup in it that is delegated */
@@ -84,8 +84,9 @@ static bool is_populated(int parent_fd, const char *name) {
         return file_read_at(parent_fd, path, text, sizeof(text)) < 0 || !strstr(text, "populated 0\n");
 }
 
-/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after the spawner first found it so. If the
- * kernel keeps no such attribute, the cgroup stays until the host restarts. */
+/* Whether a job's cgroup has been left for long: LEFT_SEC ago a spawner first found it empty and without its
+ * daemon, and no daemon has come back since. If the kernel keeps no such attribute, the cgroup stays until
+ * the host restarts. */
 static bool is_long_left(int parent_fd, const char *name) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         uint64_t now = (uint64_t) time(NULL), since;
@@ -140,8 +141,8 @@ static void sweep_siblings(const char *own) {
                         (void) remove_below(fd, entry->d_name, REMOVE_DEPTH);
 }
 
-/* *ret_path: the path of the job's cgroup in the hierarchy, below the spawner's own; *ret: the same in the
- * file system. */
+/* *ret_path: the path of the job's cgroup in the hierarchy, below the spawner's own cgroup; *ret: its path
+ * in the file system. */
 static int own_directory(const Launch *launch, char ret[512], char ret_path[256]) {
         char at[256], below[256], name[64];
         int n;
@@ -158,7 +159,7 @@ static int own_directory(const Launch *launch, char ret[512], char ret_path[256]
         return 0;
 }
 
-/* Makes the job's cgroup, which never has a process itself. So the delegated one in it may have every
+/* Makes the job's cgroup, which never has processes of its own. So the delegated cgroup in it may have every
  * controller. */
 static int make_around(const char *path) {
         static const char *const orders[] = { "+cpu", "+memory", "+pids", "+cpuset" };
@@ -251,7 +252,7 @@ int own_cgroup_clear(const Launch *launch) {
         r = own_directory(launch, full, path);
         if (r < 0)
                 return r;
-        /* Tries several times: the spawner of the last life may be removing cgroups in it at the same
+        /* Tries several times: the spawner of the last life may be removing cgroups in this one at the same
          * time. */
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
@@ -279,8 +280,8 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* The cgroup of a run can be removed with its counters, since no later daemon asks for them. That of
-         * another job stays, since a later daemon may ask. */
+        /* The cgroup of a run can be removed with its counters, since no later daemon asks for these. The
+         * cgroup of another job stays, since a later daemon may ask. */
         if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);

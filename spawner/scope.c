@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Asks systemd for one transient, delegated scope for each life of a job. The call only queues a job of the
- * manager, and a wrong property makes that job fail later. So this file waits for the signal that tells how
- * the manager's job ended, and then looks the process up in the kernel. */
+ * manager. A wrong property makes the manager's job fail later. So this file waits for the signal that says
+ * how the manager's job ended, and then asks the kernel for the cgroup of the process. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
 }
 
 /* systemd 252 may report a scope as started although its process is not in it yet, or is no longer in it. So
- * the kernel is asked in which cgroup the process is. */
+ * this asks the kernel in which cgroup the process is. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
         char at[256], full[512];
@@ -270,8 +270,8 @@ static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup
         return 0;
 }
 
-/* The job's slice. Until it is stopped it outlives its last scope and still has the count of its use. The
- * dashes in a slice's name lead to the slices around it. */
+/* Chooses the names of the job's slice and scope. A slice outlives its last scope, and keeps its counters
+ * until it is stopped. The dashes in a slice's name lead to the slices around it. */
 static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";

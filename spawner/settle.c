@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settles a life that is over. Its invoker may have died before it reported its use, but a cgroup keeps its
- * count until it is removed. Reading it is one request. Removing it is another, which the daemon makes when
- * the reading is in the ledger. If daemon or spawner is killed in between, the cgroup can be read again. */
+/* Settles a life that is over. The life's invoker may have died before it reported its use, but a cgroup
+ * keeps its counters until it is removed. One request reads the cgroup. Another request removes it; the
+ * daemon makes this request when the reading is in the ledger. If the daemon or the spawner is killed in
+ * between, the cgroup can be read again. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

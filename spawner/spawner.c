@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out a launch step by step. Levels are tried from strong to weak as far as the job allows. The
- * first child that gets its identity is used. */
+/* Carries out a launch step by step. Sandbox levels are tried from strong to weak, as far as the job allows.
+ * The first child that gets its identity is used. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void programs_done(Programs *programs) {
         (void) close_fd(programs->directory_fd);
 }
 
-/* Opens them here with the caller's rights, since the job's user may not be able to reach their
+/* Opens the programs here, with the caller's rights: the job's user may not be able to reach their
  * directory. */
 static int programs_open(Programs *ret, LaunchAnswer *answer) {
         int r;
@@ -162,8 +162,8 @@ static int clone_mounts(const Request *request, const Child *child, Mounts *moun
         return 0;
 }
 
-/* Gives the child everything that it waits for. If the child cannot go on, it reports that; when it becomes
- * the invoker, its end of the channel is closed. */
+/* Sends the child all that it waits for. If the child cannot go on, it reports this. When it becomes the
+ * invoker, its end of the channel is closed. */
 static int give_all(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
         _cleanup_(mounts_done) Mounts mounts = {};
         int r;
@@ -243,8 +243,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* No manager removes a cgroup that the spawner made, and no other process may. So the spawner stays until
- * the job has ended. */
+/* No manager removes a cgroup that the spawner made, and no other process may remove it. So the spawner
+ * stays until the job has ended. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
@@ -254,9 +254,9 @@ static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup)
         own_cgroup_remove(launch, cgroup);
 }
 
-/* Removes only this life's cgroup. The one around it is the job's: it has counted the use of earlier lives,
- * and of this one before it failed. A daemon will ask for that and then have it removed. The daemon of a run
- * does not come back, so its cgroups are removed at once. */
+/* Removes only this life's cgroup. The cgroup around it is the job's: it has counted the use of earlier
+ * lives, and of this life before it failed. A daemon will ask for this count, and then for the removal of
+ * the job's cgroup. The daemon of a run does not come back, so its cgroups are removed at once. */
 static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
         LaunchAnswer unheard = {};
 
@@ -327,8 +327,8 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         if (*ret_settles)
                 return settle(&request->launch, answer);
 
-        /* Root in a container without the reserved range is not the host's root: like any user it can give
-         * only its own id. */
+        /* Root in a container without the reserved range is not the host's root. Like any user, it can only
+         * give its own id. */
         if (!ids_are_mapped(request->launch.uid_first, request->launch.n_uids)) {
                 request->launch.uid_first = geteuid();
                 request->launch.n_uids = 1;

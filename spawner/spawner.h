@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One launch, from the daemon's record to a running invoker. This is the only program of the project with
- * privileges, so it is small: it parses no text, reads no setting, and gives its privileges away before
- * anything of a job runs.
+ * privileges, so it is small. It parses no text and reads no setting, and it gives up its privileges before
+ * any program of a job runs.
  *
  *   check.c     believes nothing in the record
  *   spawner.c   the order of the steps, and the levels from strong to weak
@@ -10,8 +10,7 @@
  *   cgroup.c    any cgroup: who is in it, what it has counted
  *   settle.c    the end of a life: what its cgroup counted
  *   mounts.c    descriptors to detached mounts
- *   handover.c  the child between clone and exec
- */
+ *   handover.c  the child between clone and exec */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +22,8 @@
 
 #define LAUNCH_FDS_MAX (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 
-/* How many launches may be begun and not answered, of all users and of each. A launch may hang in a file
- * system that does not answer, where even SIGKILL cannot end it. Then it keeps its seat. */
+/* How many launches may be begun and not answered, for all users together and for each user. A launch may
+ * hang in a file system that does not answer; even SIGKILL cannot end it then, and it keeps its place. */
 #define LAUNCHES_MAX      64u
 #define LAUNCHES_USER_MAX 8u
 
@@ -107,10 +106,10 @@ int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
 bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no other comes back for it */
-/* The cgroup of a life is in another one, a slice or one that the spawner made. That one keeps its count
- * when the life's cgroup is gone. *ret_nsec: this count. The life's cgroup is emptied, by force if
- * necessary; the other one stays for the job's next life and for repeated requests, until it is removed.
- * -ENOENT: there is none. */
+/* The cgroup of a life is inside the job's cgroup: a slice, or a cgroup that the spawner made. The job's
+ * cgroup keeps its count when the life's cgroup is gone. *ret_nsec: this count. The life's cgroup is
+ * emptied, by force if necessary. The job's cgroup stays for the job's next life and for repeated requests,
+ * until it is removed. -ENOENT: there is none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);

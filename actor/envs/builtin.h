@@ -17,8 +17,8 @@ extern const ActordEnv acrobot_v1_env;
 extern const ActordEnv catch_v0_env;
 extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;
 
-/* Tasks from fields in which serverless and safe reinforcement learning is applied. What a paper states is
- * taken from it and cited. The rest is actord's own model, as each file's first comment says. */
+/* Tasks from fields that use serverless and safe reinforcement learning. Facts that a paper states are taken
+ * from the paper, and it is cited. The rest is actord's own model, as each file's first comment says. */
 extern const ActordEnv phydrl_cartpole_env;
 extern const ActordEnv iot5g_discrete_env, iot5g_continuous_env;
 extern const ActordEnv faas_env;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* faas: scale one serverless function, by containers and by CPU shares, beside others that scale themselves.
  *
- * State, actions, limits and reward are those of the single-agent problem of "SIMPPO: A Scalable and
- * Incremental Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as
- * published in teaching material of its authors' university. Observed, all in [0, 1]: mean CPU utilisation
- * u; SLO preservation p = min(1, SLO / latency); this function's CPU shares / 20480; the shares of the
- * others on the node / 92160; containers / 20; arrivals a second / 10. Actions: nothing, a container more,
- * one less, 128 shares more in each container, 128 less; at most 10 containers of 128 to 2048 shares. The
- * reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it then does nothing), where requests arrived
- * and there was no container, and where the action undoes the container that the one before it added or
- * removed. An episode begins over-provisioned: arrivals a second + 2 containers, 1024 shares each.
+ * State, actions, limits and reward are from the single-agent problem of "SIMPPO: A Scalable and Incremental
+ * Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as published in
+ * teaching material of its authors' university. The observation, all in [0, 1], is: mean CPU utilisation u;
+ * SLO preservation p = min(1, SLO / latency); this function's CPU shares / 20480; the shares of the other
+ * functions on the node / 92160; containers / 20; arrivals in a second / 10. The actions are: nothing; one
+ * container more; one container less; 128 shares more in each container; 128 shares less. There are at most
+ * 10 containers of 128 to 2048 shares. The reward is 0.3 u + 0.7 p. It is -1 if the action was illegal (then
+ * it does nothing), if requests arrived and there was no container, or if the action undoes the previous one
+ * (a container added or removed). An episode begins with more than enough: (arrivals in a second) + 2
+ * containers of 1024 shares each.
  *
  * The cluster is actord's own model, a queue for each function in steps of dt = 10 s:
  *
@@ -24,14 +25,15 @@
  *     u         = D / (c s dt)
  *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
  *
- * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours= other
- * functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. With Agents=N
- * the first N functions are agents, each with the observation, the actions and the reward above, and the
- * others follow that rule. They act at once, before requests come.
+ * The middle term of the latency is the wait in a queue with c servers (Sakasegawa, 1977). Each of the
+ * Neighbours= other functions adds a container if u > 0.8 or requests wait, and removes one if u < 0.4. With
+ * Agents=N the first N functions are agents, each with the observation, the actions and the reward above.
+ * The other functions follow the rule of neighbours. All functions act at the same time, before requests
+ * come.
  *
- * With Stay=S an agent that is present leaves after a step with a chance of 1 / S, unless it is the only
- * one, and takes waiting requests with it. An absent agent returns with that chance, over-provisioned. An
- * absent function has no shares and gets no requests. */
+ * With Stay=S, a present agent leaves after a step with a chance of 1 / S, unless it is the only one. Its
+ * waiting requests leave with it. An absent agent returns with the same chance, and begins as at the start
+ * of an episode. An absent function has no shares and gets no requests. */
 #include <math.h>
 #include <stdio.h>
 
@@ -76,8 +78,8 @@ typedef struct Cluster {
         Function functions[N_FUNCTIONS_MAX];
 } Cluster;
 
-/* The sums of an episode over all agents, and the waiting times of their requests, from which the episode's
- * percentiles are computed. */
+/* The sums of an episode over all agents, and the waiting times of their requests. The episode's percentiles
+ * are computed from these times. */
 typedef struct Account {
         double n_waits; /* steps of agents in which requests were served */
         double violations, dropped;
@@ -275,8 +277,8 @@ static void scale_by_rule(Function *function) {
                 (void) scale(function, CONTAINER_LESS);
 }
 
-/* One step of a function's queue. share: the part of its cores that a container gets on an oversold node.
- * Returns the latency of the served requests in seconds; NaN: none was served. */
+/* Makes one step of a function's queue. share: the part of its cores that a container gets on an oversold
+ * node. Returns the latency of the served requests in seconds; NaN: no request was served. */
 static double serve(
                 Function *function, double n_steps, double share, double slo_seconds, ActordRandom *random) {
         double c = function->containers, speed = function->shares / SHARES_CORE * share, u, before, latency;
@@ -535,9 +537,10 @@ static int faas_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
-/* Each function is a bar as high as its containers and as wide as their shares, filled as far as they are
- * used, with its queue as a red bar above. The agents' own functions come first. A green strip below shows
- * how far the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
+/* Draws each function as a bar. The bar's height shows the containers, its width their shares, and its
+ * filled part their use. A red bar above it is the queue. The agents' own functions come first. A green
+ * strip below shows how well the latency meets its objective. A step of 10 s is shown for a tenth of a
+ * second. */
 static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Faas *f = instance;
         double wide = fmax(2.5 * n_functions(f), 10);

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* iot5g-discrete and iot5g-continuous: give a moving device just the bandwidth and power that its link
- * needs.
+/* iot5g-discrete and iot5g-continuous: give a moving device as much bandwidth and power as its link needs,
+ * and no more.
  *
  * The interface is that of "Reinforcement Learning Environment for 5G-Enabled IoT Device Resource
- * Management" (Sherlock and Balyan, IEEE) and of its authors' poster of 2025: observed are the bit error
- * rate, the allocated bandwidth, the signal power, and the device's distance and angle to the transmitter;
- * an action adjusts bandwidth and power. Reward, ranges, episode and channel are not published: here they
- * are actord's own model, so results cannot be compared with theirs.
+ * Management" (Sherlock and Balyan, IEEE) and of its authors' poster of 2025. The observation is the bit
+ * error rate, the allocated bandwidth, the signal power, and the device's distance and angle to the
+ * transmitter. An action adjusts bandwidth and power. Reward, ranges, episode and channel are not published.
+ * Here they are actord's own model, so results cannot be compared with those of the authors.
  *
  * Bandwidth B = 50 kHz 20^b and power P = -20 dBm + 43 dB p, with b and p in [0, 1]. A continuous action
  * moves b by at most 0.1 and p by at most 0.1; a discrete one is a row and a column of three, 3 i + j: i
  * moves b by -0.05, 0 or 0.05, j moves p by as much. The device walks in a sector of 120 degrees, 20 to 200
- * m away: its radial and angular velocities are Gauss-Markov processes that turn at the edges. With d the
- * distance and phi the angle:
+ * m away. Its radial and angular velocities are Gauss-Markov processes that turn at the edges. Let d be the
+ * distance and phi the angle. Then:
  *
  *     received = P - (32.4 + 20 log10 3.5 + 31.9 log10 d) - min(12 (phi / 65 degrees)^2, 30) - shadowing
  *     SNR      = received - (-174 + 9 + 10 log10 B), both in dB
  *     BER      = 0.2 exp(-1.5 snr / (2^(R/B) - 1)), at least 1e-9, R = 250 kbit/s
  *
- * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with a
- * noise figure of 9 dB, and the bound of M-QAM at R/B bits a symbol (Goldsmith, Wireless Communications,
- * chapter 9) taken for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step is a second; the
- * reward is
+ * These are: path loss over a logarithmic distance; the sector antenna of 3GPP TR 38.901; thermal noise with
+ * a noise figure of 9 dB; and the bound of M-QAM at R/B bits for each symbol (Goldsmith, Wireless
+ * Communications, chapter 9), used for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step is
+ * a second. The reward is
  *
- *     -|log10 BER - TargetLogBER| - BandwidthWeight b - PowerWeight p
- */
+ *     -|log10 BER - TargetLogBER| - BandwidthWeight b - PowerWeight p */
 #include <math.h>
 
 #include "actor/envs/builtin.h"
@@ -236,9 +235,9 @@ static bool link_possible(const double state[N_STATE]) {
 
 ENV_STATE(link, Link)
 
-/* Draws the mast, its sector and the device in it from above, and three bars: bandwidth, power, and the
- * decades of bit error rate beyond the target, which are green while they are fewer than one. A step of 1 s
- * is shown for a tenth of it. */
+/* Draws the mast, its sector and the device from above, and three bars. The bars are bandwidth, power, and
+ * the decades of bit error rate beyond the target; the last bar is green while it is less than one decade. A
+ * step of 1 s is shown for a tenth of a second. */
 static int link_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Link *l = instance;
         const double *s = l->state, scale = 4 / DISTANCE_MAX;

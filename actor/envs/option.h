@@ -149,9 +149,9 @@ static inline void env_option_wanted(const EnvOption *row, char *text, size_t si
         }
 }
 
-/* Prints a sentence to stderr about a known key with a wrong value, and its allowed values, since the
- * fault's number alone does not tell the user which key was wrong. Unknown keys are found earlier, when the
- * job file is read. It is one write, since other processes write to stderr, too. */
+/* Prints a sentence to stderr about a known key with a wrong value, and the allowed values: from the fault's
+ * number alone the user would not know which key was wrong. Unknown keys are found earlier, when the job
+ * file is read. The sentence is one write, since other processes write to stderr, too. */
 static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
         char wanted[256] = "";
 

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* phydrl-cartpole: hold a cart and its pole inside a safety envelope, with a model-based controller that
- * needs help. The plant, the linear model, F, P, the reward and the bounds are those of
+/* phydrl-cartpole: keep a cart and its pole inside a safety envelope, together with a model-based controller
+ * that alone is not enough. The plant, the linear model, F, P, the reward and the bounds are those of
  * "Physics-Regulated Deep Reinforcement Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR
  * 2024) and of the configuration published with it.
  *
- * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on
- * the cart is the residual 5 a plus ModelGain F s, at most 15 N either way. With M the whole mass, m the
- * pole's, l half its length, the friction of cart and pole viscous, and explicit Euler steps at 30 Hz:
+ * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on the
+ * cart is the residual 5 a plus ModelGain F s, at most 15 N in either direction. M is the whole mass, m the
+ * pole's mass, and l half its length. The friction of cart and pole is viscous. Explicit Euler steps at 30
+ * Hz compute:
  *
  *     u      = (force + m l omega^2 sin theta - Friction v) / M
  *     omega' = (g sin theta - u cos theta - c omega / (m l)) / (l (4/3 - m cos^2 theta / M))
  *     v'     = u - m l omega' cos theta / M
  *
- * The reward of a step is s' H s before it less s' P s after it, H = S' P S with S = A + B F; with
- * LyapunovReward=yes H = P, the baseline of the paper. {s: s' P s <= 1} is the envelope. The episode ends
- * where |x| >= 1 or |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9,
+ * The reward of a step is s' H s before the step minus s' P s after it, where H = S' P S and S = A + B F.
+ * With LyapunovReward=yes H = P, the baseline of the paper. {s: s' P s <= 1} is the envelope. The episode
+ * ends where |x| >= 1 or |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9,
  * |theta| <= 0.8.
  *
- * BarePlant=yes is the plant alone, for a job whose controller stands in [Learner]: the state itself is
- * observed, and the action is the force in newtons.
+ * BarePlant=yes is the plant alone, for a job whose controller is in [Learner]: the observation is the state
+ * itself, and the action is the force in newtons.
  *
- * Ours: a disturbance of both accelerations (Disturbance=, off by default, is its amplitude) that is the
- * difference of two uniform draws where the published one takes Beta draws from a generator that starts
- * anew at each step. */
+ * One part is actord's own: a disturbance of both accelerations (Disturbance= is its amplitude; it is off by
+ * default). Here it is the difference of two uniform draws. The published one uses Beta draws from a
+ * generator that restarts at each step. */
 #include <math.h>
 
 #include "actor/envs/builtin.h"

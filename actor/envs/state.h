@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For environments whose state is an array of doubles, and functions on such numbers. They are inline, so
- * that a module that is linked alone contains them. */
+/* Functions for environments whose state is an array of doubles. They are inline, so that a module that is
+ * linked alone contains them. */
 #pragma once
 
 #include <errno.h>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods and
- * the stream below them stays slow.
+/* two-ponds: open and close the orifices of two stormwater ponds during a storm. Neither pond may flood, and
+ * the flow of the stream below them should stay low.
  *
  * actord's own model, after scenario theta of pystorms ("pystorms: A simulation sandbox for the development
  * and evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023).
- * From it are the two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %), Horton's
- * infiltration (3.0 to 0.5 mm/h, 4 /h), the ponds of 1000 m2 and 2 m with a bottom orifice of 1 m by 1 m
- * each, the hourly rain of the storm and the measure of performance. It computes no dynamic wave: results
- * are not comparable with the EPA SWMM engine that theta runs on.
+ * From theta are the two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %), Horton's
+ * infiltration (3.0 to 0.5 mm/h, 4 /h), the ponds of 1000 m2 and 2 m depth, each with a bottom orifice of 1
+ * m by 1 m, the hourly rain of the storm and the measure of performance. This model computes no dynamic
+ * wave, so its results cannot be compared with those of theta, which runs on the engine EPA SWMM.
  *
- * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4 m,
- * finest where a little is much; 96 of them are an episode of a day. The rain is the storm times
- * StormScale=, or times a number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds and
- * the flow of the stream (theta's states and its measure), and the rain of this hour and of the next (mm/h).
- * The reward of a step is the mean over its 30 s steps of
+ * Two actions in [-1, 1] set the orifices' openings for a step of 15 minutes; 96 steps are an episode of a
+ * day. An opening is ((1 + action) / 2)^4 m, so small openings can be set most exactly. The rain is the
+ * storm times StormScale=; if that is 0, it is the storm times a number drawn from [0.5, 2). The observation
+ * is the depths of both ponds and the flow of the stream (theta's states and its measure), and the rain of
+ * this hour and of the next (mm/h). The reward of a step is the mean over its inner steps of 30 s of
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, where no more water leaves a store
+ * theta has a weight of 1e6. Each inner step is computed by explicit Euler; no more water leaves a store
  * than is in it:
  *
  *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015 and d_p =
@@ -27,8 +27,8 @@
  *     stream   a linear reservoir of 5 minutes below both orifices
  *     flood    what a full pond cannot hold
  *
- * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can be
- * accounted. */
+ * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that users can check the
+ * balance of a day's water. */
 #include <math.h>
 
 #include "actor/envs/builtin.h"
@@ -75,8 +75,8 @@ enum {
 static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }; /* mm/h */
 
 typedef struct TwoPonds {
-        /* The step, the storm's scale, m3 in ponds and stream, m of water on both parts of each catchment,
-         * and the sums. */
+        /* The step, the storm's scale, the m3 in ponds and stream, the depth (m) of water on both parts of
+         * each catchment, and the sums. */
         double state[N_STATE];
         double storm_scale, flood_weight;
 } TwoPonds;
@@ -243,8 +243,8 @@ static bool two_ponds_possible(const double state[N_STATE]) {
 
 ENV_STATE(two_ponds, TwoPonds)
 
-/* Draws the ponds in cross-section with their levels, this hour's rain as lines above them, and the stream's
- * flow as a bar beside them, with a mark at the flow that it may carry. A step is 15 minutes, and its
+/* Draws the ponds in cross-section with their levels, and this hour's rain as lines above them. A bar beside
+ * them is the stream's flow, with a mark at the highest flow that is allowed. A step is 15 minutes, and its
  * picture is shown for a tenth of a second. */
 static int two_ponds_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const TwoPonds *t = instance;

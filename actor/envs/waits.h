@@ -23,7 +23,7 @@ static inline void waits_sort(Wait *waits, size_t n) {
 }
 
 /* The lowest latency that this share of the requests did not exceed. The waits must be sorted. NaN: there
- * are none. */
+ * are no waits. */
 static inline double waits_percentile(const Wait *waits, size_t n, double share) {
         double all = 0, within = 0;
 

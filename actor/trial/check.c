@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks that an environment keeps the promises of the ABI, point by point. Each point is tried in a process
- * of its own, so a crash or a hang in one does not affect the others. A check returns its finding, or the
- * negative errno of a function of the environment. */
+ * of its own, so a crash or a hang in one process does not affect the other points. A check returns its
+ * finding, or the negative errno of a function of the environment. */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy plays the same episodes as in an evaluation, through the same functions and random streams. They
- * begin as reset() begins them, or in given states. The report has each state as shapes or pixels, or each
- * step with every number, or only the results of episodes. */
+/* A policy plays the same episodes as in an evaluation, through the same functions and random streams.
+ * Episodes begin with reset(), or in given states. The report has each state as shapes or pixels, or each
+ * step with all numbers, or only the results of episodes. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -38,8 +38,8 @@ void stage_done(Stage *stage);
 /* Learns the spec and makes an instance for it. false: there is none, and the page says why. */
 bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said);
 
-/* Begins the next episode; makes one step with stage->action; tells whether the episode ended with that
- * step. The first two return the environment's result. */
+/* The first function begins the next episode. The second makes one step with stage->action. Both return the
+ * environment's result. The third says whether the episode ended with that step. */
 int stage_reset(Stage *stage);
 int stage_step(Stage *stage);
 bool stage_ended(const Stage *stage);
@@ -57,7 +57,7 @@ uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec
 /* Converts numbers of a space's values to doubles. */
 void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret);
 
-/* Whether the pattern around the memory is intact; whether an address is in the memory or the pages around
- * it. */
+/* The first says whether the pattern around the memory is intact. The second says whether an address is in
+ * the memory or in the pages around it. */
 bool guarded_is_whole(const Guarded *g);
 bool guarded_guards(const Guarded *g, const void *address);

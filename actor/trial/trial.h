@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One environment is tried without a job, in an actor's sandbox. The invoker forks an actor for each thing
- * to try (invoker/trial.c); instead of carrying out orders, the actor does what these files say.
+/* Tries one environment without a job, in an actor's sandbox. The invoker forks an actor for each thing to
+ * try (invoker/trial.c). This actor does not wait for orders, but runs the code of these files:
  *
  *   trial.c     chooses what to try
  *   say.c       writes records for actorctl; learns the spec
  *   stage.c     steps an instance and guards its memory
- *   check.c bench.c rollout.c play.c   try one thing each
- */
+ *   check.c bench.c rollout.c play.c   try one thing each */
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +27,8 @@ typedef struct Trial {
         uint32_t point;        /* CHECK: the TrialPoint_ to try */
 } Trial;
 
-/* Carries out the request, sets page->finished and ends the process. The environment is loaded as for a
- * job's orders. */
+/* Carries out the request, sets page->finished and ends the process. The environment is loaded as in a
+ * job. */
 _Noreturn void trial_main(const Trial *trial);
 
 /* Writes one record and its body in two parts. Ends the process if the reader has closed the pipe. */

@@ -2,9 +2,9 @@
 /* Snapshots of tasks on Box2D, and how they are restored.
  *
  * Box2D's world cannot be saved: contacts, their impulses and the order of its lists are private. So a
- * snapshot has the origin of the world: the numbers that its reset drew, then each step's action and drawn
+ * snapshot has the history of the world: the numbers that its reset drew, then each step's action and drawn
  * numbers. A restore builds the world again and repeats these steps, which gives the same world bit for bit.
- * If the instance is already at that step, as in an actor that just continues, nothing is repeated. */
+ * If the instance is already at that step, as in an actor that just goes on, nothing is repeated. */
 #pragma once
 
 #include <stdbool.h>

@@ -45,8 +45,9 @@ static int length_of(double obstacle) {
         }
 }
 
-/* Stretches of grass have five to nine chunks, and the first one has twenty. Each but the first begins with
- * a chunk that keeps the height. Under Hardcore there is an obstacle between two of them. */
+/* Stretches of grass have five to nine chunks; the first stretch has twenty. Each stretch except the first
+ * begins with a chunk that keeps the height. Under Hardcore there is an obstacle between each two
+ * stretches. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle) {
         int left = GROUND_N_LEVEL;
         bool keeps = false, grass = true;
@@ -159,8 +160,9 @@ bool ground_valid(const double *slope, const double *obstacle) {
         return true;
 }
 
-/* The chunks are made from the far end. If a foot rests on two of them, the gait depends on the order in
- * which their contacts are solved. This order is that of Box2D 2.3, which sorted its pairs. */
+/* The chunks are made from the far end. If a foot rests on two chunks, the gait depends on the order in
+ * which their contacts are solved. Made from the far end, this order is that of Box2D 2.3, which sorted its
+ * pairs. */
 void ground_build(World *world, const Ground *ground) {
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, ground->points[i - 1], ground->points[i], FRICTION);

@@ -36,7 +36,7 @@ typedef struct WorldMotion {
         bool awake;
 } WorldMotion;
 
-/* Call this once, before there are threads: at the first contact in a process Box2D fills a table without a
+/* Call this once, before threads start: at the first contact in a process, Box2D fills a table without a
  * lock. */
 void world_prepare(void);
 

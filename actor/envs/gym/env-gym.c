@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. And pettingzoo:MODULE, an
- * environment of several agents, whose dictionaries parallel.c reads. Only this module links libpython. The
- * interpreter starts, and a user's code is imported, after the sandbox has closed.
+/* Environment=gym:ID, any environment of Gymnasium, in the actor's own process. Also pettingzoo:MODULE, an
+ * environment of several agents; parallel.c reads its dictionaries. Only this module links libpython. The
+ * interpreter starts after the sandbox has closed. Only then a user's code is imported.
  *
- * A step is one call of a method that was looked up before, with an action that is made in place, and one
- * copy of the observation into the slot. reset(), and the random generators that a Python process shares,
- * get a seed from the episode's keyed stream. If an environment draws from those generators in its steps,
- * they are seeded before each step, so that other environments in the process have no influence.
+ * A step is one call of a method that was looked up before, and one copy of the observation into the slot.
+ * The action is made in place. reset() gets a seed from the episode's keyed stream. So do the random
+ * generators that all code of a Python process shares. If an environment draws from these generators in its
+ * steps, they are seeded before each step, so that other environments in the process have no influence.
  *
- * A snapshot is the environment with its wrappers as pickle writes it, if a copy that was saved and restored
- * steps like the original (bridge.py, check()). Otherwise the environment is sticky.
+ * A snapshot is the environment with its wrappers, as pickle writes it. This is used only if a saved and
+ * restored copy steps like the original (bridge.py, check()). Otherwise the environment is sticky.
  *
- * Slots take turns on the same environments. An environment that keeps state across resets (a running mean,
- * a count of episodes) would otherwise carry it from one slot's episode to another's. So it begins each
- * episode as a copy of its initial state. */
+ * Slots take turns on the same environments. An environment may keep state across resets (a running mean, a
+ * count of episodes), and would carry it from one slot's episode to another slot's. So such an environment
+ * begins each episode as a copy of its initial state. */
 #include "actor/envs/gym/parallel.h"
 
 #include <errno.h>
@@ -60,8 +60,8 @@ static struct {
 
 #define PLACE_MAX 64u
 
-/* The path of a directory: through its descriptor if that is open, otherwise where it is mounted. "": there
- * is none. */
+/* The path of a directory: through its descriptor if there is one, otherwise the place where it is mounted.
+ * "": there is no directory. */
 static const char *place_of(int fd, const char *mounted, char ret[PLACE_MAX]) {
         (void) snprintf(ret, PLACE_MAX, "/proc/self/fd/%d", fd);
         if (fd < 0)

@@ -215,8 +215,8 @@ static int read_steps(const Parallel *p, const ParallelTask *task, PyObject *res
         return 0;
 }
 
-/* The end of an episode is the same for all agents. It is a truncation if it was one for every agent that
- * acted last. */
+/* The end of an episode is the same for all agents. It is a truncation if all agents that acted in the last
+ * step were truncated. */
 static bool end_is_truncation(const Parallel *p, const ParallelTask *task, const ActordStep *steps) {
         for (uint32_t a = 0; a < task->n_agents; a++)
                 if (p->active[a] && (!steps[a].truncated || steps[a].terminated))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Several agents in Python: an environment of PettingZoo's parallel kind, whose dictionaries have an entry
- * for each agent under its name. Agents are numbered in the order of possible_agents. Functions report
+/* Several agents in Python: an environment of PettingZoo's parallel kind. Its dictionaries have an entry for
+ * each agent, under the agent's name. Agents are numbered in the order of possible_agents. Functions report
  * errors on stderr and return an errno. */
 #pragma once
 

@@ -77,10 +77,10 @@ int python_expose(void) {
         return 0;
 }
 
-/* ctypes makes callbacks by libffi, which for the first one looks up their common code in /proc/self/maps.
- * An actor has no /proc and no anonymous executable memory, so CFUNCTYPE(...)(f) would raise MemoryError
- * there. If one callback is made before the fork and kept, libffi's first table of callbacks (102 on x86-64)
- * stays mapped: read-only code from libffi's own file. */
+/* ctypes makes callbacks by libffi. For the first callback, libffi looks for the callbacks' common code in
+ * /proc/self/maps. An actor has no /proc and no anonymous executable memory, so CFUNCTYPE(...)(f) would
+ * raise MemoryError there. If one callback is made before the fork and kept, libffi's first table of
+ * callbacks (102 on x86-64) stays mapped. This is read-only code from libffi's own file. */
 void python_prepare_callbacks(void) {
         void *(*make)(size_t bytes, void **ret_code), *code;
         void *library = dlopen("libffi.so.8", RTLD_NOW);

@@ -16,17 +16,18 @@ static inline PyObject *python_unref(PyObject *object) {
 }
 DEFINE_CLEANUP(PyObject *, python_unref)
 
-/* Makes the interpreter's symbols global, since packages in C expect them to be, and those of a module's
- * libraries are not. 0, -ENOEXEC. */
+/* Makes the interpreter's symbols global. Packages in C expect this, and symbols of a module's libraries are
+ * not global. 0, -ENOEXEC. */
 int python_expose(void);
 
 /* Call this before the fork: it lets ctypes make callbacks inside the sandbox. Does nothing if libffi is
  * missing or older than 3.4. */
 void python_prepare_callbacks(void);
 
-/* Starts it with the packages of a virtual environment: `python` is its name in the job, `root` its
- * directory here; both empty: the system's packages. `path` and `path_root` are the same for the directory
- * of PythonPath=; both empty: there is none. 0, also if it runs already; -ENOEXEC after a message. */
+/* Starts the interpreter with the packages of a virtual environment. `python` is the environment's name in
+ * the job, and `root` its directory here; both empty: the system's packages. `path` and `path_root` are the
+ * same for the directory of PythonPath=; both empty: there is none. 0, also if the interpreter runs already;
+ * -ENOEXEC after a message. */
 int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
 /* A function of bridge.py or parallel.py, borrowed. NULL: there is none. */

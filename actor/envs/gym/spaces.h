@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Observations and actions of an environment in Python: bridge.py describes their spaces, and these
- * functions move them between Python's arrays and memory. Functions report errors on stderr and return an
+/* Observations and actions of an environment in Python. bridge.py describes their spaces, and these
+ * functions copy them between Python's arrays and memory. Functions report errors on stderr and return an
  * errno. */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Draws a robot from far away, without perspective, so that a sphere is a disc and a capsule a line with
- * round ends. The built-in models have only these (from above Pusher's upright cylinders are discs, too), so
- * neither OpenGL nor a graphics driver is needed. Users' models also have boxes, which become hexagons, and
- * meshes, which are shown by their bounding boxes. Bodies' positions lag behind qpos by a stage of the
- * integrator, which is not visible. */
+/* Draws a robot from far away, without perspective. So a sphere is a disc, and a capsule is a line with
+ * round ends. The built-in models have only these shapes (Pusher's upright cylinders are discs from above),
+ * so neither OpenGL nor a graphics driver is needed. Users' models also have boxes and meshes: a box becomes
+ * a hexagon, and a mesh is shown as its bounding box. Bodies' positions lag behind qpos by a stage of the
+ * integrator, which is too small to see. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -101,8 +101,8 @@ static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
         return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-/* v5 leaves out numbers that are always zero: those of the world's body, and of the motor that the free
- * joint does not have. */
+/* v5 leaves out numbers that are always zero: those of the world's body, and of the free joint, which has no
+ * motor. */
 static int first_body(int version) {
         return version < 5 ? 0 : 1;
 }
@@ -312,7 +312,7 @@ static void data_step(void *userdata) {
 }
 
 /* A warning means that MuJoCo has replaced a diverged state by the initial one, or dropped contacts for lack
- * of room. In both cases the trajectory is no longer a valid one of the task. */
+ * of room. In both cases the trajectory is not valid any more. */
 static bool data_warned(const mjData *data) {
         for (int i = 0; i < mjNWARNING; i++)
                 if (data->warning[i].number > 0)
@@ -356,8 +356,8 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
         return 0;
 }
 
-/* A snapshot has everything that mj_step() reads from the last step. Positions and velocities are not
- * enough, since the constraint solver starts from the last accelerations. */
+/* A snapshot has all data that mj_step() reads from the last step. Positions and velocities are not enough,
+ * since the constraint solver starts from the last accelerations. */
 
 typedef struct StatePart {
         mjtNum *numbers;
@@ -437,8 +437,8 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike in restore(), nothing else is known about the last step, so everything else is computed as after a
- * reset. */
+/* Unlike in restore(), nothing else is known about the last step. So all other numbers are computed as after
+ * a reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
         int r;

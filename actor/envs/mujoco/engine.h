@@ -3,8 +3,8 @@
  * and a function that judges a step. The engine implements the environment ABI for it.
  *
  * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it
- * once in each process, in the invoker before any actor is forked. It never changes afterwards, and all
- * instances read it. */
+ * once in each process; for actors, this is in the invoker before the fork. Afterwards the model never
+ * changes, and all instances read it. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -73,22 +73,22 @@ struct MujocoTask {
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);
 
-        /* Numbers with which the next step is compared, and which are not in qpos. Bodies' positions lag
-         * behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL: the place is
-         * qpos[0]. */
+        /* Writes the numbers with which the next step is compared, if they are not in qpos. Bodies'
+         * positions lag behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL:
+         * the place is qpos[0]. */
         void (*place)(const MujocoInstance *m, double *ret);
         int n_place; /* their count; 0: MUJOCO_N_PLACE */
 
         bool scaled_controls; /* actions in [-1, 1] are scaled to each motor's range */
 
-        /* The view in pictures: from where, how many metres wide, and the height of its middle; fixed, or
+        /* The view in pictures: its direction, its width in metres, and the height of its middle; fixed, or
          * following the first body. */
         MujocoSeen seen;
         bool seen_fixed;
         double seen_width, seen_height;
 
-        /* Computes reward and termination of the step from m->place to m->data. velocity: that of the
-         * place's first number in the step. */
+        /* Computes reward and termination of the step from m->place to m->data. velocity: the velocity of
+         * the place's first number in this step. */
         void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
 };
 
@@ -121,16 +121,16 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* The reward for not having fallen. In v4 a task whose episodes end at a fall gives it for the last step,
- * too; in v5 only while the robot is healthy. */
+/* The reward for not having fallen. In v5 the robot gets it only while it is healthy. In v4, if episodes end
+ * at a fall, it gets it for the last step, too. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 
         return paid ? m->options.healthy_reward : 0;
 }
 
-/* Runs f(userdata). -EIO: MuJoCo reported an error in it, which would otherwise end the process. Objects
- * that f was writing may then only be closed. */
+/* Runs f(userdata). -EIO: MuJoCo reported an error in f, which would otherwise end the process. Then objects
+ * that f was writing may only be closed. */
 int mujoco_guard(void (*f)(void *userdata), void *userdata);
 
 /* MuJoCo's message for the last error that a guard caught; "": there was none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* MuJoCo reports errors through a callback that must not return; without a callback it prints and exits. An
- * actor has to answer its order instead, so the callback jumps back into mujoco_guard(). */
+/* MuJoCo reports errors through a callback, which must not return. Without a callback it prints a message
+ * and exits. An actor must answer its order instead, so the callback jumps back into mujoco_guard(). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@ static mjModel *inverteddoublependulum_model;
 /* v4 has the same constants without names. */
 static const EnvOption inverteddoublependulum_options[] = { INVERTEDDOUBLEPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
-/* The position of the cart; sines, then cosines of both angles; velocities; constraint forces, of which v5
- * keeps only the cart's. */
+/* Observes the position of the cart; sines, then cosines of both angles; velocities; constraint forces (v5:
+ * only the cart's). */
 static uint32_t inverteddoublependulum_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         uint32_t k = 0;

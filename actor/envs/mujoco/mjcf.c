@@ -2,9 +2,9 @@
 /* Environment=mujoco:FILE: a user's own model as a task. Observations and actions follow from the model.
  * Rewards and ends are terms of the job file, or come from a plugin beside the model.
  *
- * A model is hostile text. It is read in an actor's sandbox, where its directory is mounted read-only, and
+ * A model may be hostile text. It is read in an actor's sandbox, where its directory is mounted read-only.
  * MuJoCo's errors go to stderr. The spec's name contains a digest of the compiled model. So if the file
- * changes while a job runs, an actor that starts later has another spec and is refused. */
+ * changes while a job runs, an actor that starts later has another spec, and is refused. */
 #include "actor/envs/mujoco/mjcf.h"
 
 #include <assert.h>

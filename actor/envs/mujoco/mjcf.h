@@ -7,6 +7,6 @@
 
 /* Called outside of the sandbox, so it does not read the model. model_fd: the descriptor of the model's
  * directory, for sandboxes without a root of their own. The settings belong to the caller and must stay
- * mapped. NULL: this module runs on another MuJoCo than it was compiled for. */
+ * mapped. NULL: this module was compiled for another release of MuJoCo. */
 __attribute__((visibility("default"))) const ActordEnv *actord_mjcf_env(
                 const JobSettings *settings, int model_fd);

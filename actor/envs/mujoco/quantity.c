@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The quantities of lib/terms.h on MuJoCo's data. Velocities are differences over the step and not qvel, as
- * in the rewards of Gymnasium's robots. */
+/* The quantities of lib/terms.h on MuJoCo's data. As in the rewards of Gymnasium's robots, velocities are
+ * differences over the step, and not qvel. */
 #include "actor/envs/mujoco/quantity.h"
 
 #include <assert.h>

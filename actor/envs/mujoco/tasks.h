@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tasks of this module by both of Gymnasium's definitions, and their options: the largest weights and
- * noises, and the struct that holds the values (include/environment-options.h has the rows). */
+/* The tasks of this module by both of Gymnasium's definitions (v4 and v5), and their options: the largest
+ * weights and noises, and the struct with the values. include/environment-options.h has the rows. */
 #pragma once
 
 #include <math.h>
