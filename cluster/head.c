@@ -34,8 +34,7 @@ enum {
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
         OUTAGE_SECONDS = 30, /* longer than the time between two looks of an engine */
-        /* How long the program on a node may be silent, once its allocation has begun and the programs are
-         * there; and how long a node may wait for the programs. */
+        /* How long a node's program may be silent; and how long a node may wait for the programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
         END_SECONDS = 40,
@@ -49,8 +48,8 @@ typedef struct HeadNode {
         bool left;      /* LOST or GONE was reported to the invoker */
         bool renewed;   /* its time limit is near: a successor is asked for */
         char told[256]; /* the words of the newest PENDING */
-        /* Why a connection that claimed to be this node was refused. It may have been a stranger's, so this
-         * reason is believed only if the node ends with NODE_EXIT_REJECTED. */
+        /* Why a connection that claimed to be this node, perhaps a stranger's, was refused. The reason is
+         * believed only if the node ends with NODE_EXIT_REJECTED. */
         char refusal[256];
         uint64_t next_cost_nsec, began_nsec;
         uint64_t due_nsec; /* its program must answer by then */
@@ -110,16 +109,14 @@ static bool has_one_up(const Head *head) {
 }
 
 /* After each failure in a row, the head waits longer before it asks for another node. While a node is up, it
- * does not give up: all failures may have had the same bad host. The words contain the host's name, since
- * the invoker otherwise learns the names of nodes that are up only. */
+ * does not give up: all failures may have had the same bad host. */
 static void count_failure(Head *head, const EngineNode *node, const char *words) {
         uint64_t seconds = ++head->n_failures * FAILURE_SECONDS;
 
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        /* If the head refused the node without a reason to tell, the fault may be its own, and the host is
-         * not avoided. */
+        /* A refused node may be the head's own fault, unless the head gave a reason. */
         if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
                 engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)
@@ -136,8 +133,7 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
         node->stop = true;
         if (ours->left)
                 return;
-        /* Slurm may report the last cost too late, or never. But the node ran at least as long as its
-         * connection lasted. */
+        /* Slurm may never report the last cost. The node ran as long as its connection lasted. */
         if (ours->up) {
                 engine_node_runs(node, engine_clock() - (kind == CLUSTER_GONE ? 0 : PUMP_SILENCE_SECONDS));
                 ours->next_cost_nsec = 0;
@@ -277,8 +273,7 @@ static void name_peer(Head *head, Peer *peer, const PeerReport *said) {
         if (!ours || node->stop || ours->peer || node->state == ENGINE_OVER ||
                         peer_consent(peer->channel, &ours->stream) < 0) {
                 listener_complain(head->listener, peer,
-                                "it claims to be a node that was not asked for, or that is connected "
-                                "already");
+                                "it names a node that was not asked for, or is connected already");
                 peer_end(head->listener, peer);
                 return;
         }
@@ -522,7 +517,7 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
                 begin_end(head);
 }
 
-/* Reports the final costs that Slurm has not reported in time. They are computed by this host's clock. */
+/* Reports final costs that Slurm has not reported in time, by this host's clock. */
 static void settle(Head *head) {
         head->engine.kind->abandon(&head->engine);
         for (size_t i = 0; i < head->engine.n_nodes; i++) {

@@ -21,16 +21,15 @@
 enum { VERIFY_FD = 3 };
 
 static int usage(FILE *f) {
-        (void) fprintf(f,
-                        "actord-cluster [--verify | --node ADDRESS PORT TOKEN NUMBER]\n\n"
-                        "Asks a cluster for nodes for an actord job, and carries messages between the\n"
-                        "job's invoker and its nodes. actord starts this program. Do not start it by\n"
-                        "hand.\n\n"
-                        "  --verify    say why the cluster would give a job no nodes; descriptor 3 has\n"
-                        "              the job's settings\n"
-                        "  --node      this is a node: connect to the job at ADDRESS\n"
-                        "  --help      this text\n"
-                        "  --version   the version\n");
+        (void) fprintf(f, "actord-cluster [--verify | --node ADDRESS PORT TOKEN NUMBER]\n\n"
+                          "Asks a cluster for nodes for an actord job, and carries messages between the\n"
+                          "job's invoker and its nodes. actord starts this program. Do not start it by\n"
+                          "hand.\n\n"
+                          "  --verify    say why the cluster would give a job no nodes; descriptor 3 has\n"
+                          "              the job's settings\n"
+                          "  --node      this is a node: connect to the job at ADDRESS\n"
+                          "  --help      this text\n"
+                          "  --version   the version\n");
         return f == stdout ? EXIT_SUCCESS : NODE_EXIT_USAGE;
 }
 

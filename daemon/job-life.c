@@ -596,7 +596,5 @@ void job_adopt(Job *job) {
         if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job) &&
                         job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);
-        job_arm_deadline(job, START_TIMEOUT_USEC,
-                        "its invoker did not greet the restarted daemon within "
-                        "60 s");
+        job_arm_deadline(job, START_TIMEOUT_USEC, "its invoker did not greet the new daemon within 60 s");
 }
