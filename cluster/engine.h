@@ -47,11 +47,11 @@ typedef struct EngineNode {
 } EngineNode;
 
 typedef struct EngineTerms {
-        /* from [Slurm]; "": not given */
+        /* keys of [Slurm]; "": not set */
         const char *partition, *account, *constraint, *options;
         uint64_t time_limit_sec;
         uint32_t n_least;      /* the fewest nodes that the job wants */
-        const char *directory; /* the directory of our programs */
+        const char *directory; /* the directory of actord's programs */
         uint8_t token[TOKEN_BYTES];
 } EngineTerms;
 
@@ -112,7 +112,7 @@ typedef struct EngineArguments {
 void engine_arguments(const Engine *engine, const EngineNode *node, EngineArguments *ret);
 /* Marks the node as over. words: the reason; "": the node keeps its words. */
 void engine_node_over(EngineNode *node, const char *words);
-/* What the node costs so far, or has cost. */
+/* The node's cost so far. final: its whole cost. */
 void engine_node_cost(const EngineNode *node, bool final, ClusterCost *ret);
 /* Whether the node needs a successor because the cluster will soon end it. time_limit_sec: the limit that
  * was asked for; 0: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-cluster beside the job's invoker (include/cluster.h). */
+/* The head: actord-cluster beside the job's invoker (include/cluster.h). */
 #pragma once
 
 #include "cluster/engine.h"

@@ -107,7 +107,7 @@ static int send_work(const Tls *tls, const PeerTerms *terms, uint64_t deadline) 
         return r < 0 ? r : plugin_send(tls, terms->plugin_fd, &terms->plugin, deadline);
 }
 
-/* Receives the head's consent to this node, with our end of the stream. */
+/* Receives the head's consent to this node, with this process's end of the stream. */
 static int take_consent(int channel, int *ret) {
         char word;
         size_t n, n_fds;

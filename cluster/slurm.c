@@ -43,7 +43,7 @@ typedef struct Slurm {
         Check check;
         Command submit, look, cancel, checking;
         size_t submitting; /* the node for which sbatch runs */
-        char name[32];     /* the name of all our jobs */
+        char name[32];     /* the name of all jobs of this engine */
         char *options;     /* a copy of Options=; `words` points into it */
         char *words[TEXT_OPTIONS_MAX];
         int n_words;
@@ -52,8 +52,8 @@ typedef struct Slurm {
         bool fresh;     /* something has changed, so look soon */
         Sight *sights;  /* [nodes] */
         Delivery delivery;
-        bool submitted;              /* Slurm has taken a job of ours */
-        bool unsure;                 /* Slurm may have a job of ours whose number sbatch did not tell */
+        bool submitted;              /* Slurm has accepted a job of this engine */
+        bool unsure;                 /* Slurm may have such a job whose number sbatch did not tell */
         char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
         size_t n_strays;
 } Slurm;
@@ -330,7 +330,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
         }
-        /* its program has ended; Slurm's epilog may take long, and is not counted */
+        /* the program has ended; Slurm's epilog may take long, and is not counted */
         if (state == TEXT_ENDING && job->ended > 0)
                 node->seen = node->ended = find_end(node, job);
         if (state == TEXT_OVER)
@@ -409,7 +409,7 @@ static void end_look(Engine *engine, uint64_t now) {
         slurm->next_look_nsec = now + slurm->look_msec * 1000000;
 }
 
-/* Whether Slurm may have a job of ours that is not over. */
+/* Whether Slurm may have a job of this engine that is not over. */
 static bool has_asked(const Engine *engine) {
         const Slurm *slurm = engine->own;
 

@@ -68,7 +68,7 @@ int64_t text_duration_parse(const char *text) {
         return p && !*p && (n == 2 || n == 3) ? days * 86400 + seconds : -1;
 }
 
-/* From "4821M" to bytes. */
+/* Turns "4821M" into bytes. */
 static uint64_t parse_memory(const char *text) {
         static const char units[] = "KMGTP";
         char *end = NULL;
@@ -283,7 +283,7 @@ bool text_refusal(const char *output, const char *partition, const char *account
                                 false },
                 { "nvalid option", "[Slurm] Options= has a word that this sbatch does not know", false },
                 { "rotocol authentication error", "does munge run here, with the cluster's key?", false },
-                /* This is all that slurmctld says when it refuses a credential. */
+                /* slurmctld says only this when it refuses a credential. */
                 { "Zero Bytes were transmitted",
                                 "is this host's clock right (NTP), and does it have the cluster's munge "
                                 "key?",

@@ -22,7 +22,8 @@ typedef struct Tls {
                 .fd = -EBADF \
         }
 
-/* Makes the handshake. -ETIMEDOUT; -EPROTO: the peer does not have the key, or is not ours; -errno. */
+/* Makes the handshake. -ETIMEDOUT; -EPROTO: the peer does not have the key, or does not speak TLS 1.3;
+ * -errno. */
 int tls_start(Tls *ret, bool server, int fd, const uint8_t key[KEY_BYTES], uint64_t deadline_nsec);
 void tls_done(Tls *tls);
 /* Send or receive whole blocks before a deadline. -EPIPE: the peer has closed. */

@@ -79,8 +79,8 @@ typedef struct BillCall {
         JobReplay *replay;
         const Job *job;
         PriceSheet *sheet, *servers; /* that the caller named; NULL: the job's own, `sheet` */
-        char *name;                  /* GetFleets: of the one sheet; "": of all */
-        JobSettings settings;        /* under which the records are billed */
+        char *name;                  /* GetFleets: the name of the one sheet; "": all sheets */
+        JobSettings settings;        /* the settings by which the records are billed */
         Usage usage;                 /* GetBillUnder */
         Beside beside;               /* GetBeside, GetFleets */
 } BillCall;

@@ -71,6 +71,6 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
  * names. Files that do not exist are skipped. */
 int config_read(Config *config, const char *directory, char **ret_message);
 
-/* The settings that hold for a user: first the rules of groups in their order, then the user's own. */
+/* Finds the settings for a user: first the rules of groups apply in their order, then the user's own. */
 void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret);
 bool config_is_member(uint32_t id, const gid_t *groups, size_t n);

@@ -21,7 +21,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 /* The part of an update that each of several learners does alone (taking rollouts, values, Adam). */
 #define OWN_SHARE   0.1
 #define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
-/* The time of an invocation's order and answer where CPUs are free. If it takes longer, the host is busy. */
+/* The time of an invocation's order and answer if CPUs are free. If they take longer, the host is busy. */
 #define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* the part of an update beyond which the host has no CPU for another learner */
 #define RESTART_NSEC 150e6 /* between two lives, besides their own end and start */

@@ -9,5 +9,5 @@
  * reaps the child. */
 int helper_start(int socket_type, int *ret_channel, int *ret_pid_fd);
 
-/* Both may be negative. A child that is still running is killed. */
+/* Ends a helper. Both descriptors may be negative. A child that still runs is killed. */
 void helper_end(int channel, int pid_fd);

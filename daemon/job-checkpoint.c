@@ -111,7 +111,8 @@ static void conclude(Job *job, int r) {
         chosen(job, fd, round);
 }
 
-/* Whether the search goes on with an older checkpoint, since this one is damaged. Otherwise it is ended. */
+/* Whether the search goes on with an older checkpoint, since this one is damaged. If not, ends the
+ * search. */
 static bool goes_on(Job *job, int r) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = { .round = search->round };

@@ -38,7 +38,7 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* For a job that has never run; all tries together take some 25 s. */
+/* The tries for a job that has never run; together they take about 25 s. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static void socket_name(const Job *job, char ret[32]) {

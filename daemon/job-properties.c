@@ -196,7 +196,7 @@ VALUE(ScalingPolicy) {
         return scratch->text;
 }
 
-/* With a fixed number of actors this is that number. */
+/* If the number of actors is fixed, the value is this number. */
 VALUE(ActorsMin) {
         return job->settings.scheduler.kind == SCHEDULER_FIXED ? job->settings.n_actors
                                                                : job->settings.n_actors_min;

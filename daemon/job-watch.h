@@ -10,5 +10,5 @@
 void job_watch_start(Job *job);
 /* Call this when the invoker has sent anything. */
 void job_watch_heard(Job *job);
-/* Has the invoker killed after usec. what: a constant string that names the reason, or NULL. */
+/* After usec, the invoker is killed. what: a constant string with the reason, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);

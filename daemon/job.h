@@ -150,7 +150,7 @@ static inline bool job_may_go_back(const Job *job) {
         return (job->state == JOB_STARTING || job->state == JOB_RUNNING) && job_can_resume(job) &&
                job->end_wanted == PLAN_END_NOT && !job->backoff;
 }
-/* The state as users see it: a job in the queue that a user froze is "frozen". */
+/* The state that users see. A job in the queue that a user froze is "frozen". */
 const char *job_state_word(const Job *job);
 /* Whether the newest life has records that were not read yet. They survive the invoker. */
 bool job_has_unread(const Job *job);
@@ -172,7 +172,7 @@ int job_new(JobContext *context, LedgerJob *row, Job **ret);
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
 /* Ends a job whose row cannot be read any more, as failed. */
 void job_row_end(JobContext *context, LedgerJob *row);
-/* Releases everything that the job holds for its life. */
+/* Releases all resources of the job's present life. */
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
 
@@ -188,5 +188,5 @@ JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *user
 /* Loads the properties and the bill of an ended job. It uses the job's row if possible, since a long job has
  * a million records. */
 int job_load_summary(Job *job);
-/* Loads also what rows do not have, from the records: totals at each round, estimates, faults. */
+/* Loads also the data that rows lack, from the records: totals at each round, estimates, faults. */
 int job_load_records(Job *job);

@@ -152,7 +152,7 @@ static void make_tokens(const Descriptors *received, Message *m) {
         m->answer.n_foreign = (uint32_t) m->foreign.n;
 }
 
-/* Keeps the descriptors until all tokens are closed, by the daemon and by each process that got a copy. */
+/* Keeps the descriptors until all tokens are closed. The daemon and other processes may have tokens. */
 static void serve(const Descriptors *ends, const Descriptors *foreign) {
         struct pollfd p[MESSAGE_FDS_MOST];
         size_t n = ends->n, n_open = n;

@@ -16,7 +16,7 @@
 #define KEEPERS_MAX       2048u
 #define KEEPERS_USER_MAX  512u
 #define KEEPER_START_USEC (10ull * 1000 * 1000)
-/* The most descriptors of a message that get a token. It bounds how many a waiting call can hold. */
+/* The most descriptors of a message that get a token. This limits the descriptors of a waiting call. */
 #define GATE_DESCRIPTORS_MAX 8u
 
 typedef struct Keepers Keepers;
@@ -41,5 +41,5 @@ int keepers_receive(Keepers *keepers, int fd, uint32_t uid, Received *ret);
 /* How many keepers there are. Ends of keepers are noticed only while a message comes, and when the gate is
  * idle. */
 unsigned keepers_count(const Keepers *keepers);
-/* Ends the keepers that hold nothing. */
+/* Ends the keepers that hold no descriptors. */
 void keepers_rest(Keepers *keepers);

@@ -21,7 +21,7 @@ typedef struct LaunchRequest {
  * is over. */
 typedef void (*launch_answered_t)(const LaunchAnswer *answer, int pid_fd, void *userdata);
 
-/* socket_path NULL: starts the program beside this one. */
+/* Starts a launch. socket_path NULL: starts the spawner beside this program. */
 int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *request,
                 launch_answered_t answered, void *userdata, LaunchCall **ret);
 LaunchCall *launch_call_free(LaunchCall *call);

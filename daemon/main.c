@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
 
         (void) umask(0077);
         limits_prepare();
-        /* In run mode the caller speaks to the user, and reads the daemon's events on the bus. */
+        /* In run mode the caller prints messages for the user, and reads the daemon's events on the bus. */
         log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
         if (arg_recover)
                 return rest_recover(arg_state) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

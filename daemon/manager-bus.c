@@ -78,7 +78,7 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        /* A caller whose files were copied, or whose groups were asked for, was authorised before that. */
+        /* Such a caller was authorised before its files were copied, or its groups were looked up. */
         r = copies_has(manager, m) || quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_SUBMIT, uid, again, error);

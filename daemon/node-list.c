@@ -13,7 +13,8 @@ void node_list_clear(NodeList *list) {
         list->n_up = 0;
 }
 
-/* The node's entry. If all entries are taken, which only a damaged ledger can cause, the oldest node's. */
+/* The node's entry. If all entries are taken (only with a damaged ledger), the oldest node's entry is
+ * used. */
 static NodeSeen *place_of(NodeList *list, uint64_t number) {
         NodeSeen *place = NULL;
 

@@ -203,7 +203,7 @@ static int flush_plan(PlanLink *link) {
         return sd_event_source_set_io_events(link->source, events);
 }
 
-/* Drops an invoker that reports something impossible. If it still listens, it is told to end at once. */
+/* Drops an invoker that reports impossible values. If it still listens, it gets a plan to end at once. */
 static void dismiss(PlanLink *link) {
         Plan plan = link->plan;
 

@@ -128,7 +128,7 @@ static bool is_younger(const QueueEntry *a, const QueueEntry *b) {
         return a->id > b->id;
 }
 
-/* Whether this is the youngest one of its user's jobs that may give their places back. */
+/* Whether this is the youngest of its user's jobs that may give their places back. */
 static bool is_youngest(const QueueEntry *entries, size_t n, const QueueEntry *e) {
         for (size_t i = 0; i < n; i++)
                 if (entries[i].uid == e->uid && may_leave(&entries[i]) && is_younger(&entries[i], e))

@@ -23,7 +23,7 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
  * message when it is known (the caller returns 1 now); negative: error is set. */
 int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
-/* Whether the call is waiting and has come back: then it was allowed before. */
+/* Whether this call has waited for a quota. If so, it was authorised before. */
 bool quota_waits(const Manager *manager, sd_bus_message *message);
 
 /* GetQuota() */

@@ -30,7 +30,7 @@ void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, vo
 /* The same for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
-/* Names the user of a connection. Returns the connection's items that waited for that, in their order. */
+/* Sets the user of a connection. Returns the connection's items that waited for this, in their order. */
 GQueue turn_queue_introduce(TurnQueue *queue, const char *connection);
 /* Takes the next item; NULL: none waits. */
 void *turn_queue_pop(TurnQueue *queue, uint32_t *ret_uid);

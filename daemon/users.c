@@ -21,7 +21,7 @@
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
-/* From the process that asks: those of the user's groups that rules name. */
+/* The answer of the process that asks: which of the groups in rules the user is in. */
 typedef struct Answer {
         int32_t error; /* 0: known (a user without an entry is in no group); or negative */
         uint32_t n;
@@ -251,7 +251,7 @@ static void look_up(Users *users, uint32_t uid) {
         (void) g_hash_table_insert(users->lookups, GUINT_TO_POINTER(uid), lookup);
 }
 
-/* The user's entry, if it is known or a lookup has failed a moment ago; NULL: there is none. */
+/* The user's entry, if the quota is known, or if a lookup has failed a moment ago; NULL: there is none. */
 static const User *find(Users *users, uint32_t uid) {
         const User *user = g_hash_table_lookup(users->known, GUINT_TO_POINTER(uid));
 

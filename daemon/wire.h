@@ -11,7 +11,7 @@
 
 typedef struct WireFields {
         const char *sender; /* in the message; NULL: not given */
-        uint8_t *n_fds;     /* where the message has the number of its descriptors; NULL: nowhere */
+        uint8_t *n_fds;     /* the place of the number of descriptors in the message; NULL: there is none */
 } WireFields;
 
 /* The size of the start and the fields with their padding, and the size of the body. message:

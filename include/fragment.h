@@ -98,7 +98,7 @@ typedef struct Edge {
         uint32_t element;               /* ActordElement; 0: the environment decides it */
         uint32_t n_dims;
         Dim dims[EDGE_DIMS_MAX];
-        bool held;                      /* it has a value before its producer runs, which breaks a cycle */
+        bool held;                      /* it has a value before its producer runs, so it breaks a cycle */
         /* pieces that replicas divide among themselves; 0: each replica has the whole */
         uint32_t n_parts;
         uint64_t n_a_round;             /* times in a round; 0: as often as the algorithm asks */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Message ids of the journal: one for each kind of event, which units/actord.catalog explains. */
+/* Message ids of the journal, one for each kind of event. units/actord.catalog explains them. */
 #pragma once
 
 /* clang-format off */

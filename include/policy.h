@@ -50,7 +50,8 @@ static inline int act_passes(uint32_t act) {
  * then columns. */
 typedef struct Convolution {
         uint32_t channels, height, width;       /* the sizes of the input image */
-        /* the distance from one to the next, in numbers: observations may have their channels last */
+        /* the distances between neighbouring channels, rows and columns, in numbers: some observations have
+         * channels last */
         uint32_t channel_step, row_step, column_step;
         uint32_t kernel, stride, padding;
         uint32_t out_height, out_width;

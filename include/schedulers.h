@@ -11,9 +11,9 @@
 /* clang-format off */
 
 enum {
-        /* it decides each round from the one before, so a lease covers one round */
+        /* it decides each round from the round before, so a lease is one round */
         TRAIT_DECIDES = 1 << 0,
-        TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job whose decisions it repeats */
+        TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job: it repeats the decisions of this job */
         TRAIT_TAKES_TRAINED = 1 << 2,   /* after a colon comes a trained scheduler */
         /* it uses the curvature of the objective, which the learner measures */
         TRAIT_OBJECTIVE = 1 << 3,

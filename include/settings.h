@@ -429,7 +429,7 @@ typedef struct setting_counts {
 typedef struct setting_range { uint32_t low, high; } setting_range;
 /* kind: Scheduler_; argument: the text after a colon, or "" */
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;
-/* 1,024 CPUs; if none is set, all are meant */
+/* a bit for each of 1,024 CPUs; no bit is set: all CPUs */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;
 /* percent: in thousandths of one CPU */
 typedef uint32_t setting_u32, setting_bool, setting_percent;

@@ -68,7 +68,7 @@ typedef struct Order {          /* written by the invoker before go */
         uint32_t learns, next_bank;
 } Order;
 
-typedef struct Answer {         /* written by the worker before done; hostile if it comes from an actor */
+typedef struct Answer {         /* the worker writes it before `done`; an actor's answer may be hostile */
         uint32_t fault;                         /* Fault */
         int32_t detail;
         /* ROLLOUT: 1: the learner went on and learned, so this is the answer to LEARN, too */
@@ -107,7 +107,8 @@ static_assert(offsetof(Turn, done) == 64, "one cache line each");
 /* A value of learning_nsec in a WorkerPage: the invoker wants no further learning. */
 #define LEARNING_FORBIDDEN UINT64_MAX
 
-typedef struct Acted {          /* from a learner that acts: one actor's invocation, taken or not */
+typedef struct Acted {          /* a learner that acts reports here on one actor's invocation, taken or
+                                 * not */
         uint64_t cpu_nsec;                      /* the CPU time of the thread that acted */
         uint32_t fault;                         /* Fault */
         int32_t detail;

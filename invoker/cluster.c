@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What happens to a job's records and containers when nodes of its cluster come and go. */
+/* Updates a job's records and containers when nodes of its cluster come and go. */
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 #include "lib/clock.h"
@@ -26,7 +26,7 @@ uint64_t cluster_waited(const Invoker *invoker) {
         uint64_t cpu_nsec, most_nsec;
 
         round_cpu_nsec(round, &cpu_nsec, &most_nsec);
-        /* Where rounds overlap, the other actors acted as long meanwhile. */
+        /* If rounds overlap, the other actors acted for as long meanwhile. */
         cpu_nsec = saturate_u64((unsigned __int128) cpu_nsec * invoker->progress.decision.n_actors /
                                 round->n_rollouts);
         return clock_wait_nsec(invoker->place.settings, cpu_nsec, most_nsec, cpus->n_now, cpus->n_asked);

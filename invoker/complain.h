@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An error is reported on the job's stream once, by the function that gives up. */
+/* Reports errors on the job's stream. Each error is reported once, by the function that gives up. */
 #pragma once
 
 #include <stdio.h>

@@ -61,7 +61,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         seat->metered.start_nsec = c->worker.ordered_nsec;
 }
 
-/* Actors act while a round rolls; where rounds overlap, they also act in other phases. */
+/* Whether actors act: they do while a round rolls. If rounds overlap, they also act in other phases. */
 static bool actors_act(const Invoker *invoker) {
         uint32_t phases = invoker->progress.ending.waits ? PHASES_ROLLING
                                                          : invoker->place.traits.acting_phases;
@@ -112,7 +112,8 @@ static uint32_t next_rollout(const Invoker *invoker) {
                                               : round_rolled(invoker->progress.round);
 }
 
-/* Gives the learner its next order. A learner that acts takes rollouts once no actor needs it any more. */
+/* Gives the learner its next order. A learner that acts takes rollouts when no actor needs actions any
+ * more. */
 static void feed(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         bool rolls = invoker->place.traits.rolls_with != ORDER_NONE && round_rolls(progress->round);
@@ -292,7 +293,8 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         serve(invoker, c);
 }
 
-/* An evaluation does not lengthen a round on the emulated clock: a fleet would play it beside the next. */
+/* An evaluation does not lengthen a round on the emulated clock: a fleet would play it beside the next
+ * round. */
 static void account_update(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         uint64_t update_nsec;
@@ -444,7 +446,7 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
-                /* Training goes on: the checkpoint before this one still counts. */
+                /* Training goes on: the previous checkpoint still counts. */
                 report_fault(&invoker->reporter, ACTOR_LEARNER, 0, fault_known(answer->fault),
                                 answer->detail);
 

@@ -8,7 +8,7 @@
 #include "include/settings.h"
 #include "include/turn.h"
 
-/* last: the job ends with this round, whatever the evaluation shows. */
+/* last: the job ends with this round in any case. */
 bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last);
 
 /* Whether the next round may begin while the episodes are played. If so, the evaluated round ends before its
@@ -19,7 +19,7 @@ bool evaluation_is_beside(const JobSettings *settings, bool last);
  * none. */
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps);
 
-/* The first metric of an episode that is infinite, counted from 1; 0: none is. n: the number of metrics. */
+/* The number of the first infinite metric of an episode, from 1; 0: there is none. n: how many metrics. */
 uint32_t evaluation_impossible_metric(const Answer *answer, uint32_t n);
 
 /* Mean and sample deviation; NaN: there is none. Episodes are summed in the order of their numbers, so it

@@ -23,7 +23,7 @@ uint32_t finish_goal(const JobSettings *s, const Statistics *statistics) {
         return PLAN_END_NOT;
 }
 
-/* Why no further round may start, by the settings and the daemon; 0: it may. */
+/* Why no further round may start, by the settings and the daemon; 0: one may start. */
 uint32_t finish_reached(const Invoker *invoker) {
         uint32_t end = finish_goal(invoker->place.settings, &invoker->progress.statistics);
 

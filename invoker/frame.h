@@ -52,7 +52,7 @@ typedef struct NodeHello {
         JobPage page;    /* as computed by the node */
 } NodeHello;
 
-/* What a process has used since the last frame about it. */
+/* The use of a process since the last frame about it. */
 typedef struct FrameUse {
         uint64_t cpu_nsec, memory_peak_bytes;
 } FrameUse;
@@ -89,7 +89,7 @@ uint64_t frame_bank_bytes(const SegmentLayout *l); /* the size of a bank of snap
 uint64_t frame_rows_bytes(const SegmentLayout *l, uint64_t n_finals);
 
 void frame_limits(const JobPage *page, uint32_t n_containers, FrameSide sender, FrameLimits *ret);
-/* 0; -EBADMSG: this frame may not come now. */
+/* Checks a frame's header. 0; -EBADMSG: this frame may not come now. */
 int frame_expected(const FrameHead *head, const FrameLimits *limits, uint64_t sequence);
 /* Finds the parts of a body whose length frame_expected() has checked. -EBADMSG: the parts do not fit each
  * other or the job. The order is a copy. */

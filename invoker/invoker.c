@@ -391,7 +391,7 @@ static void dispatch(Invoker *invoker, const Event *event) {
         }
 }
 
-/* What the invoker waits for while it sleeps (Profile=yes). */
+/* The reason for which the invoker sleeps (Profile=yes). */
 static ProfileSleep sleeps_for(const Invoker *invoker) {
         if (learners_busy(&invoker->learners))
                 return profile_sleep_of(invoker->learners.workers[0].order.kind);

@@ -110,7 +110,7 @@ void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
 void cluster_news(Invoker *invoker, const NodeNews *news); /* records them, ends lost containers */
-/* Gives all nodes back. True: their cost is known, or never will be. */
+/* Gives all nodes back. True: no cost of a node is to come any more. */
 bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */

@@ -183,7 +183,7 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
         return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
-/* An update of more rollouts takes longer, so the time is kept per rollout. */
+/* An update of more rollouts takes longer, so the time of each rollout is kept. */
 static void see_duration(Learners *learners, const Worker *learner) {
         uint64_t learning_nsec = fused_learning_nsec(learners);
         uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;
@@ -259,7 +259,7 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         return true;
 }
 
-/* From now on the learner has the deadline of a single answer. */
+/* Gives the learner the deadline of a single answer. */
 void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 

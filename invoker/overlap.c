@@ -14,7 +14,7 @@ static uint64_t invocation_steps(const Placement *place) {
         return (uint64_t) place->page->segment.envs * place->page->segment.steps;
 }
 
-/* Actors that begin a rollout act with the newest version; the others go on with their own. */
+/* Actors that begin a rollout act with the newest version; other actors go on with their own version. */
 int overlap_begin(Progress *progress, const Placement *place) {
         uint32_t taken = progress->decision.taken;
 

@@ -29,7 +29,7 @@ typedef struct Traits {
         bool overlaps;
 } Traits;
 
-/* For LAUNCH_TRIAL: the trial of the next actor, which gets no orders. */
+/* For LAUNCH_TRIAL: the trial of the next actor. This actor gets no orders. */
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */

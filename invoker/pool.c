@@ -52,7 +52,7 @@ void pool_done(Pool *pool) {
         pool->containers = NULL;
 }
 
-/* Listens to the container's bell, and to the one that its actors ring when the learner acts for them. */
+/* Listens to the container's bell. If the learner acts, also to the bell with which actors ask it. */
 static int watch_bells(Pool *pool, Container *c) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
         int r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes: the sums, and how they are divided among the parts. */
+/* Where the time of rounds goes: computes the sums, and divides them among the parts. */
 #include "invoker/profile.h"
 
 #include <assert.h>

@@ -71,7 +71,7 @@ typedef struct Progress {
         uint64_t number; /* the last round that has ended */
         bool open;       /* the round was learned from, and waits for its evaluation before it is recorded */
         Decision decision;
-        /* this many containers, from the first on, had an order of this round or need none */
+        /* how many containers, from the first on, had an order of this round or need none */
         uint32_t n_served;
         Statistics statistics;
         uint8_t policy_sha256[32]; /* of the policy in the newest checkpoint, written or restored */

@@ -15,7 +15,7 @@
 typedef struct Container Container;
 typedef struct Learners Learners;
 
-#define FALSE_RINGS_MAX 8u /* for each order: even an honest worker may ring too late once or twice */
+#define FALSE_RINGS_MAX 8u /* for each order; even an honest worker may ring too late once or twice */
 #define STORM_LOOK_NSEC (1000u * 1000u)
 
 typedef struct Reporter {
@@ -26,7 +26,7 @@ typedef struct Reporter {
         Ourselves ourselves;
         /* the part of `control` that was charged to actors and is not yet subtracted in a record */
         uint64_t storm_nsec;
-        /* the invoker's CPU time at the last false ring; 0: another event has come since then */
+        /* the invoker's CPU time at the last false ring; 0: another event came after it */
         uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;

@@ -78,7 +78,7 @@ void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
 void round_take(Round *round, uint32_t actor); /* takes any actor that has rolled */
 void round_accept(Round *round, uint32_t actor);
-/* Its attempt failed, and it waits again. False: it has no attempt left. */
+/* The actor's attempt failed, and it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
 
 static inline bool seat_rolls(const Seat *seat) {
@@ -102,7 +102,7 @@ void round_close(Round *round);
 /* The round is given up: every actor keeps its snapshots from before. */
 void round_abandon(Round *round);
 
-/* The CPU time of all taken rollouts, and of the one that used most. */
+/* The CPU time of all taken rollouts, and of the rollout that used most. */
 void round_cpu_nsec(const Round *round, uint64_t *ret_sum, uint64_t *ret_most);
 /* The emulated time of the slowest taken rollout. Where time is measured, it includes failed attempts. */
 uint64_t round_slowest_nsec(const Round *round);

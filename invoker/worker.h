@@ -58,7 +58,7 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 /* Forks a child into the leaf. 0 in the child, with default signal settings; else the pid or a negative
  * errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
-/* In the child: the leaf that it must enter itself, if clone3() does not exist; else -EBADF. */
+/* For the child, if clone3() does not exist: the leaf that it must enter; otherwise -EBADF. */
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Episode accounting in (round, step, slot) order, which no timing can change. */
+/* Adds up episodes in (round, step, slot) order, so timing changes no result. */
 #include "learner/episode-statistics.h"
 
 #include <assert.h>

@@ -103,7 +103,7 @@ static uint32_t unit_rows(const Pass *pass, const Layer *l) {
         return l->n_out / l->n_units * pass->stride;
 }
 
-/* y: the sums with their biases */
+/* Applies the activation of a layer to its sums with their biases. */
 static void layer_activate(Pass *pass, uint32_t i) {
         const Layer *l = &pass->network->layers[i];
         size_t n = (size_t) l->n_out * pass->stride;

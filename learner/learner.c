@@ -372,7 +372,7 @@ void learner_obey(Learner *l, const Order *order, Answer *ret) {
         case ORDER_TAKE: obey_take(l, order, ret); break;
         case ORDER_LEARN: obey_learn(l, order, ret); break;
         case ORDER_CHECKPOINT: obey_checkpoint(l, order, ret); break;
-        default: /* the number comes from another program */
+        default: /* the number comes from another program, so it may be any */
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = ENOTSUP;
         }

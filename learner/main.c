@@ -151,7 +151,7 @@ static int run(void) {
         }
 }
 
-/* For actorctl run --profile, which starts this outside of a job: writes the limit to descriptor 3. */
+/* For `actorctl run --profile`: writes the limit to descriptor 3. actorctl starts this outside of a job. */
 static int tell_limit(const char *kernel_class) {
         Width width = width_of_class((unsigned) strtoul(kernel_class, NULL, 10));
 

@@ -154,7 +154,8 @@ static int runtime_derive_beside(Runtime *rt) {
         return 0;
 }
 
-/* What tapes may read and apply. A network and its target share the places of their passes. */
+/* Lists what tapes may read, and the networks they may apply. A network and its target share their
+ * passes. */
 static void runtime_shape_tapes(Runtime *rt) {
         uint32_t n = 0, most = 1, member, n_inputs;
 

@@ -26,7 +26,7 @@ typedef struct Rows {
         uint32_t n;
 } Rows;
 
-/* What algorithms are given */
+/* Facts for algorithms */
 const JobSettings *runtime_settings(const Runtime *runtime);
 /* The present value of a number with LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0
  * with the share of StopSteps= that was done when the round began. */
@@ -75,7 +75,7 @@ typedef struct Pair {
         size_t row; /* of the first rollout's first step; the second one's is the next row */
         uint32_t n_steps[2];
         double reward; /* the first rollout's discounted return less the second one's */
-        /* of the first one's actions less the second one's, when the pair was found */
+        /* the log-probability of the first rollout's actions minus the second's, when the pair was found */
         double log_probability;
 } Pair;
 

@@ -133,7 +133,7 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* Computes some of the rows of all actors that are ready, which are counted through actor by actor. */
+/* Computes some of the rows of all ready actors. These rows are numbered through, actor by actor. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;

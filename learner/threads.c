@@ -57,7 +57,7 @@ struct Threads {
         _Atomic uint32_t n_undone;                            /* tasks that are not done */
         _Atomic uint32_t caller_sleeps;
         _Atomic bool ends;
-        /* for how long others had the core of a thread that looked for tasks */
+        /* how long other programs had the core of a thread that looked for tasks */
         _Atomic uint64_t displaced_nsec;
 
         ThreadWork work __attribute__((aligned(64)));

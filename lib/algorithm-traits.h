@@ -43,7 +43,7 @@ typedef enum Follows {
  * hidden layers of HiddenLayers=, and then their outputs. */
 typedef struct NetworkRow {
         const char *name;   /* its name in checkpoints; NULL: no further rows */
-        const char *layers; /* what comes before the number in its layers' names */
+        const char *layers; /* the names of its layers, without the number */
         uint32_t reads;
         /* the meaning of its output. OUTPUT_VALUE: one number; OUTPUT_ACTION: as many as an action has */
         uint32_t tells;
@@ -54,7 +54,7 @@ typedef struct NetworkRow {
 
 #define NETWORKS_MAX 4u /* the most rows of an algorithm */
 
-/* What an agent sees of the other agents (lib/company.h). */
+/* The data about other agents in an agent's observation (lib/company.h). */
 typedef enum Company {
         COMPANY_NONE,
         COMPANY_MEANS, /* the means over the others */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The catalogue of environments as a table, which is short enough for a linear search. */
+/* The catalogue of environments as a table. It is short enough for a linear search. */
 #include "lib/environments.h"
 
 #include <assert.h>

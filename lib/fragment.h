@@ -27,14 +27,14 @@ bool distribution_serves(const Distribution *row); /* the learner computes the a
 bool distribution_fuses(const Distribution *row);  /* environments step in the learner's process */
 /* the number of learner processes */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings);
-/* How many learners update parameters: each one a part of them, or only the first one, all of them. */
+/* How many learners update parameters. Each updates a part of them, or the first one updates all. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 /* How many CPUs a job can keep busy at once, without its evaluations. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);
 /* Whether a round learns from the first actor that is ready, while all other actors go on with the policy
  * versions that they have. */
 bool distribution_overlaps(const Distribution *row);
-/* From how many rollouts a round of so many actors learns. */
+/* From how many rollouts a round of n_actors learns. */
 uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors);
 /* the number of policy banks */
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings);

@@ -45,7 +45,7 @@ bool limit_of_memory_is_set(void) {
 #define OR_OF_THE_JOB ", or MemoryMax= of the job"
 #define OR_PROCESSES  ", or of processes: RLIMIT_NPROC (ulimit -u) or pids.max (TasksMax= of the unit)"
 
-/* Advice that names the limits of memory that are set or, if none is set, all of them. */
+/* Advice that names the limits of memory that are set; if none is set, it names all of them. */
 static const char *memory_advice(void) {
         bool data = is_limited(RLIMIT_DATA), addresses = is_limited(RLIMIT_AS);
 

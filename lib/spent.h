@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a worker's time goes, by its own clock, for a job with Profile=yes (include/profile.h). */
+/* Where a worker's time goes, by the worker's own clock, for a job with Profile=yes (include/profile.h). */
 #pragma once
 
 #include <stddef.h>

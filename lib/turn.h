@@ -13,7 +13,8 @@ void turn_order(Turn *turn, const Order *order,
                 bool expect_sleeper);
 bool turn_answered(const Turn *turn);
 int turn_answer(const Turn *turn,
-                Answer *ret); /* copies once; 0 or -EAGAIN. The worker wrote all of it: check each field */
+                Answer *ret); /* copies the answer once; 0 or -EAGAIN. The worker may have written anything:
+                               * check each field */
 void turn_asleep(Turn *turn,
                 /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
                 bool asleep);

@@ -48,7 +48,7 @@ static int close_between(unsigned first, unsigned last) {
  * a segment's descriptor it could reach another actor's memory (mremap() can map more of a file than was
  * mapped). With the socket's descriptor it could reach the daemon. */
 static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
-        int own = sandbox->ruleset_fd; /* step_landlock() needs this one, and closes it */
+        int own = sandbox->ruleset_fd; /* step_landlock() needs this descriptor, and closes it */
         unsigned next = STDERR_FILENO + 1;
         size_t i = 0;
 
@@ -141,7 +141,7 @@ static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
 static int limit_tasks(const Sandbox *sandbox) {
         if (sandbox->kind == SANDBOX_ACTOR)
                 return limit(RLIMIT_NPROC, 1);
-        /* The kernel counts by user id. Under a shared id it would count everything that this user runs. */
+        /* The kernel counts by user id. With a shared id it would count all processes of this user. */
         if (sandbox->n_uids > 1)
                 return limit(RLIMIT_NPROC, sandbox->n_threads + TASKS_LEARNER);
         return 0;

@@ -21,7 +21,8 @@
 
 enum { FILE_SYSTEM_BYTES = 64 << 10 }; /* a tmpfs's own need, besides its files */
 
-/* Directories that the invoker may mount over: in its own mount namespace no other process sees it. */
+/* Directories that the invoker may mount over: no other process sees this, since its mount namespace is its
+ * own. */
 static const char *const stages[] = { "/tmp", "/run", "/mnt", "/var" };
 
 /* The directory with the roots; "": it has become the root. NULL: there is none yet. */

@@ -118,7 +118,7 @@ static int allow_libraries(int ruleset_fd, uint64_t fs) {
         return 0;
 }
 
-/* The learner becomes one program, which needs its dynamic linker, and it keeps files in one directory. */
+/* The learner becomes one program, which needs its dynamic linker. It writes files into one directory. */
 static int allow_learner(int ruleset_fd, const SandboxSpec *spec, uint64_t fs) {
         static const char *const linkers[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1" };
         int r;

@@ -118,7 +118,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;
         }
-        /* Messages for people go where the job's messages go. */
+        /* Messages for people go to the stream of the job's messages. */
         from[n] = request->fds[LAUNCH_FD_STDERR];
         to[n++] = STDOUT_FILENO;
         from[n] = request->fds[LAUNCH_FD_STDERR];
@@ -146,7 +146,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         return 0;
 }
 
-/* Of the caller's environment only the sanitizers' options of a debugging build are kept. */
+/* From the caller's environment variables, only the sanitizers' options of a debugging build are kept. */
 static char **environment_make(void) {
         static const char *const kept[] = { "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
                 "LSAN_OPTIONS" };

@@ -236,7 +236,7 @@ static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid
                         a->launch->scope_each);
 }
 
-/* To move processes from one scope to another the invoker needs write access to the cgroup above both. */
+/* To move processes between two scopes, the invoker needs write access to the cgroup above both. */
 static int hand_slice(gid_t group, Cgroup *cgroup) {
         cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (cgroup->slice_fd < 0)

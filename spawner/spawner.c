@@ -268,7 +268,7 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
                 (void) scope_clear(launch, &unheard);
 }
 
-/* From here on the launch may hang in a file system of its user. */
+/* From here on, the launch may hang in a file system that its user serves. */
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 

@@ -57,7 +57,7 @@ typedef struct Request {
 typedef struct Child {
         pid_t pid;
         int pid_fd;
-        /* SEQPACKET: the parent sends what it finds out, and the child sends errors; exec closes it */
+        /* SEQPACKET: the parent sends the facts of the launch, and the child sends errors; exec closes it */
         int channel;
         uint32_t level;
 } Child;
@@ -96,7 +96,7 @@ int child_identify(uint32_t level, const Launch *launch); /* call it in the chil
 /* -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
 int child_tell(const Child *child); /* tells it to go on */
-/* call it in the child: processes that keep a scope alive, and do nothing else */
+/* call this in the child: starts processes that only keep a scope alive */
 int anchors_start(uint32_t n);
 
 /* cgroup.c, scope.c, own-cgroup.c. The directory is delegated to a group, the job's own (UINT32_MAX: the job
@@ -114,8 +114,8 @@ int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer)
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
 int own_cgroup_clear(const Launch *launch);
-int cgroup_mount(char ret[256]); /* where the unified hierarchy is mounted */
-/* by the kernel's list, since we may not read another user's /proc/PID */
+int cgroup_mount(char ret[256]); /* finds where the unified hierarchy is mounted */
+/* reads the kernel's list, since this program may not read another user's /proc/PID */
 bool cgroup_holds(int fd, pid_t pid);
 int cgroup_delegate(int fd, gid_t group);
 int cgroup_give(int fd, const char *name, gid_t group); /* one file of the cgroup, for writing */

@@ -17,7 +17,7 @@ typedef enum BesideWay {
 } BesideWay;
 
 typedef struct Beside {
-        /* ran: actors where they were; elsewhere: without nodes, so no rollout waits for one */
+        /* ran: as the job ran; elsewhere: without nodes, so no rollout waits for a node */
         Usage ran, elsewhere;
         uint64_t node_nsec; /* allocated to the job on all nodes together */
 } Beside;

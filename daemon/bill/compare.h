@@ -24,7 +24,7 @@ void rebill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
                 Bill *ret);
 
 typedef struct Fleet {
-        double hour; /* what the fleet costs for an hour */
+        double hour; /* the price of an hour of the fleet */
         double emulated,
                         /* the price of the fleet for the job's rounds, with its start-up: by the fleet's
                          * emulated clock, and by this host's clock */

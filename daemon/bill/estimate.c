@@ -58,7 +58,7 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
         if (!same_rounds(settings->distribution))
                 return "its rounds do not wait for all actors, so another distribution would have made "
                        "other rounds";
-        /* Under Clock=model acting costs the same wherever it takes place. */
+        /* Under Clock=model, acting costs the same in every process. */
         if (settings->clock == CLOCK_MODEL)
                 return NULL;
         if (serves(settings->distribution))
@@ -78,7 +78,7 @@ static const Record *slowest(const Estimates *e) {
         return record;
 }
 
-/* The time that one of n learners would have needed for work for which one of j learners needed nsec. */
+/* One of j learners needed nsec for its work. Returns the time that one of n learners would need. */
 static uint64_t elsewhere_nsec(
                 const JobSettings *settings, uint64_t nsec, uint32_t j, uint32_t n, uint64_t n_rows) {
         double one = distribution_alone_nsec(settings, (double) nsec, j, (double) n_rows);

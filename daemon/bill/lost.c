@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Usage that no record holds: the counter's reading minus the sum of the records. */
+/* Usage that is in no record: the counter's reading minus the sum of the records. */
 #include "daemon/bill/lost.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ void lost_make(const LifeUsage *life, const JobSettings *settings, Record *ret) 
         assert(settings);
         assert(ret);
 
-        /* If the counter went backwards, it is a different counter: the cgroup was removed and made anew. */
+        /* If the counter went backwards, it is another counter: the cgroup was removed and made again. */
         if (life->metered && life->over_nsec > life->began_nsec)
                 used = life->over_nsec - life->began_nsec;
         lost = used > life->claimed_nsec ? used - life->claimed_nsec : 0;

@@ -112,7 +112,7 @@ void price_round(const PriceSheet *sheet, const JobSettings *settings, const Rou
 
 double price_learner_second(const PriceSheet *sheet, const JobSettings *settings) {
         RoundPrice shorter, longer;
-        /* The record is so long that rounding does not matter. */
+        /* This record is so long that rounding does not matter. */
         RoundShape shape = { .learner_nsec = LONG_SEC * UINT64_C(1000000000) };
 
         assert(sheet);

@@ -31,7 +31,8 @@ static uint64_t round_up(uint64_t nsec, double granularity_msec) {
         return saturate_u64((unsigned __int128) nsec + (g - nsec % g));
 }
 
-/* What an actor or the learner allocates besides memory, in thousandths: vCPUs, or functions of a server. */
+/* The allocation of an actor or the learner besides memory, in thousandths: vCPUs, or functions of a
+ * server. */
 static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *settings, bool learner) {
         uint64_t permille, step = (uint64_t) (sheet->vcpu_step * 1000);
 

@@ -89,7 +89,7 @@ typedef struct Usage {
 /* Adds one record. Records must be added in (life, seq) order, each once. When a job begins another life,
  * add all records again from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
-/* Whether it has nodes of a cluster, in place of what actors did there. */
+/* Whether the usage includes nodes of a cluster. They replace the actors' work on them. */
 bool usage_has_nodes(const Usage *usage);
 
 typedef struct BillLine {
@@ -130,7 +130,7 @@ typedef struct RoundShape {
 } RoundShape;
 
 typedef struct RoundPrice {
-        double full;                 /* what one more such round adds to the full total */
+        double full;                 /* the amount that one more such round adds to the full total */
         double charges[_CHARGE_MAX]; /* the parts of that sum */
         Charge dearest;
         uint64_t nsec; /* its duration, start-up included */

@@ -83,7 +83,7 @@ uint64_t ledger_wal_bytes(const Ledger *ledger);
 int ledger_fold(Ledger *ledger);
 /* A process that has such a transaction open; 0: not known. */
 pid_t ledger_reader(Ledger *ledger);
-/* Says what a negative errno of the functions below means, as a part of a sentence. */
+/* The meaning of a negative errno of the functions below, as a part of a sentence. */
 const char *ledger_error_words(int error);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable when it returns */
@@ -245,7 +245,7 @@ int ledger_job_put(Ledger *ledger, const LedgerJob *job);
 /* Writes all rows that wait for a commit in one ledger into another ledger, which must have the rows of the
  * jobs. They also stay queued in the first ledger. */
 int ledger_rest_write(Ledger *from, Ledger *to);
-/* Takes in all rows of such a ledger in one transaction; *ret: how many of its records were new. */
+/* Adds all rows of such a ledger in one transaction; *ret: how many of its records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);
 
 /* Totals of ended jobs, by user, month of the end (YYYY-MM, UTC), tag, currency and price sheet. */

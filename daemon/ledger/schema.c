@@ -136,7 +136,7 @@ static const char *const schema_2[] = {
 };
 #undef X
 
-/* Schema 3: where a job's fragments run under [Distribution] Policy=auto, once that has been measured. */
+/* Schema 3: the places of a job's fragments that [Distribution] Policy=auto has chosen. */
 static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN distribution TEXT /* the choice of Policy=auto; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
@@ -145,7 +145,7 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
-/* The costs of a user's newest days are kept: so many before the current one, 400 in all. */
+/* How many days' costs of a user are kept before the present day: 400 days in all. */
 #define SPENDING_DAYS_LAST 399
 
 /* Schema 4: columns that a job keeps when the records of its rounds are removed, and sums that are kept for

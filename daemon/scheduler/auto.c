@@ -171,7 +171,7 @@ static double usual_b(const JobSettings *s) {
         return fmax(USUAL_ROWS, s->minibatch_size) / ((double) s->envs_per_actor * s->rollout_steps);
 }
 
-/* The law that holds before other numbers of actors were tried. */
+/* The law to use before other numbers of actors were tried. */
 static Law auto_theory(const Auto *a, const JobSettings *s) {
         double noise = newest_median(&a->noise), usual = usual_b(s);
 
@@ -267,7 +267,7 @@ static uint32_t parked(const Trade *t, double n) {
         return kept > n ? (uint32_t) (kept - n) : 0;
 }
 
-/* The price of a round of n actors. n_cold: those of them that start for it. */
+/* The price of a round of n actors. n_cold: how many of these actors start for the round. */
 static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
         RoundShape shape = {
                 .n_actors = (uint32_t) n,
@@ -343,7 +343,7 @@ static double rounds_left(const Trade *t) {
         return n > 0 ? fmax(fmin(sum / n / rows, rounds_to_target(t)), 1) : 1;
 }
 
-/* The cost of the rest of training, which is `left` rounds of `now` actors, if n actors do it. */
+/* The cost of the rest of training if n actors do it. The rest is `left` rounds of `now` actors. */
 static double trade_cost(const Trade *t, double n, bool starts) {
         double rounds = t->left * response_of(t->now, t->law) / response_of(n, t->law);
         double cost = rounds * trade_worth(t, n, 0), n_cold = n - t->a->n_warm;

@@ -13,7 +13,7 @@
 #include "lib/minions.h"
 
 typedef struct MinionsState {
-        double return_mean; /* the newest one that a round reported; NaN: none has */
+        double return_mean; /* the newest return that a round reported; NaN: none has */
 } MinionsState;
 static_assert(sizeof(MinionsState) <= sizeof(((SchedulerState *) 0)->own), "it fits");
 

@@ -16,7 +16,7 @@
 static const struct Errors {
         double round;       /* the squared relative error of the progress of one round */
         double drift;       /* and of the change of training between two stays */
-        double theory;      /* by how many doublings theory is usually wrong */
+        double theory;      /* the usual error of theory, in doublings */
         double theory_most; /* the most that theory's misfit counts, since theory may be plainly wrong */
 } errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts of PPO, for algorithms that apply it to other observations. They are those of Algorithm. */
+/* The functions of PPO's Algorithm, for algorithms that apply PPO to other observations. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"

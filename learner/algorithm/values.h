@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* values [n][stride] -> the value of each row's choice; and from its gradient back to theirs */
+/* From values [n][stride] to the value of each row's choice; and from this value's gradient back to
+ * theirs. */
 void values_of(const float *values, const int32_t *choice, uint32_t n, uint32_t stride, float *ret);
 void values_of_backward(const int32_t *choice, const float *d_value, uint32_t n, uint32_t stride,
                 float *ret_d_values);

@@ -140,7 +140,8 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-/* Whether the tensor is state of the slots, which does not affect what a policy does in a new episode. */
+/* Whether the tensor is state of the slots. Such state does not affect a policy's actions in a new
+ * episode. */
 static bool is_of_slots(const char *tensor) {
         return strncmp(tensor, "slots.", strlen("slots.")) == 0;
 }

@@ -71,7 +71,7 @@ static void stream_begin(const Runtime *rt, uint32_t what, ActordRandom *ret) {
         random_begin(ret, rt->settings->seed, RANDOM_CURVATURE, 0, rt->update, what);
 }
 
-/* This many rows of the round, without replacement: the first draws of a shuffle. */
+/* Draws rows of the round without replacement: the first draws of a shuffle. */
 static Rows rows_draw(Runtime *rt) {
         Rows all = runtime_rows(rt);
         uint32_t *order = rt->batch->order, n = rt->settings->curvature_rows;

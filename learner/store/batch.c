@@ -183,7 +183,7 @@ void batch_stack(const Batch *b, size_t row, const uint8_t *ret[static ACTORD_ST
         if (most == 0)
                 return;
 
-        /* The frames before the observation after a truncated step are those that this step saw. */
+        /* The older frames of the observation after a truncated step are the frames of that step. */
         if (row - block >= b->next_rows) {
                 of = final_step(b, block, row);
                 late = 1;

@@ -63,7 +63,7 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* The part of an observation that a row has itself: its count of numbers, its bytes, and where they are. */
+/* The part of an observation that is in its own row: how many numbers, how many bytes, and their place. */
 static inline size_t batch_frame_numbers(const Batch *batch) {
         assert(batch->frames > 0);
 
@@ -113,12 +113,12 @@ static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
 }
 
-/* The row of step t for number s, which counts through the rows of a step in all blocks. */
+/* The row of step t with number s. The rows of a step are numbered through all blocks. */
 static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
-/* The slot for number s, which counts through the rows of a step in all blocks. */
+/* The slot of number s. The rows of a step are numbered through all blocks. */
 static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
         return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
 }

@@ -17,7 +17,7 @@ typedef struct Replay {
         uint32_t n_slots, n_action, n_choices;
         uint32_t images;          /* observations are bytes and not floats */
         uint32_t frames;          /* K, as in a batch: stacks are built when a window is drawn */
-        size_t observation_bytes; /* of the part of an observation that a batch's row has */
+        size_t observation_bytes; /* of the part of an observation that is in a batch's row */
         uint64_t capacity;        /* steps of each slot where windows may begin */
         uint64_t ring;      /* steps that are kept: K - 1 more, since the oldest stacks need their frames */
         uint64_t *n_stored; /* [n_slots]: steps so far */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Appends nodes, and knows for each whether a gradient must pass through it. */
+/* Appends nodes, and notes for each whether a gradient must go through it. */
 #include <assert.h>
 
 #include "learner/tape/tape.h"

@@ -152,7 +152,7 @@ Node tape_output(Tape *tape, Node network, LayerOutput output);
 Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width);
 /* Columns with one number each for all rows; `numbers` must stay in place. */
 Node tape_constants(Tape *tape, const float *numbers, uint32_t width);
-Node tape_spread(Tape *tape, Node x, uint32_t width); /* repeats one column so many times */
+Node tape_spread(Tape *tape, Node x, uint32_t width); /* repeats one column `width` times */
 Node tape_join(Tape *tape, Node a, Node b);           /* the columns of a, then those of b */
 /* The input of an edited network (Network.monomials), made from x; without editing, x itself. */
 Node tape_edit(Tape *tape, uint32_t net, Node x);

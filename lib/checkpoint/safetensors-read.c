@@ -406,7 +406,7 @@ static int refuse_errno(char *ret_reason, int r) {
         return r;
 }
 
-/* Reads where the header ends, and checks it against the file's size. */
+/* Reads the length of the header, and compares it with the file's size. */
 static int read_length(int fd, uint64_t *ret_length, uint64_t *ret_size, char *ret_reason) {
         uint64_t size, length;
         int r;

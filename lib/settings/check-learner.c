@@ -190,7 +190,7 @@ static void check_plant(SettingsReader *reader, const JobSettings *settings, uin
                         "the controller of [Learner] acts on the four numbers of the bare plant: write yes");
 }
 
-/* A controller needs its model and its envelope, and the other way round. */
+/* A controller needs a model and an envelope, and these need a controller. */
 static void check_regulation(SettingsReader *reader, const JobSettings *settings) {
         static const Setting alone[] = { SETTING_Learner_ControllerGain, SETTING_Learner_Alpha,
                 SETTING_Learner_SafetySet };

@@ -357,7 +357,7 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
                 }
 }
 
-/* The tag is printed by programs that know nothing about jobs, and is part of the ledger's keys. */
+/* Programs that know nothing about jobs print the tag, and it is part of the ledger's keys. */
 static void check_tag(SettingsReader *reader, const JobSettings *settings) {
         size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
 

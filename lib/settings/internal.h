@@ -31,7 +31,7 @@ void problem_free(gpointer problem);
 int problem_compare(gconstpointer a, gconstpointer b); /* For an array of Problem *: sorts by line. */
 /* If no more problems may have a sentence, counts this one and returns true. */
 bool problem_count(SettingsReader *reader);
-/* Adds the problem; takes the sentence. */
+/* Adds the problem, and takes over the sentence. */
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);
 void complain_line(SettingsReader *reader, unsigned line, const char *reason);
 

@@ -265,7 +265,7 @@ static void test_unready(void) {
         g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
         g_test_trap_assert_passed();
         g_test_trap_assert_stderr(
-                        "*node 4 is lost: it has no libm*no further node is asked for: 3 in a row*");
+                        "*node 4 is lost: it has no libm*no further node is asked for: 3 nodes in a row*");
 }
 
 int main(int argc, char **argv) {
