@@ -235,7 +235,7 @@ int host_active(const Host *host, const Instance *instance, uint8_t *ret) {
         return env_active(host->env, &host->context->page->spec, instance->memory, ret);
 }
 
-/* Joins each agent's view of the other agents, and of the state that they share. */
+/* Joins each agent's observation with the data about other agents, and with the state that they share. */
 static int host_join(Host *host, const Instance *instance, const void *actions, void *ret_observations) {
         const JobPage *page = host->context->page;
         const CompanyIn in = {

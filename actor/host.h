@@ -46,7 +46,7 @@ typedef struct Host {
         bool regulated;
         RegulationCounts counts; /* in an evaluation's episode */
         void *before;            /* the observation before its step */
-        /* [agents][n_own]: the environment's own observations; NULL: agents see nothing else */
+        /* [agents][n_own]: the environment's own observations; NULL: observations have no other part */
         float *own;
         float *shared;                     /* [n_shared]: the shared state; NULL: it is not read */
         bool come_and_go;                  /* agents come and go; otherwise all stay marked as present */
@@ -79,7 +79,7 @@ int plugin_load(const char *path, const ActordEnv **ret);
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 
-/* Takes the memory for all orders. It needs context->page. 0, -ENOMEM, -EINVAL. */
+/* Allocates the memory for all orders. It needs context->page. 0, -ENOMEM, -EINVAL. */
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
 Host *host_free(Host *host);
 

@@ -98,7 +98,7 @@ extern const Verb verbs[];
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for sentences that begin with a file's name, without the program's name. */
 void complain_bare(const char *sentences);
-/* The last message of these two functions; "": there was none. */
+/* The last message that the functions above have printed; "": there was none. */
 const char *complaint_last(void);
 
 /* Whether a verb may write a file of this name: the name is free, or belongs to an ordinary file and not to

@@ -32,7 +32,7 @@ static const sd_bus_error_map error_map[] = { BUS_ERRORS(ERROR_ROW) SD_BUS_ERROR
 static bool name_is_reachable(sd_bus *bus) {
         g_auto(GStrv) acquired = NULL, activatable = NULL;
 
-        /* sd-bus allocates with malloc(), which g_free() accepts. */
+        /* sd-bus allocates with malloc(), and g_free() accepts such memory. */
         if (sd_bus_list_names(bus, &acquired, &activatable) < 0)
                 return false;
         return (acquired && g_strv_contains((const char *const *) acquired, BUS_NAME)) ||
@@ -261,7 +261,7 @@ bool connection_lost(int r) {
 static void complain_error(
                 const Connection *connection, const char *path, const sd_bus_error *error, int r) {
         relay_flush(connection->relay);
-        /* The bus only says that there is no such object, but the user asked for a job. */
+        /* The bus only says that there is no such object. For the user the object is a job. */
         if (sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
                         g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))
                 complain("There is no job %s.", path + strlen(BUS_PATH_JOB_PREFIX "/"));

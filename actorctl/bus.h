@@ -40,10 +40,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
  * names of errors to them), with a message. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
-/* The same for a complete message, whose call may take minutes. It takes no reference. */
+/* The same for a complete message. The call may take minutes. It keeps no reference to the message. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
-/* The place of a name among those of an answer's columns; -EBADMSG: it is not there. */
+/* The index of the column of this name in an answer; -EBADMSG: it has no such column. */
 int bus_column(char *const *names, const char *name);
 
 /* Whether a call failed because the other end is gone. */

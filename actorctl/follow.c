@@ -42,7 +42,7 @@ typedef struct Follower {
         uint32_t n_alerts;           /* how many amounts of CostAlert= were announced */
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
-        bool froze; /* the user froze it by a key here, and sees its state */
+        bool froze; /* the user froze the job by a key of this display, and sees its state */
         ExitStatus result;
 } Follower;
 

@@ -66,7 +66,7 @@ static char *missing(const JobFile *job_file, const char *what, const char *path
                 const char *example) {
         const char *reason = g_strerror(errno);
 
-        /* A shell reads a ~ as the home directory only where a word begins with it, not after Python=. */
+        /* A shell reads a ~ as the home directory only at the beginning of a word, and not after Python=. */
         if (path[0] == '~' || strstr(path, "/~/"))
                 return g_strdup_printf("%s: %s: ~ does not stand for a home directory here: write the "
                                        "whole path",

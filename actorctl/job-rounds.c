@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Columns are found by their names, since later versions of the daemon may have more of them. */
+/* Columns are found by their names, since later versions of the daemon may have more columns. */
 #include "actorctl/job-rounds.h"
 
 #include <errno.h>

@@ -27,7 +27,7 @@ typedef struct JobStatus {
 /* The status of a job before the daemon's first answer. */
 JobStatus job_status_empty(void);
 void job_status_done(JobStatus *status);
-/* Reads an a{sv}; properties that are not in it keep their values. 0 or a negative errno. */
+/* Reads properties from an a{sv}. Properties that it lacks keep their values. 0 or a negative errno. */
 int job_status_read(JobStatus *status, sd_bus_message *message);
 /* Reads all properties from the daemon. 0; or a negative errno, with a message. */
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path);

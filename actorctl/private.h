@@ -13,7 +13,7 @@
  * is made in /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
-/* Keeps, besides the newest run, the newest 20 that have a policy and 20 others, and removes the rest. */
+/* Removes old runs. Keeps the newest run, the newest 20 others with a policy, and 20 without. */
 void run_directories_prune(const char *newest);
 /* The numbers of the user's runs, ascending; g_array_unref(). */
 GArray *run_directory_numbers(void);

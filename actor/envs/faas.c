@@ -269,7 +269,7 @@ static bool scale(Function *own, int32_t choice) {
         }
 }
 
-/* The rule by which the other functions scale themselves between two steps. */
+/* Scales one of the other functions by their rule, between two steps. */
 static void scale_by_rule(Function *function) {
         if (function->utilization > 0.8 || function->queue > 0)
                 (void) scale(function, CONTAINER_MORE);

@@ -163,7 +163,7 @@ static double wander(double x, double deviation, ActordRandom *random) {
         return MEMORY * x + sqrt(1 - MEMORY * MEMORY) * deviation * actord_random_normal(random);
 }
 
-/* One second of walking along one coordinate, turning round at its ends. */
+/* Walks for one second along one coordinate, and turns round at its ends. */
 static void walk(double *place, double *speed, double low, double high) {
         double next = *place + *speed;
 

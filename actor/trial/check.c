@@ -274,7 +274,7 @@ static int check_ranges(Point *p, Stage s[2]) {
         return r;
 }
 
-/* for the signal handler, which has no argument for it */
+/* for the signal handler, to which no argument can be passed */
 static const Stage *guarded_stage;
 
 static TrialFinding beyond(const Stage *stage, int32_t *ret_detail, const void *address) {
@@ -463,7 +463,7 @@ static int64_t count_state(const Point *p, const Stage *stage) {
         return n > 0 && n <= ACTORD_STATE_NUMBERS_MAX ? n : -1;
 }
 
-/* The index of a number that differs after it was set and read again; -1: there is none. */
+/* The index of a number that is not the same after it was set and read again; -1: there is none. */
 static int64_t differing(const double *state, const double *again, int64_t n) {
         for (int64_t i = 0; i < n; i++)
                 if (!(fabs(state[i] - again[i]) <= STATE_TOLERANCE * fmax(1, fabs(state[i]))))

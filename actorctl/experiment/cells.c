@@ -53,7 +53,8 @@ static bool sets_key(const GPtrArray *sets, const char *key, size_t n) {
         return false;
 }
 
-/* The section and key in the experiment's file that set this setting of the cell. NULL: none did. */
+/* Finds the section and key of the experiment's file from which the cell has this setting. NULL: there is
+ * none. */
 static char *find_origin(const Experiment *experiment, const Cell *cell, const char *setting, size_t n,
                 char **ret_key) {
         const Arm *arm = experiment_arm(experiment, cell->arm);
@@ -109,7 +110,7 @@ CellSource cell_source(const Experiment *experiment, const Cell *cell) {
         return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
 }
 
-/* With a fixed number of actors, MaxActors= is only a limit. */
+/* The most actors of a job. With a fixed number of actors, MaxActors= is only a limit. */
 static uint32_t most_actors(const JobSettings *settings) {
         return settings->scheduler.kind == SCHEDULER_FIXED ? settings->n_actors
                                                            : settings_actors_max(settings);

@@ -163,7 +163,7 @@ static void hash_sheet(GChecksum *checksum, const char *name) {
 char *cell_define(const Experiment *experiment, const JobFile *job_file, const Cell *after) {
         g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
 
-        /* The version decides what is computed, and what the defaults are. */
+        /* Results and defaults depend on the version. */
         g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
         hash_settings(checksum, &job_file->settings);
         if (job_file->sheet)
@@ -177,7 +177,7 @@ char *cell_define(const Experiment *experiment, const JobFile *job_file, const C
         if (environment_is_mjcf(job_file->settings.environment))
                 hash_model(checksum, job_file);
         hash_python(checksum, &job_file->directories);
-        /* The bytes of a trained scheduler, or of a file of decisions, are part of it, too. */
+        /* The bytes of a trained scheduler, or of a file of decisions, are part of the definition, too. */
         if (job_file->scheduler_data)
                 g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,
                                 (gssize) job_file->scheduler_data->len *

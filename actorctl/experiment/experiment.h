@@ -62,7 +62,7 @@ typedef enum CellState {
         CELL_DONE,
         CELL_FAILED,
         CELL_WAITING, /* of a sweep: it has not been decided yet whether it runs */
-        CELL_UNPAID,  /* of a sweep: it would go beyond the budget */
+        CELL_UNPAID,  /* of a sweep: it would exceed the budget */
 } CellState;
 
 typedef struct Cell {
@@ -77,8 +77,8 @@ typedef struct Cell {
         char *currency;         /* of its price sheet; NULL: only the daemon knows that */
         char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
         bool evaluates, budgeted; /* whether it has evaluations, and a Budget= of its own */
-        uint64_t cap_nano;        /* what the sweep's Budget= leaves for it; 0: no limit */
-        struct Cell *after;       /* the cell whose decisions this one's policy repeats; NULL: none */
+        uint64_t cap_nano;        /* its share of the sweep's Budget=; 0: no limit */
+        struct Cell *after;       /* the cell whose decisions this cell repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */
         double cost;      /* of CELL_FAILED: its full total; 0: not known */
@@ -145,7 +145,7 @@ char *experiment_levels(const Experiment *experiment, const Cell *cell, const ch
 size_t experiment_n_combinations(const Experiment *experiment);
 /* The number of the cell's combination of levels, from 0. */
 size_t cell_combination(const Experiment *experiment, const Cell *cell);
-/* The inverse: sets the cell's levels to those of a combination. */
+/* The inverse function: sets the cell's levels to those of a combination. */
 void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination);
 
 /* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another

@@ -172,7 +172,7 @@ static void add_tick(Drawing *d, const Axis *axis, double value, double x, doubl
         add_text(d, x, y, anchor, label);
 }
 
-/* "Cost (×10⁻⁶)": what the ticks leave out. */
+/* The label of an axis, with the factor that its ticks leave out: "Cost (×10⁻⁶)". */
 static char *axis_label(const Axis *axis, const char *label) {
         static const char *const superscripts[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
         GString *text = g_string_new(label);

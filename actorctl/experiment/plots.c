@@ -29,13 +29,13 @@ static Plot *make_plot(
         return plot;
 }
 
-/* The columns that a curve shows, and whether a seed's last value holds after its end. */
+/* The columns that a curve shows, and whether a seed keeps its last value after its end. */
 typedef struct Picture {
         const char *file, *what, *x, *x_label, *y, *y_label;
         bool stays;
 } Picture;
 
-/* The points of one cell where both columns are known; x never falls. */
+/* The points of one cell for which both columns are known. x never falls. */
 typedef struct Trace {
         size_t n;
         double *x, *y;

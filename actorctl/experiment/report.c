@@ -143,7 +143,7 @@ static void add_metric(const Experiment *experiment, const GPtrArray *cells, Met
                         add_row(experiment, cells, arm, combination, metric, text);
 }
 
-/* Why finished cells may lack a value of this metric, and what to do about that. */
+/* Why finished cells may lack a value of this metric, and advice. */
 static const struct {
         Metric first, last;
         const char *reason;

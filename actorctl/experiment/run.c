@@ -218,7 +218,8 @@ static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
         return 0;
 }
 
-/* Keeps the results of jobs that have ended. ask: also looks at jobs that have not signalled an end. */
+/* Keeps the results of jobs that have ended. ask: also asks for the state of jobs that have not signalled an
+ * end. */
 static int harvest(Runner *r, bool ask) {
         for (guint i = r->runs->len; i-- > 0;) {
                 Run *run = r->runs->pdata[i];
@@ -240,7 +241,7 @@ static int harvest(Runner *r, bool ask) {
         return 0;
 }
 
-/* The numbers of actors of the cell that this one follows, round by round. */
+/* The numbers of actors of the cell that this cell repeats, round by round. */
 static GArray *decisions_of(const Cell *cell) {
         GArray *counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
         const double *actors = series_column(&cell->outcome->series, "actors");

@@ -19,7 +19,7 @@ static ExitStatus complain_key(const Experiment *experiment, const char *key, co
         return STATUS_USAGE;
 }
 
-/* The rung of a cell, which is its combination, since a sweep has no other factor. */
+/* The rung of a cell. It is the cell's combination, since a sweep has no other factor. */
 static size_t rung_of(const Cell *cell) {
         return cell->levels[0];
 }
@@ -181,7 +181,7 @@ static double group_value(const Experiment *experiment, const Group *group) {
         return standing_value(values, group->n);
 }
 
-/* Where the cells of the newest rung begin. */
+/* The index of the newest rung's first cell. */
 static guint newest_rung(const GPtrArray *cells) {
         guint at = cells->len;
         size_t rung = rung_of(cells->pdata[cells->len - 1]);

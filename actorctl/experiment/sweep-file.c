@@ -229,7 +229,7 @@ static ExitStatus check_sets(const Reader *reader) {
         return STATUS_OK;
 }
 
-/* The number of rungs from MinSteps= up to MaxSteps=, each Eta= times as long as the one before. */
+/* The number of rungs from MinSteps= up to MaxSteps=. Each rung is Eta= times as long as the one before. */
 static size_t default_rungs(const Sweep *sweep) {
         size_t n = 1;
 

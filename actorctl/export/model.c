@@ -62,7 +62,7 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                                 checkpoint->name);
                 return STATUS_USAGE;
         }
-        /* The part after an agent's own observation is only for the value network, which is not exported. */
+        /* Only the value network reads the part after an agent's own observation, and it is not exported. */
         if (algorithm_row(model->settings.algorithm)->company == COMPANY_ALL) {
                 model->spec = said.spec;
                 model->network.n_observation = (uint32_t) space_numbers(&said.spec.observation);

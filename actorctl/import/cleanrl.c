@@ -41,7 +41,7 @@ static const struct {
                         "MaxGradNorm=0\n" },
 };
 
-/* Numbers that mean the same under another name. */
+/* Numbers that have the same meaning under another name. */
 static const struct {
         Kind kinds;
         const char *name, *section, *setting;
@@ -305,7 +305,7 @@ static bool concerns_training(const char *name) {
         static const char *const others[] = { "exp_name", "torch_deterministic", "cuda", "track",
                 "wandb_project_name", "wandb_entity", "capture_video", "save_model", "upload_model",
                 "hf_entity", "env_id",
-                /* of ppo: they are 0 and computed at run time */
+                /* of ppo; they are 0 in the file, and computed at run time */
                 "minibatch_size", "num_iterations", NULL };
 
         return !g_strv_contains(others, name);
@@ -315,7 +315,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Lists the arguments that the job lacks, so that readers do not take the job for the whole script. */
+/* Lists the arguments that the job lacks, so that readers see that the job is not the whole script. */
 static void append_rest(const Script *script, GString *out) {
         g_autofree char **names = (char **) g_hash_table_get_keys_as_array(script->arguments, NULL);
         bool first = true;

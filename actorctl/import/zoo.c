@@ -81,7 +81,7 @@ static const struct {
         { SAC, "ent_coef", "auto" },
 };
 
-/* Numbers that mean the same under another name. */
+/* Numbers that have the same meaning under another name. */
 static const struct {
         Family families;
         const char *key, *section, *setting;
@@ -187,7 +187,7 @@ static char *as_comment(const char *text) {
         return line;
 }
 
-/* Adds a line to the job file. key: where its value comes from; NULL: from none. */
+/* Adds a line to the job file. key: the entry's key from which the value comes; NULL: none. */
 static void put(Zoo *zoo, const char *section, const char *setting, const char *key, const char *value) {
         size_t i = 0;
 
@@ -262,7 +262,7 @@ static char *first_group(const char *text, const char *pattern) {
         return g_match_info_fetch(match, 1);
 }
 
-/* From "64, 64" to "64 64"; NULL: it is not a list of numbers. */
+/* Turns "64, 64" into "64 64"; NULL: it is not a list of numbers. */
 static char *as_layers(const char *list) {
         g_autoptr(GString) out = g_string_new(NULL);
         g_auto(GStrv) parts = g_strsplit(list, ",", -1);
@@ -425,7 +425,7 @@ static void put_settings(Zoo *zoo) {
         put_scheduled(zoo, "learning_rate", "LearningRate", "LearningRateSchedule");
         if (zoo->family & PPO)
                 put_ppo(zoo);
-        /* there the weight of the squared error, here of half of it */
+        /* in the entry it is the weight of the squared error, here that of half the squared error */
         if (zoo->family & ON_POLICY)
                 put_number(zoo, "Learner", "ValueWeight", "vf_coef", 2 * number(zoo, "vf_coef"));
         if (zoo->family & OFF_POLICY)

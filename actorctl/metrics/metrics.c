@@ -196,7 +196,7 @@ static void write_rounds(Metrics *metrics, Connection *connection, const char *p
                 pass_round(&metrics->before, rounds, i);
 }
 
-/* In system mode the daemon does not belong to the user, so its answers are checked. */
+/* Checks answers of the daemon: in system mode it does not belong to the user. */
 static bool in_order(const Metrics *metrics, const JobRounds *rounds) {
         double before = (double) metrics->round;
 

@@ -8,7 +8,7 @@
 
 typedef struct Metrics Metrics;
 
-/* Whether a word is FORMAT:PATH with a known format. Otherwise *ret_reason, g_free(), says what is wrong. */
+/* Whether a word is FORMAT:PATH with a known format. If not, *ret_reason has the reason, g_free(). */
 bool metrics_word_check(const char *word, char **ret_reason);
 
 /* Opens all files before there is a job, so that a wrong path is noticed early. Files keep their old content
@@ -25,7 +25,7 @@ int metrics_write(Metrics *metrics, Connection *connection, const char *path, co
 /* The same for a job that has ended, also with a message for each file that lacks rounds. metrics may be
  * NULL. */
 void metrics_finish(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
-/* Whether each file has everything. NULL: there is none. */
+/* Whether each file has all rounds. metrics NULL: there are no files. */
 bool metrics_complete(const Metrics *metrics);
 Metrics *metrics_close(Metrics *metrics);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Metrics, metrics_close)

@@ -11,7 +11,7 @@ typedef struct Scalar {
         double value; /* finite */
 } Scalar;
 
-/* Those of a row that were measured, and the step rate. The GArray frees the names. */
+/* The figures of a row that were measured, and the step rate. The GArray frees the names. */
 GArray *scalars_of(const JobRounds *rounds, size_t row);
 /* The axes: environment steps, and seconds since 1970 at the end of the round. */
 uint64_t scalars_step(const JobRounds *rounds, size_t row);

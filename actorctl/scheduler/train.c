@@ -136,7 +136,7 @@ static void put_words(char *to, size_t size, const char *words) {
                 memset(to + (end - to), 0, size - (size_t) (end - to));
 }
 
-/* The cost of the scheduler with which this training began, and of those before it. */
+/* Adds the cost of the scheduler with which this training began, and of the schedulers before that. */
 static void put_start(const Trained *from, MinionsModel *model) {
         put_words(model->start, sizeof(model->start), from->name);
         put_words(model->start_environment, sizeof(model->start_environment), from->model.environment);

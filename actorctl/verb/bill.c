@@ -16,7 +16,7 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* With --prices= `beside` is NULL; without it `own` is; with --format= both are. */
+/* With --prices=, `beside` is NULL. Without it, `own` is NULL. With --format=, both are NULL. */
 typedef struct Bills {
         JobStatus job;
         JobBill *bill, *own;

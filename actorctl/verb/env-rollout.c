@@ -76,7 +76,7 @@ typedef struct Rollout {
         bool ended;
 } Rollout;
 
-/* This comes after the row of the step or reset that led to the state. */
+/* A picture comes after the row of the step or reset that led to its state. */
 static void take_picture(const TrialRow *row, Rollout *rollout) {
         if (!rollout->recording)
                 return;

@@ -386,7 +386,7 @@ static ExitStatus env_show(const Options *options, const char *environment) {
 static const struct {
         const char *word;
         ExitStatus (*run)(const Options *options, const char *environment);
-        /* names: it takes a name; steps: it takes --steps; rolls: it takes the options of a rollout */
+        /* names: the word needs a name; steps: it takes --steps; rolls: it takes the options of a rollout */
         bool names, steps, rolls;
 } words[] = {
         { "list", env_list, false, false, false },

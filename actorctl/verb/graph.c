@@ -193,7 +193,7 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         return STATUS_OK;
 }
 
-/* The settings of a job, with those of --set in their place. */
+/* Takes the settings of a job, and replaces those that --set gives. */
 static void take_settings(const GArray *rows, const Options *options, GKeyFile *ret) {
         for (guint i = 0; i < rows->len; i++) {
                 const JobSetting *row = &g_array_index(rows, JobSetting, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* report: one file about one job or several, or about an experiment, for readers who did not see it run. */
+/* report: writes one file about one job or several, or about an experiment, for readers who did not watch
+ * it. */
 #include "actorctl/job-open.h"
 #include "actorctl/output.h"
 #include "actorctl/report/report.h"
@@ -27,7 +28,7 @@ static ExitStatus read_jobs(const Options *options, char **words, size_t n, GPtr
         return STATUS_OK;
 }
 
-/* The finished cells of an experiment are files beside its own, so no daemon is asked. */
+/* The finished cells of an experiment are files beside the experiment's own file, so no daemon is needed. */
 static ExitStatus print_experiment(const Options *options, const char *file) {
         g_autofree char *directory = results_directory(NULL, file), *text = NULL;
         g_autoptr(Experiment) experiment = NULL;

@@ -60,7 +60,7 @@ static JsonNode *state_digest(const Connection *connection, const JobStatus *sta
         return json_word(sha256 ? sha256 : "");
 }
 
-/* Prints where the policy is, since the next command is often `actorctl eval` with it. */
+/* Prints where the policy is: the next command is often an `actorctl eval` with this policy. */
 static void print_places(const Connection *connection, const Options *options, const JobFile *job_file,
                 const JobStatus *status) {
         g_autofree char *checkpoint = checkpoint_path(connection, status);

@@ -53,7 +53,7 @@ static char *unit_text(const char *unit) {
         return g_strdup(unit);
 }
 
-/* Unique among the hosts of a provider, and never a number, which readers of CSV would take for one. */
+/* A text that is unique among a provider's hosts, and never looks like a number to readers of CSV. */
 static char *account_text(const Charge *charge) {
         return g_strdup_printf("%s/%u", charge->names->host, charge->job->uid);
 }

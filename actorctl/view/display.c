@@ -130,7 +130,7 @@ static void read_end(Ends *ends, const char *section, const char *key, const cha
                 ends->target = g_ascii_strtod(value, NULL);
 }
 
-/* Asked once, since the settings of a job do not change. A caller who may not see them sees no budget. */
+/* Asks once, since the settings of a job do not change. A caller who may not see them sees no budget. */
 static void fetch_ends(Display *display) {
         g_autoptr(GArray) rows = NULL;
 
@@ -398,7 +398,7 @@ static void append_curve(const Display *display, GString *block) {
         append_axis(block, g_array_index(xs, double, 0), g_array_index(xs, double, xs->len - 1), columns);
 }
 
-/* Why the current round has this number of actors, if the scheduler gives reasons. */
+/* Appends why the present round has this number of actors, if the scheduler gives reasons. */
 static void append_why(const Display *display, const JobStatus *status, GString *block) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_auto(GStrv) names = NULL;

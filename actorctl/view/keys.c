@@ -26,7 +26,7 @@ void keys_close(void) {
         open_now = false;
 }
 
-/* In the background this program would be stopped for changing the terminal. */
+/* The kernel stops a program that changes the terminal from the background. */
 static int change_terminal(tcflag_t without) {
         static bool registered;
         struct termios changed;

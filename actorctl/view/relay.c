@@ -47,7 +47,7 @@ static void write_text(Reader *r) {
 
         if (r->text->len == 0)
                 return;
-        /* overwrites a live line, which is drawn again below */
+        /* the text overwrites a live line, which is drawn again below */
         if (r->terminal)
                 (void) g_string_prepend(r->text, "\r\033[K");
         p = r->text->str;
@@ -210,7 +210,7 @@ Relay *relay_free(Relay *relay) {
                 return NULL;
         (void) close_fd(relay->fd);
         relay_flush(relay);
-        /* A remaining writer keeps the reading process alive; this program waits for neither. */
+        /* Another writer may keep the reading process alive. This program waits for neither of them. */
         ended = wait_answer(relay) == 0;
         while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
                 ;

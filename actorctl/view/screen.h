@@ -6,7 +6,7 @@
  * set. 0: there is no terminal, and lines may have any length. */
 unsigned screen_columns(void);
 
-/* The width of this terminal, whatever COLUMNS= says; 80 if the terminal does not tell. */
+/* The width of this terminal, without regard to COLUMNS=; 80: the terminal does not report it. */
 unsigned terminal_columns(int fd);
-/* Its height; 24 if the terminal does not tell. */
+/* The height of this terminal; 24: the terminal does not report it. */
 unsigned terminal_lines(int fd);

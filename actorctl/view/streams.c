@@ -68,7 +68,7 @@ static ssize_t write_sanitised(void *cookie, const char *bytes, size_t n) {
 static FILE *open_stream(Stream *stream, int mode) {
         FILE *file = fopencookie(stream, "w", (cookie_io_functions_t){ .write = write_sanitised });
 
-        /* A file or a program gets UTF-8, whatever the terminal's locale is. */
+        /* A file or a program always gets UTF-8, with any locale. */
         stream->utf8 = sanitise_locale_is_utf8() || !isatty(stream->fd);
         if (file)
                 (void) setvbuf(file, NULL, mode, mode == _IONBF ? 0 : BUFFER_BYTES);

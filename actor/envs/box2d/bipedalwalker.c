@@ -229,7 +229,7 @@ static int walker_rebuild(void *task) {
         build_walker(w->world);
         world_force(w->world, HULL, drawn->force, 0);
 
-        /* The first observation comes after a step with slack joints. */
+        /* The first observation is the one after a step with slack joints. */
         (void) advance(w, &slack);
         return 0;
 }

@@ -209,7 +209,7 @@ typedef struct Thrust {
         double main, side; /* powers; 0: the engine is off */
 } Thrust;
 
-/* The thrust that a step asks for. An engine that fires gives at least half its power. */
+/* The thrust of a step's action. An engine that fires gives at least half its power. */
 static Thrust thrust_asked(const LanderStep *step) {
         return (Thrust){
                 .main = step->main > 0 ? ((double) step->main + 1.0) * 0.5 : 0,
@@ -295,7 +295,7 @@ static int lander_rebuild(void *task) {
         build_lander(l->world);
         world_force(l->world, LANDER, drawn->force[0], drawn->force[1]);
 
-        /* The first observation comes after a step with the engines off. */
+        /* The first observation is the one after a step with the engines off. */
         memcpy(off.dispersion, drawn->dispersion, sizeof(off.dispersion));
         (void) advance(l, &off);
         return 0;
@@ -453,7 +453,7 @@ static int lander_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
-/* A flame, which is longer the more strongly the engine fired in the last step. */
+/* Draws a flame. Its length shows how strongly the engine fired in the last step. */
 static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, double dx, double dy) {
         double tip[2] = { sin(at->angle), cos(at->angle) };
         double from[2] = { at->x + x * tip[1] - y * tip[0], at->y + x * tip[0] + y * tip[1] };

@@ -63,7 +63,7 @@ WorldMotion world_motion(const World *world, uint32_t body);
 uint32_t world_outline(const World *world, uint32_t body, double ret[WORLD_VERTICES_MAX][2]);
 double world_joint_angle(const World *world, uint32_t joint);
 double world_joint_speed(const World *world, uint32_t joint);
-/* How far, as a share of the way from one point to another, it is to the first ground; 1: there is none. */
+/* The distance to the first ground on the way from one point to another, as a share of the way; 1: none. */
 double world_sight(const World *world, double x, double y, double to_x, double to_y);
 
 #ifdef __cplusplus

@@ -218,7 +218,8 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         return r < 0 && python_missed(ret->name, sizeof(ret->name)) ? -ENOPKG : r;
 }
 
-/* Looks up the methods of an environment that was made or restored. Takes the reference, even on failure. */
+/* Looks up the methods of an environment that was made or restored. Takes over the reference, even on
+ * failure. */
 static int instance_bind(GymInstance *i, PyObject *env) {
         PyObject *called = env;
 

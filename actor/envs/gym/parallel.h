@@ -6,7 +6,7 @@
 
 #include "actor/envs/gym/spaces.h"
 
-/* What all instances of a job share */
+/* Data that all instances of a job share */
 typedef struct ParallelTask {
         PyObject *agents, *numbers; /* a tuple of names; a dictionary from names to numbers */
         PyObject *absent;           /* the bytes of an absent agent's observation */

@@ -51,7 +51,7 @@ static void ant_judge(const MujocoInstance *m, double velocity, double ctrl_squa
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }
 
-/* What both versions share */
+/* The parts that both versions share */
 #define ANT_TASK                                                                                        \
         .name = "Ant", .xml = ant_xml, .xml_end = ant_xml_end, .model = &ant_model, .frame_skip = 5,    \
         .horizon_steps = 1000, .solved_return = 6000, .seen = MUJOCO_SEEN_ASLANT, .seen_width = 6,      \

@@ -16,7 +16,7 @@ enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
 
-/* Loads the text as a file of a virtual file system, which is the only way to load a model from memory. */
+/* Loads the text as a file of a virtual file system: a model in memory can be loaded in no other way. */
 static mjModel *model_parse(const MujocoTask *task) {
         size_t n = (size_t) (task->xml_end - task->xml);
         _cleanup_free_ mjVFS *vfs = NULL;

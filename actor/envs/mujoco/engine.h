@@ -38,7 +38,7 @@ struct MujocoOptions {
         double healthy_z_min, healthy_z_max;
         double healthy_angle_min, healthy_angle_max;
         double reset_noise_scale;
-        bool exclude_current_positions; /* do not observe where the robot is in the plane */
+        bool exclude_current_positions; /* leave the robot's position in the plane out of observations */
 
         /* further observations of each body or motor */
         bool include_cinert, include_cvel, include_qfrc_actuator, include_cfrc_ext;

@@ -349,7 +349,7 @@ static int mjcf_init(void *instance, const ActordOption *options, uint32_t n_opt
         return r < 0 ? r : mujoco_init(&i->task, 0, &i->mujoco, NULL, 0);
 }
 
-/* Tells the model's author why it cannot be simulated, and what may help. */
+/* Prints why the model cannot be simulated, and advice for its author. */
 static void tell_warning(const mjData *data) {
         const mjWarningStat *w = data->warning;
 

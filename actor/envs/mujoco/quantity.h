@@ -7,7 +7,7 @@
 
 #include "lib/terms.h"
 
-/* A term with the parts that its names stand for. */
+/* A term, with the model's parts that it names. */
 typedef struct Measure {
         Term term;
         struct {
@@ -40,6 +40,6 @@ int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measur
 /* Keeps the current number of each velocity in its slot, for the next step. */
 void measures_keep(const Measures *measures, const mjModel *model, const mjData *data, double *ret_slots);
 
-/* The sum of weights times numbers; and whether any comparison holds. */
+/* measures_sum(): the sum of weights times numbers. measures_any(): whether any comparison is true. */
 double measures_sum(const Measures *measures, const MeasureOf *of);
 bool measures_any(const Measures *measures, const MeasureOf *of);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enough for the variables and the 0.4 MiB that our simulations allocate. */
+/* Enough for the variables and for the 0.4 MiB that these simulations allocate. */
 #define ENGINE_IMAGE_MAX (UINT64_C(4) << 20)
 #define ENGINE_NAMES_MAX 12
 

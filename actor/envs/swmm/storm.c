@@ -73,7 +73,7 @@ size_t storm_write(const Storm *storm, uint32_t first_hour, uint32_t tide_hours,
                 size_t n_text) {
         size_t n = 0;
 
-        /* An entry holds for an hour, and SWMM sees no rain after the last one. */
+        /* An entry counts for an hour. After the last entry, SWMM assumes no rain. */
         for (uint32_t h = 0; h < STORM_HOURS; h++)
                 n += (size_t) snprintf(ret_text + n, n_text - n, "rain %u:00 %.17g\n", first_hour + h,
                                 storm->rain[h]);
