@@ -30,7 +30,7 @@ static void *module_entrance(const char *module, const char *directory, const ch
         if (n < 0 || (size_t) n >= sizeof(path))
                 return NULL;
 
-        /* It stays loaded: its environments are called until this process ends. */
+        /* The module stays loaded: its environments are called until this process ends. */
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         return handle ? dlsym(handle, symbol) : NULL;
 }

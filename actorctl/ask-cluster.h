@@ -5,5 +5,5 @@
 
 #include "include/settings.h"
 
-/* 0: the cluster would give the job nodes. Negative: *ret_words (g_free()) says why not, and what to do. */
+/* 0: the cluster would give nodes to the job. Negative: *ret_words (g_free()) has the reason, and advice. */
 int ask_cluster(const JobSettings *settings, char **ret_words);

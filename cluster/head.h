@@ -7,7 +7,7 @@
 
 typedef struct HeadTerms {
         int socket_fd;   /* to the invoker, SEQPACKET */
-        PeerTerms peers; /* what nodes get; the token is the head's own */
+        PeerTerms peers; /* the data that nodes get; the head sets the token */
         const EngineKind *engine;
         EngineTerms terms;
 } HeadTerms;

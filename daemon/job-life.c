@@ -163,8 +163,8 @@ static int seal_settings(const Job *job) {
         return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
-/* checkpoint_fd: from job_checkpoint_choose(). *ret_what: names what was missing. The request takes the
- * descriptors, even on failure. */
+/* checkpoint_fd: from job_checkpoint_choose(). *ret_what: a missing thing, for messages. The request takes
+ * the descriptors, even on failure. */
 static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
         bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
         int r;

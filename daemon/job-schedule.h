@@ -8,10 +8,10 @@
 /* Decides for the round after `closed`, unless that has been decided already. closed: the record of the
  * newest round that has ended; NULL: there is none yet. */
 void job_decide(Job *job, const Record *closed);
-/* Starts the scheduler anew and decides for the first round. */
+/* Starts the scheduler from its initial state, and decides for the first round. */
 void job_schedule_anew(Job *job);
-/* Restores the scheduler's state of the newest checkpoint, or starts anew. *ret: the position after which
- * records still need decisions. */
+/* Restores the scheduler's state from the newest checkpoint; without one, starts from the initial state.
+ * *ret: the position after which records still need decisions. */
 void job_schedule_restore(Job *job, LedgerPosition *ret);
 /* Gives the decision to the ledger. No round may start under a decision that the ledger lacks. Negative: the
  * ledger is blocked. */

@@ -42,7 +42,7 @@ struct Job {
 
         Progress progress;
         bool progress_loaded; /* the sums that the properties show */
-        bool records_loaded;  /* the others, too: curve, estimates, faults */
+        bool records_loaded;  /* data that only records have are loaded, too: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
         bool decision_unsaved;   /* it has not been passed to the ledger yet */

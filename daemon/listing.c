@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of a list depends only on its length: it reads rows of one index, the newest first, however large
- * the ledger is. */
+/* A list reads rows of one index, the newest first. So its cost depends only on its length, and not on the
+ * size of the ledger. */
 #include "daemon/listing.h"
 
 #include <assert.h>

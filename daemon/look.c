@@ -7,10 +7,10 @@
 #include <sys/uio.h>
 #include "daemon/wire.h"
 
-/* recvmsg() with MSG_PEEK goes through what was sent, piece by piece, up to and including the first piece
- * with descriptors, even if the buffer is full (unix_stream_read_generic() in the kernel's
- * net/unix/af_unix.c). A bus sends descriptors with the first piece of their message, and no piece has parts
- * of two messages. So if bytes of a second message were seen, the descriptors do not belong to the first. */
+/* recvmsg() with MSG_PEEK goes through the pieces that were sent, up to and including the first piece with
+ * descriptors, even if the buffer is full (unix_stream_read_generic() in the kernel's net/unix/af_unix.c). A
+ * bus sends descriptors with the first piece of their message, and no piece has parts of two messages. So if
+ * bytes of a second message were seen, the descriptors do not belong to the first. */
 int look_at_message(int fd, uint8_t *bytes, size_t size, size_t *ret_n) {
         struct iovec iov = { bytes, size };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };

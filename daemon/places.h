@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out what the queue decides (daemon/queue.c): starts jobs, and sends jobs back to the queue. */
+/* Carries out the decisions of daemon/queue.c: starts jobs, and sends jobs back to the queue. */
 #pragma once
 
 #include "daemon/manager.h"

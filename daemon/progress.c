@@ -315,7 +315,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 node_list_clear(&p->nodes);
                 round_clear(p);
         }
-        /* The cgroup with which the records are compared does not include what actors use on nodes. */
+        /* The records are compared with the job's cgroup, which does not count actors on nodes. */
         if (record->node == 0)
                 p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
         usage_add(&p->usage, sheet, settings, record);

@@ -84,7 +84,7 @@ typedef struct Progress {
         int32_t lost_error;         /* the errno with which its invoker failed to start; 0: not known */
         uint32_t n_lives_unmetered; /* lives of which some usage was not measured */
         bool ended;                 /* this life has ended */
-        char missing_package[PACKAGE_NAME_BYTES]; /* what the environment lacks; "": not known */
+        char missing_package[PACKAGE_NAME_BYTES]; /* the package that the environment lacks; "": not known */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;
         uint8_t policy_sha256[32];

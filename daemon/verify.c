@@ -95,7 +95,7 @@ static int watch(Verify *verify) {
                         on_timeout, verify);
 }
 
-/* On failure verify_free() frees what was made here. */
+/* On failure verify_free() frees all that was made here. */
 static int start(Verify *verify) {
         int r;
 

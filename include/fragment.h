@@ -80,8 +80,8 @@ typedef enum Barrier {
 
 typedef struct Distribution {           /* a row of the table: everything that defines a distribution */
         uint32_t host[_FRAGMENT_MAX];   /* FragmentHost */
-        uint32_t round_barrier;         /* Barrier: what an update waits for */
-        /* Barrier: what serving a step waits for; NONE: actors act by themselves */
+        uint32_t round_barrier;         /* Barrier: the reason for which an update waits */
+        /* Barrier: the reason for which serving a step waits; NONE: actors act by themselves */
         uint32_t inference_barrier;
         const char *help;
 } Distribution;

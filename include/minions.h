@@ -47,7 +47,7 @@ typedef struct MinionsModel {
         uint32_t n_choices;                     /* numbers of actors, 1 .. n_choices */
         uint32_t n_asked;                       /* runs that the user asked for; 0: all were done */
         double target;                          /* J: the return with which RETURN is compared */
-        /* Its origin, in words for people, each NUL-terminated. */
+        /* The scheduler's origin, in words for people, each NUL-terminated. */
         char job[128];                          /* the inner job's file and environment */
         char environment[64];
         char currency[16], price_sheet[64];

@@ -89,7 +89,7 @@ typedef struct Network {
         uint32_t pixels;
         /* passes of the network for one action out of noise; otherwise 0 */
         uint32_t passes;
-        /* 1: noise is a process that each slot carries (lib/noise.h), and is not drawn anew for each
+        /* 1: noise is a process that each slot carries (lib/noise.h), and not a separate draw for each
          * action */
         uint32_t noise_carried;
         /* 0; or how many monomials of the observation layers read in its place: "network editing" (Cao et

@@ -43,15 +43,15 @@ typedef enum RecordKind {
          * completes; statistics: those of that record, with the evaluation's. A CHECKPOINT of the round
          * comes after it */
         RECORD_EVALUATED,
-        /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: what
-         * the cgroup has counted in excess of the life's records; scope_cpu_nsec as in ENDED */
+        /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: the
+         * cgroup's count minus the life's records; scope_cpu_nsec as in ENDED */
         RECORD_LOST,
         /* after STARTED: the name of a metric of episodes; ordinal is its number, from 0 */
         RECORD_METRIC,
         /* an event of a node of the cluster. ordinal: its number; detail: a ClusterEventKind. For COST, LOST
-         * and GONE, metered.emulated_nsec is how long it was allocated since its last record, and
-         * metered.memory_reserved_bytes and n_cpus are what was allocated, by the cluster's own accounts;
-         * use has the rest */
+         * and GONE, all by the cluster's own accounts: metered.emulated_nsec is the allocated time since the
+         * node's last record; metered.memory_reserved_bytes and n_cpus are the allocation; use has the
+         * rest */
         RECORD_NODE,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
@@ -139,7 +139,7 @@ typedef struct Metered {                        /* read by the invoker, never re
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
-typedef struct Decision {                       /* what is needed to repeat a run */
+typedef struct Decision {                       /* the data to repeat a run */
         uint64_t id;
         /* how many actors act; if a round waits for all, it also learns from so many */
         uint32_t n_actors;

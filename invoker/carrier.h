@@ -15,7 +15,7 @@
 typedef struct CarrierMeter {
         _Atomic uint64_t sent_bytes, received_bytes;
         _Atomic uint64_t busy_nsec; /* how long the node has had an order */
-        /* since when it has one that busy_nsec does not count yet; 0: it has none */
+        /* the beginning of the present order, which busy_nsec does not count yet; 0: it has no order */
         _Atomic uint64_t since_nsec;
 } CarrierMeter;
 

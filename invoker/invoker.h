@@ -91,7 +91,7 @@ int prepare_level(Placement *place);
 int prepare_sandboxes(Placement *place);
 
 /* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load() loads
- * what an administrator installed; a plugin loads later, in its actor. */
+ * an environment that an administrator installed; a plugin loads later, in its actor. */
 int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail);
 /* Maps the job's data set, if it has one. Call this before any fork. */
 int probe_map_dataset(Placement *place, uint32_t *ret_fault, int32_t *ret_detail);

@@ -45,7 +45,8 @@ void learner_look(Learners *learners, uint64_t now);
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
 /* Returns whether all have answered. learners->answer is their common answer. */
 bool learner_answered(Learners *learners, uint32_t k, const Answer *answer);
-void learner_forsake(Learners *learners); /* kills all: one has ended, and the others would wait for it */
+void learner_forsake(Learners *learners); /* kills all learners: one has ended, and the others would wait for
+                                           * it */
 bool learners_busy(const Learners *learners);
 void learner_end(Learners *learners); /* kills and reaps all */
 

@@ -38,7 +38,7 @@ typedef enum Phase {
 /* The current evaluation, if there is one. */
 typedef struct Evaluation {
         bool goes_on;
-        uint64_t round, policy_version, policy_bank; /* what is evaluated: its round and its policy */
+        uint64_t round, policy_version, policy_bank; /* the round and the policy that are evaluated */
         Statistics statistics;                       /* of the evaluated round */
         uint64_t closed_seq; /* the record that closed the round; 0: the round is still open */
         uint64_t started_nsec, started_emulated_nsec;

@@ -335,8 +335,8 @@ void report_node(Reporter *reporter, const NodeNews *news) {
         report_append(reporter, &record);
 }
 
-/* The last record. It has all use that is in no other record, so that the records add up to what the
- * cgroup has counted. */
+/* Writes the last record. It has all use that is in no other record, so that the records add up to the count
+ * of the cgroup. */
 void report_ended(Reporter *reporter, uint64_t spare_nsec) {
         Meter scope;
         Record record = {

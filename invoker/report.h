@@ -58,7 +58,7 @@ void report_ended(Reporter *reporter, uint64_t spare_nsec);
 void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c);
 /* Call this when the timer looked at the worker and found no answer. */
 void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c);
-void storm_over(Reporter *reporter);                           /* call it when another event is served */
+void storm_over(Reporter *reporter);                           /* call this when another event is served */
 void storm_listen(Loop *loop, Worker *worker, uint32_t index); /* call it before an order */
 /* The invoker's CPU time since the last call, without the part that actors were charged. */
 uint64_t storm_take_control(Reporter *reporter);

@@ -57,7 +57,7 @@ bool spool_is_full(const Spool *spool) {
         return spool->written - spool->acknowledged >= SPOOL_RECORDS;
 }
 
-/* Its pages are allocated when they are written, which is rare. Actors do not inherit them. */
+/* Pages of this memory are allocated when they are written, which is rare. Actors do not inherit them. */
 int spool_reserve(Spool *spool, uint32_t n) {
         const size_t bytes = n * sizeof(Record);
         void *map;

@@ -130,7 +130,7 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
 /* Tries each point in an actor of its own. If a point does not end, or the spec is unusable, the remaining
  * points are not tried. */
 static int check(Trying *t) {
-        int32_t failed = 0; /* the point after which the others are not tried */
+        int32_t failed = 0; /* the point after which no other point is tried */
 
         for (uint32_t i = 0; i < _TRIAL_POINT_MAX; i++) {
                 TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED, .detail = failed };
@@ -185,7 +185,7 @@ static int close_sandbox(Placement *place) {
 }
 
 /* Loads the environment and makes the sandbox as for a job's actors. The catalogue needs neither: it lists
- * what an administrator installed. */
+ * environments that an administrator installed. */
 static int prepare(Trying *t, TrialVerdict *ret) {
         ActordEnvSpec spec = {};
         int r;

@@ -235,8 +235,8 @@ static void squashed_sample(const Network *network, const float *parameters, boo
         }
 }
 
-/* The density of the policy itself, without the chance of random actions. An action on a bound is moved
- * inside by a rounding error. */
+/* The density of the policy itself, without the chance of random actions. An action on a bound is treated as
+ * if it were inside, nearer to the middle by a rounding error. */
 static double squashed_log_probability(
                 const Network *network, const float *parameters, const float *action) {
         double middle = action_middle(network), reach = action_reach(network), sum = 0;

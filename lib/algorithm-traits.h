@@ -57,8 +57,8 @@ typedef struct NetworkRow {
 /* The data about other agents in an agent's observation (lib/company.h). */
 typedef enum Company {
         COMPANY_NONE,
-        COMPANY_MEANS, /* the means over the others */
-        COMPANY_ALL,   /* the others' observations, which only the value network reads */
+        COMPANY_MEANS, /* the means over the other agents */
+        COMPANY_ALL,   /* the other agents' observations, which only the value network reads */
 } Company;
 
 typedef struct AlgorithmRow {

@@ -61,7 +61,7 @@ void regulation_act(
                 const Regulation *regulation, const void *observation, const void *policy, void *ret_action);
 double regulation_value(const Regulation *regulation, const void *observation); /* s' P s */
 double regulation_reward(const Regulation *regulation, const void *before, const void *after);
-/* The reward above; also counts the step. */
+/* Computes the reward of a step (see above), and counts the step. */
 double regulation_step(const Regulation *regulation, const void *before, const void *after,
                 RegulationCounts *counts);
 /* The metrics of an episode that has ended: double [REGULATION_METRICS]. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The decisions of a sweep, as pure functions: which values are drawn, which trials go on, and what the
- * budget allows. */
+/* The decisions of a sweep, as pure functions: which values are drawn, which trials go on, and how many
+ * trials the budget allows. */
 #include "actorctl/experiment/sweep.h"
 
 #include <math.h>

@@ -208,7 +208,8 @@ static int gif_frame(void *encoder, const Canvas *canvas) {
         delay = fmax(round(gif->shown * 100), 2);
         gif->shown -= delay / 100;
 
-        (void) fwrite("\x21\xf9\x04\x04", 1, 4, gif->file); /* the last picture stays below this one */
+        (void) fwrite("\x21\xf9\x04\x04", 1, 4, gif->file); /* the previous picture stays below the next
+                                                             * one */
         put16(gif->file, (uint32_t) delay);
         put16(gif->file, 0);
         (void) putc(0x2c, gif->file);

@@ -48,7 +48,7 @@ static void print_place(const JobStatus *job) {
         g_autofree char *limits = g_strjoinv(", ", job->limits);
 
         row("sandbox", "%s", job->sandbox_level[0] ? job->sandbox_level : "not started");
-        /* the level says what separates the actors; limits are printed separately */
+        /* the level says how actors are separated; limits are printed separately */
         if (limits[0])
                 row("limits", "%s: not enforced here", limits);
         if (job->unit[0])

@@ -33,7 +33,7 @@ typedef struct Row {
         bool metered;
 } Row;
 
-/* What is shown, and the note above the table. */
+/* The rows that are shown, and the note above the table. */
 typedef struct Look {
         Connection *connection;
         const char *path, *job; /* the job whose processes are shown; NULL: all jobs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Estimates what the rounds of a job would have cost under other distributions (estimate.h), for
+/* Estimates the cost that the rounds of a job would have had under other distributions (estimate.h), for
  * GetEstimates() on the bus. Pure.
  *
  * Actors' invocations are the same under all distributions. The distributions differ in the update, which

@@ -41,7 +41,8 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         char *summary;         /* the sums of all records, written at the end; NULL: not yet */
         uint64_t trimmed_usec; /* when the removal of its records began; 0: all are there */
         uint64_t n_preempted,
-                        back_usec; /* how often it went back to the queue; since when, 0: it is not there */
+                        back_usec; /* how often it went back to the queue; since when it is there; 0: it is
+                                    * not */
         uint64_t paused_usec;      /* the time in the queue of earlier returns */
         uint64_t frozen_usec;      /* when a user froze it; 0: it is not frozen */
         uint64_t n_alerts;         /* how many amounts of CostAlert= were reached and announced */

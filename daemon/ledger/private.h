@@ -109,8 +109,8 @@ struct Ledger {
 
 enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a person's own write transaction */
 
-/* Watches the write-ahead file: after each commit it calls the function of ledger_on_written(), and then
- * does what SQLite does by default. */
+/* Watches the write-ahead file: after each commit, calls the function of ledger_on_written(). Then the file
+ * is copied into the ledger as SQLite does it by default. */
 void ledger_watch_wal(Ledger *ledger);
 
 /* A negative errno for a result of SQLite; 0 for SQLITE_OK, ROW and DONE. */

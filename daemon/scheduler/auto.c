@@ -97,8 +97,10 @@
 #include "lib/fragment.h"
 #include "lib/saturate.h"
 
-#define NEWEST     15u
-#define SURE       5u     /* measurements of the noise before it is added to what is usual */
+#define NEWEST 15u
+#define SURE \
+        5u                /* measurements of the noise scale that are needed before it is added to the usual
+                           * b */
 #define USUAL_ROWS 5632.0 /* rows of a round above which more help little: the middle of four tasks */
 #define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
 #define FURTHEST   0.028  /* the surrogate of first rounds, with any number of actors, by the sharp law */

@@ -113,7 +113,7 @@ typedef struct TapeSum {
         float coefficient;
 } TapeSum;
 
-/* What a tape may read and apply. */
+/* The data that a tape may read, and the networks that it may apply. */
 typedef struct TapeShape {
         uint32_t n_inputs[_INPUT_MAX];
         const Network *networks[TAPE_NETS_MAX];
@@ -171,7 +171,7 @@ Node tape_log_tanh_slope(Tape *tape, Node x); /* log(1 - tanh(x)^2), exact where
 Node tape_half_square(Tape *tape, Node x);    /* x * x / 2 */
 /* Half the square up to the bound, and linear beyond it. */
 Node tape_huber(Tape *tape, Node x, double bound);
-/* exp(x) - 1 - x. The result is never negative, and is exact however small x is. */
+/* exp(x) - 1 - x. The result is never negative, and is exact for any small x. */
 Node tape_divergence(Tape *tape, Node x);
 /* The same from exp(x) = tape_exp(x), which is less exact but needs no second exp(). Its gradient arrives at
  * x, not at the exponential. */
