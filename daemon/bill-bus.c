@@ -120,7 +120,7 @@ static void call_add_usage(const Record *record, void *userdata) {
         usage_add(&call->usage, call_sheet(call), &call->settings, record);
 }
 
-/* Adds a record to the call's Beside. */
+/* Adds a record to the Beside of the call. */
 static void call_add_beside(const Record *record, void *userdata) {
         BillCall *call = userdata;
 

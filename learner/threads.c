@@ -309,7 +309,8 @@ static void work_together(Threads *threads) {
         phase_meter(threads, start_nsec);
 }
 
-/* Tasks of a phase are alike, and reading the clock is a system call. So each counts as the mean. */
+/* The tasks of a phase are alike, and reading the clock is a system call. So each task counts as long as the
+ * mean. */
 static void work_alone(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         uint32_t n = threads->n_tasks;

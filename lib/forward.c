@@ -491,7 +491,7 @@ void forward_draw(Forward *forward, size_t row, ActordRandom *random) {
                 forward->noise[row * n + k] = (float) actord_random_normal(random);
 }
 
-/* The action of row r so far: the noise that the passes have left. */
+/* The action of row r so far. It still has the noise that later passes will remove. */
 static float *row_action(const Forward *forward, size_t r, uint32_t pass) {
         const Network *network = &forward->network;
 

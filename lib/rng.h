@@ -67,7 +67,7 @@ void random_begin(ActordRandom *ret, uint64_t seed, RandomPurpose purpose, uint3
 /* A uniform whole number in [0, n); n is at least 1. */
 uint32_t random_below(ActordRandom *random, uint32_t n);
 
-/* The parts, for the tests: a stream's name as a counter, and the bijection. */
+/* Two parts of the generator, for the tests: the counter for a stream's name, and the bijection. */
 void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_t step,
                 uint32_t ret_counter[4]);
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ret[4]);

@@ -66,7 +66,7 @@ static void say_nothing_found(uint64_t id) {
                         id);
 }
 
-/* Moves to the place before the first entry to print. After --lines= it prints that entry itself. */
+/* Moves to the place before the first entry to print. With --lines= it prints this entry itself. */
 static int seek(sd_journal *journal, const Options *options) {
         int r;
 

@@ -48,7 +48,7 @@ static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *
         return 0;
 }
 
-/* Notes that the job's records are done with: all are removed, or all are kept. */
+/* Notes that trimming need not look at this job again: all of its records are removed, or all are kept. */
 static int never_again(Ledger *ledger, uint64_t job) {
         return ledger_write(ledger, "UPDATE jobs SET trimmable = 0 WHERE id = ?1", VALUES(of_u64(job)));
 }

@@ -99,7 +99,8 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
         /* no row has a larger sum (Gershgorin's circles) */
         double low = -3.0 * scale, high = 3.0 * scale;
-        /* Never 0, even for a tiny scale: low and high would end as two adjacent numbers and never meet. */
+        /* The precision must not be 0, even for a tiny scale: low and high would end as two adjacent
+         * numbers, and the loop would not end. */
         double precision = fmax(4.0 * DBL_EPSILON * scale, DBL_TRUE_MIN);
 
         while (high - low > precision) {
