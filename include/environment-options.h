@@ -36,6 +36,12 @@
         X(SLOSec, NUMBER, slo_seconds, 0, 3600, "2") \
         X(Cores, NUMBER, cores, 0, 1024, "0") \
         X(Stay, NUMBER, stay, 0, 1000000, "0")
+#define SHARES_OPTIONS(X) \
+        X(Agents, WHOLE, agents, 1, SHARES_JOBS_MAX, "1") \
+        X(Jobs, WHOLE, jobs, SHARES_JOBS_MIN, SHARES_JOBS_MAX, "4") \
+        X(Cores, NUMBER, cores, 1, CORES_MAX, "8") \
+        X(WeightPrice, NUMBER, weight_price, 0, WEIGHT_PRICE, "2") \
+        X(Pause, NUMBER, pause, 1, 1000000, "10")
 #define TWO_PONDS_OPTIONS(X) \
         X(StormScale, NUMBER, storm_scale, 0, SCALE_MAX, "0") \
         X(FloodWeight, NUMBER, flood_weight, 0, 1e6, "10")

@@ -32,6 +32,7 @@
                         IOT5G_OPTIONS(OPTION_TEXT))                                                      \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN, IOT5G_OPTIONS(OPTION_TEXT))     \
         X("faas", "", "scale a function among others: faas:N", NAN, FAAS_OPTIONS(OPTION_TEXT))           \
+        X("shares", "", "trade CPUs among jobs: shares:N", NAN, SHARES_OPTIONS(OPTION_TEXT))            \
         X("two-ponds", "", "keep two storm ponds from flooding", NAN, TWO_PONDS_OPTIONS(OPTION_TEXT))    \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                          \
                         ENGINE_TEXT HOPPER_OPTIONS(OPTION_TEXT))                                         \
@@ -124,11 +125,15 @@
 #define MJCF_TERMINATE_KEY      "Terminate"
 #define MJCF_PLUGIN_KEY         "RewardPlugin"
 
-/* Environment=faas:N is faas with N other functions on its node, the same as Neighbours=N. */
-#define ENVIRONMENT_FAAS        "faas"
-#define ENVIRONMENT_FAAS_PREFIX "faas:"
-#define FAAS_NEIGHBOURS_KEY     "Neighbours"
-#define FAAS_NEIGHBOURS_MAX     15
+#define FAAS_NEIGHBOURS_MAX 15
+#define SHARES_JOBS_MIN     1
+#define SHARES_JOBS_MAX     16
+
+/* Environments whose names may end in a number. X(name, key, least, most, what): Environment=name:N is the
+ * same as KEY=N. */
+#define ENVIRONMENT_NUMBERS(X)                                             \
+        X("faas", "Neighbours", 0, FAAS_NEIGHBOURS_MAX, "other functions") \
+        X("shares", "Jobs", SHARES_JOBS_MIN, SHARES_JOBS_MAX, "jobs")
 
 /* The option that chooses a release of an environment's engine: env-MODULE-RELEASE.so beside env-MODULE.so,
  * the default. */
@@ -154,11 +159,14 @@
         X("BandwidthWeight", "cost of the whole bandwidth for a step")         \
         X("PowerWeight", "cost of full power for a step")                      \
         X("ShadowingStd", "standard deviation of the shadowing, dB")           \
-        X("Agents", "functions that the policy runs, at most 1 + Neighbours=") \
+        X("Agents", "functions or jobs that the policy runs")                  \
         X("Neighbours", "other functions on its node; faas:N says so, too")    \
         X("SLOSec", "promised latency, s")                                     \
-        X("Cores", "cores of the node; 0: 6 for each function")                \
+        X("Cores", "cores of the node; faas, 0: 6 for each function")          \
         X("Stay", "mean steps until an agent leaves or joins; 0: never")       \
+        X("Jobs", "jobs on the host; shares:N says so, too")                   \
+        X("WeightPrice", "cost of a job's weight")                             \
+        X("Pause", "mean steps from a job's end to the next job")              \
         X("StormScale", "factor on the published rain; 0: drawn, 0.5 to 2")    \
         X("FloodWeight", "cost of a flooding pond for a step")                 \
         X("LeftWeight", "cost of a pond that is not empty at the end")         \

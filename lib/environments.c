@@ -15,6 +15,10 @@ static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
 
 static const struct { const char *key, *help; } helps[] = { ENVIRONMENT_OPTIONS(HELP) };
 
+#define NUMBER(name, key, least, most, what) { name, key, least, most, what },
+
+static const EnvironmentNumber numbers[] = { ENVIRONMENT_NUMBERS(NUMBER) };
+
 static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
         "choose another job's number of actors", NAN, JOB_OPTIONS };
 
@@ -58,16 +62,27 @@ bool environment_loads_packages(const char *name) {
         return environment_is_python(name) || (row && strcmp(row->module, ENVIRONMENT_SWMM) == 0);
 }
 
-const char *environment_neighbours(const char *name) {
-        const char *n = name + strlen(ENVIRONMENT_FAAS_PREFIX);
-        size_t length;
-
+const EnvironmentNumber *environment_number(const char *name, const char **ret_n) {
         assert(name);
+        assert(ret_n);
 
-        if (strncmp(name, ENVIRONMENT_FAAS_PREFIX, strlen(ENVIRONMENT_FAAS_PREFIX)) != 0)
-                return NULL;
-        length = strspn(n, "0123456789");
-        return length > 0 && length < 4 && !n[length] && atoi(n) <= FAAS_NEIGHBOURS_MAX ? n : NULL;
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+                const EnvironmentNumber *row = &numbers[i];
+                size_t n_name = strlen(row->name), length;
+                const char *n;
+
+                if (strncmp(name, row->name, n_name) != 0 || name[n_name] != ':')
+                        continue;
+                n = name + n_name + 1;
+                length = strspn(n, "0123456789");
+                *ret_n = length > 0 && length < 4 && !n[length] && atoi(n) >= row->least &&
+                                                         atoi(n) <= row->most
+                                         ? n
+                                         : NULL;
+                return row;
+        }
+        *ret_n = NULL;
+        return NULL;
 }
 
 bool environment_is_file(const char *name) {
@@ -93,6 +108,9 @@ const char *environment_directory(const JobSettings *settings, DirectoryKind kin
 }
 
 const EnvironmentRow *environment_find(const char *name) {
+        const EnvironmentNumber *number;
+        const char *n;
+
         assert(name);
 
         if (environment_is_job(name))
@@ -103,8 +121,9 @@ const EnvironmentRow *environment_find(const char *name) {
                 return &gym_row;
         if (environment_is_mjcf(name))
                 return &mjcf_row;
-        if (environment_neighbours(name))
-                name = ENVIRONMENT_FAAS;
+        number = environment_number(name, &n);
+        if (n)
+                name = number->name;
         for (size_t i = 0; i < environment_count(); i++)
                 if (strcmp(rows[i].name, name) == 0)
                         return &rows[i];

@@ -21,8 +21,16 @@ bool environment_is_python(const char *name);
 bool environment_is_pettingzoo(const char *name); /* for those in Python */
 bool environment_is_mjcf(const char *name);
 
-/* The N of faas:N; NULL: it is another environment. */
-const char *environment_neighbours(const char *name);
+/* An environment whose name may end in a number, as faas:N does. */
+typedef struct EnvironmentNumber {
+        const char *name, *key; /* NAME:N is the same as KEY=N */
+        int least, most;
+        const char *what; /* of which N is the number */
+} EnvironmentNumber;
+
+/* Whether the name is that of such an environment, with a colon; NULL: it is not. *ret_n: the N in it; NULL:
+ * what follows the colon is no such number. */
+const EnvironmentNumber *environment_number(const char *name, const char **ret_n);
 
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);

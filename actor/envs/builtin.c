@@ -22,6 +22,7 @@ static const struct {
         { "iot5g-discrete", &iot5g_discrete_env },
         { "iot5g-continuous", &iot5g_continuous_env },
         { "faas", &faas_env },
+        { "shares", &shares_env },
         { "two-ponds", &two_ponds_env },
 };
 

@@ -22,4 +22,5 @@ extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;
 extern const ActordEnv phydrl_cartpole_env;
 extern const ActordEnv iot5g_discrete_env, iot5g_continuous_env;
 extern const ActordEnv faas_env;
+extern const ActordEnv shares_env;
 extern const ActordEnv two_ponds_env;

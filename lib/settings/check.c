@@ -109,12 +109,14 @@ static void check_terms(SettingsReader *reader, const JobSettings *settings) {
 }
 
 void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
-        const char *n = environment_neighbours(settings->environment);
-        const ActordOption *given = settings_option(settings, FAAS_NEIGHBOURS_KEY);
+        const char *n;
+        const EnvironmentNumber *number = environment_number(settings->environment, &n);
+        const ActordOption *given;
         ActordOption *option;
 
         if (!n)
                 return;
+        given = settings_option(settings, number->key);
         if (given) {
                 /* A printed job file has both the name and the key, and they must agree. */
                 if (strcmp(given->value, n) != 0)
@@ -127,7 +129,7 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
                 return;
         }
         option = &settings->options[settings->n_options++];
-        (void) g_strlcpy(option->key, FAAS_NEIGHBOURS_KEY, sizeof(option->key));
+        (void) g_strlcpy(option->key, number->key, sizeof(option->key));
         (void) g_strlcpy(option->value, n, sizeof(option->value));
 }
 
@@ -139,7 +141,9 @@ static void check_plugin(SettingsReader *reader, const JobSettings *settings) {
 
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
         const char *name = settings->environment;
+        const EnvironmentNumber *number;
         const EnvironmentRow *row;
+        const char *n;
         g_autoptr(GPtrArray) names = NULL;
         g_autofree char *hint = NULL;
 
@@ -163,10 +167,11 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                         check_terms(reader, settings);
                 return;
         }
-        if (g_str_has_prefix(name, ENVIRONMENT_FAAS_PREFIX)) {
+        number = environment_number(name, &n);
+        if (number) {
                 reader_complain(reader, "Job", "Environment", name,
-                                "write faas:N, with a number of other functions from 0 to %d",
-                                FAAS_NEIGHBOURS_MAX);
+                                "write %s:N, with a number of %s from %d to %d", number->name, number->what,
+                                number->least, number->most);
                 return;
         }
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {

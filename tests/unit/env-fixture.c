@@ -114,7 +114,7 @@ Env *env_new_of(const ActordEnv *abi, const ActordOption *options, uint32_t n_op
 
         for (uint32_t i = 0; i < env->spec.observation.n_dims; i++)
                 n *= env->spec.observation.shape[i];
-        env->observation_bytes = n * element_bytes(env->spec.observation.element);
+        env->observation_bytes = n * env->spec.n_agents * element_bytes(env->spec.observation.element);
 
         env->instance = guarded_new(env->spec.instance_bytes);
         env->observation = guarded_new(env->observation_bytes);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* [Scaling] Shares=: what a job that trades CPU weight sees and does. The environment `shares` trains a
+ * policy for it, and the daemon decides by such a policy. Both compute these numbers with lib/shares.c, so
+ * that a policy sees in the daemon what it was trained with. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <stdint.h>
+
+#define SHARES_SUFFIX ".safetensors"    /* of the file of an installed policy */
+#define SHARES_NAME_MAX 64u
+#define SHARES_FILE_MAX (4u << 20)      /* bytes of such a file */
+#define SHARES_LAYERS_MAX 4u            /* hidden layers of such a policy */
+#define SHARES_UNITS_MAX 512u           /* units in each of them */
+
+/* A job bids for the CPU with a weight. A move up multiplies it by SHARES_FACTOR; one down divides it. */
+#define SHARES_WEIGHT_MIN 10u
+#define SHARES_WEIGHT_DEFAULT 100u      /* the kernel's, for a cgroup whose weight is not set */
+#define SHARES_WEIGHT_MAX 1000u
+#define SHARES_FACTOR 1.5
+#define SHARES_KERNEL_MAX 10000u        /* the most that cpu.weight takes; it takes 1 at least */
+
+/* X(NAME): the observation of a job, in this order, each between 0 and 1. A trained policy is useless with
+ * other ones. */
+#define SHARES_FEATURES(X)                                                                              \
+        X(TIME_LEFT)            /* the share of the time until its deadline that is left; 1: it has none */ \
+        X(WORK_LEFT)            /* the share of its work that is left */                                \
+        X(PACE)                 /* n / (n + g): n the speed that it needs, g the one that it has; above */ \
+                                /* 0.5 it will be late; 0: it has no deadline */                        \
+        X(WEIGHT)               /* its bid, on a logarithmic scale */                                   \
+        X(DEMAND)               /* the share of the host's CPUs that it could use */                    \
+        X(CROWD)                /* the share of the demand of all jobs for which there is no CPU */
+
+typedef enum SharesFeature {
+#define X(NAME) SHARES_##NAME,
+        SHARES_FEATURES(X)
+#undef X
+        SHARES_N_FEATURES,
+} SharesFeature;
+
+typedef enum SharesAction { SHARES_DOWN, SHARES_SAME, SHARES_UP, SHARES_N_ACTIONS } SharesAction;
+
+/* A policy of Algorithm=simppo also reads the means of the others' observations, and the share of the others
+ * that took each action (lib/company.h). */
+#define SHARES_N_INPUTS (2u * SHARES_N_FEATURES + SHARES_N_ACTIONS)
+
+/* One job, as its features are computed. */
+typedef struct SharesJob {
+        double time_left, work_left;
+        double needed, got;                     /* speeds in one unit; needed 0: it has no deadline */
+        double demand;                          /* CPUs that it could use */
+        uint32_t weight, reserved;              /* its bid */
+} SharesJob;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The arithmetic of [Scaling] Shares=, for the environment that trains its policies and for the daemon that
+ * follows them. */
+#pragma once
+
+#include <stddef.h>
+
+#include "include/shares.h"
+
+/* What the job sees. demand_of_all: the sum over all jobs that trade, this one included. */
+void shares_features(const SharesJob *job, double cores, double demand_of_all, float ret[SHARES_N_FEATURES]);
+
+/* The bid after an action. It stays between SHARES_WEIGHT_MIN and SHARES_WEIGHT_MAX. */
+uint32_t shares_move(uint32_t weight, SharesAction action);
+
+/* The running mean of speeds with one more that was measured; older ones fade within some SHARES_MEMORY of
+ * them. before < 0: there were none. */
+#define SHARES_MEMORY 5.0
+double shares_smooth(double before, double measured);
+
+/* Divides the cores as the kernel does among cgroups that are always busy: in proportion to their weights,
+ * where none gets more than it can use and the rest goes to the others. A job with no demand gets 0. */
+void shares_divide(double cores, size_t n, const double weights[], const double demands[], double ret[]);
