@@ -37,7 +37,7 @@ say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # The part of lib/ that only the control side (daemon, actorctl) may use: these files link GLib.
-LIB_CONTROL := lib/settings/settings.c lib/settings/problems.c lib/settings/check.c lib/settings/check-learner.c lib/settings/text.c lib/settings/inner.c lib/settings/repeated.c lib/settings/cpus.c lib/settings/convolutions.c lib/nearest.c lib/sanitise.c lib/sheets.c
+LIB_CONTROL := lib/settings/settings.c lib/settings/problems.c lib/settings/check.c lib/settings/check-learner.c lib/settings/text.c lib/settings/inner.c lib/settings/repeated.c lib/settings/cpus.c lib/settings/convolutions.c lib/settings/shares-text.c lib/nearest.c lib/sanitise.c lib/sheets.c
 
 # The part of lib/ that only the learner and actorctl use: these files link nettle.
 LIB_TENSORS := lib/checkpoint/safetensors-read.c lib/checkpoint/safetensors-write.c lib/checkpoint/checkpoint.c

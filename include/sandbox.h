@@ -51,7 +51,8 @@ typedef enum SandboxLevel {
         X(MEMORY, "memory", "no memory controller: only RLIMIT_AS and RLIMIT_DATA enforce MemoryMax=") \
         X(TASKS, "tasks", "no pids controller: only the system call filter enforces TasksMax=")         \
         X(CPU_QUOTA, "cpu-quota", "no cpu controller: CPUQuota= is not enforced")                       \
-        X(CPUS, "cpus", "no cpuset controller: only sched_setaffinity() enforces AllowedCPUs=")
+        X(CPUS, "cpus", "no cpuset controller: only sched_setaffinity() enforces AllowedCPUs=")    \
+        X(CPU_WEIGHT, "cpu-weight", "no cpu controller: Shares= sets no weight, and all jobs are equal")
 
 typedef enum Limit {
 #define X(name, word, sentence) LIMIT_##name,

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "include/actord/env.h"
 #include "include/schedulers.h"
+#include "include/shares.h"
 
 #define SETTINGS_ABI 4u
 #define HIDDEN_LAYERS_MAX 8u
@@ -58,6 +59,7 @@
 #define OBJECTIVES(X) X(COST_TIME, "cost-time") X(DEADLINE, "deadline") X(BUDGET, "budget")
 #define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
 #define CONVENTIONS(X) X(SERVERLESS, "serverless") X(SERVER, "server")
+#define SHARES_KINDS(X) X(EQUAL, "equal") X(SIMPPO, "simppo")
 #define KERNEL_CLASSES(X) X(AUTO, "auto") X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512")
 
 #define CHOICES(X)                      /* X(type, PREFIX, list) */ \
@@ -76,6 +78,7 @@
         X(objective, OBJECTIVE, OBJECTIVES)                         \
         X(clock, CLOCK, CLOCKS)                                     \
         X(convention, CONVENTION, CONVENTIONS)                      \
+        X(shares_kind, SHARES_KIND, SHARES_KINDS)                   \
         X(kernel_class, KERNEL_CLASS, KERNEL_CLASSES)
 
 enum Algorithm_ {
@@ -162,6 +165,12 @@ enum Convention_ {
 #undef X
         _CONVENTION_MAX,
 };
+enum SharesKind_ {
+#define X(name, word) SHARES_KIND_##name,
+        SHARES_KINDS(X)
+#undef X
+        _SHARES_KIND_MAX,
+};
 enum KernelClass_ {
 #define X(name, word) KERNEL_CLASS_##name,
         KERNEL_CLASSES(X)
@@ -214,13 +223,15 @@ enum KernelClass_ {
         X(Scaling, Objective, choice_objective, objective, "cost-time", 0, 0,                               \
                 "Policy=auto: cost-time; deadline: least money in time; budget: most progress for it")      \
         X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18,                                              \
-                "Objective=deadline: when training should have ended, on the emulated clock")               \
+                "Objective=deadline, Shares=simppo:NAME: when training should have ended")                  \
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6,                                                 \
                 "Policy=auto: value of a second, as a multiple of the learner's price")             \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX,                                       \
                 "idle actors that are always kept frozen for later rounds")                                 \
         X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12,                                        \
                 "other idle actors end after this; unset: never, or at once with WarmActors")               \
+        X(Scaling, Shares, shares, shares, "equal", 0, 0,                                                   \
+                "simppo:NAME: this host's jobs trade CPU weight by that policy; equal: none is set")        \
         X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, ENVS_PER_ACTOR_MAX,                             \
                 "environments (slots) of an actor")                                                         \
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX,                             \
@@ -429,6 +440,8 @@ typedef struct setting_counts {
 typedef struct setting_range { uint32_t low, high; } setting_range;
 /* kind: Scheduler_; argument: the text after a colon, or "" */
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;
+/* kind: SharesKind_; name: that of an installed policy, or "" */
+typedef struct setting_shares { uint32_t kind; char name[SHARES_NAME_MAX + 4]; } setting_shares;
 /* a bit for each of 1,024 CPUs; no bit is set: all CPUs */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;
 /* percent: in thousandths of one CPU */

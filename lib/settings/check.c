@@ -329,10 +329,12 @@ static void check_objective(SettingsReader *reader, const JobSettings *settings)
         if (settings->objective == OBJECTIVE_BUDGET && !settings_present(settings, SETTING_Job_Budget))
                 reader_complain(reader, "Scaling", "Objective", word,
                                 "this objective needs [Job] Budget=, the money that the job may spend");
-        if (settings->objective != OBJECTIVE_DEADLINE &&
+        if (settings->objective != OBJECTIVE_DEADLINE && settings->shares.kind == SHARES_KIND_EQUAL &&
                         settings_present(settings, SETTING_Scaling_Deadline))
                 reader_complain(reader, "Scaling", "Deadline", NULL,
-                                "Objective=%s does not read this key; write Objective=deadline", word);
+                                "Objective=%s does not read this key; write Objective=deadline, or "
+                                "Shares=simppo:NAME",
+                                word);
 }
 
 /* Checks the keys that a scheduler requires. */

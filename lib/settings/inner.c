@@ -78,6 +78,9 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
         if (settings_present(inner, SETTING_Job_RuntimeMaxSec))
                 return refuse(ret_message, text, file_name, SETTING_Job_RuntimeMaxSec,
                                 "an inner job has no wall clock; Rounds= in [Environment] ends it");
+        if (inner->shares.kind != SHARES_KIND_EQUAL)
+                return refuse(ret_message, text, file_name, SETTING_Scaling_Shares,
+                                "an inner job has no CPU weight of its own; the outer job may have Shares=");
         if (distribution_overlaps(distribution_of(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Distribution_Policy,
                                 "an inner job cannot use Policy=async: a scheduler is trained on rounds "

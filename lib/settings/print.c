@@ -73,6 +73,8 @@ const char *const *setting_words(Setting i) {
                 return yes_no;
         if (strcmp(row->type, "policy") == 0)
                 return words_scheduler;
+        if (strcmp(row->type, "shares") == 0)
+                return words_shares_kind;
 #define TABLE(type_, PREFIX, list)                    \
         if (strcmp(row->type, "choice_" #type_) == 0) \
                 return words_##type_;
@@ -230,6 +232,14 @@ static int print_policy(const setting_policy *value, char *ret) {
 
         if (*value->argument)
                 n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, ":%s", value->argument);
+        return n;
+}
+
+static int print_shares(const setting_shares *value, char *ret) {
+        int n = print_choice_shares_kind(&value->kind, ret);
+
+        if (*value->name)
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, ":%s", value->name);
         return n;
 }
 

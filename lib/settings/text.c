@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/settings/convolutions.h"
+#include "lib/settings/shares-text.h"
 #include "lib/settings/cpus.h"
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
@@ -564,6 +565,20 @@ static int parse_policy(
         if (colon)
                 strcpy(policy.argument, colon + 1);
         *ret = policy;
+        return 0;
+}
+
+static int parse_shares(
+                const char *text, double lowest, double highest, setting_shares *ret, char **ret_reason) {
+        const char *colon = strchr(text, ':');
+        g_autofree char *word = colon ? g_strndup(text, (size_t) (colon - text)) : g_strdup(text);
+        setting_shares shares = {};
+
+        if (parse_choice_shares_kind(word, lowest, highest, &shares.kind, ret_reason) < 0)
+                return -EINVAL;
+        if (shares_parse_name(colon ? colon + 1 : NULL, &shares, ret_reason) < 0)
+                return -EINVAL;
+        *ret = shares;
         return 0;
 }
 

@@ -496,6 +496,10 @@ static void random_setting(JobSettings *s, Setting i) {
         m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} };            \
         if ((scheduler_has(m.kind, TRAIT_TAKES_JOB) || scheduler_has(m.kind, TRAIT_TAKES_TRAINED))) \
         g_snprintf(m.argument, sizeof(m.argument), "dir:%u/d.json", g_test_rand_int_range(0, 1000))
+#define CASE_shares(m, low, high)                                                          \
+        m = (setting_shares){ (uint32_t) g_test_rand_int_range(0, _SHARES_KIND_MAX), {} }; \
+        if (m.kind != SHARES_KIND_EQUAL)                                                   \
+        g_snprintf(m.name, sizeof(m.name), "x-%u.y_Z", g_test_rand_int_range(0, 1000))
 #define CASE_cpuset(m, low, high)                         \
         for (int k = 0; k < 6; k++) {                     \
                 int cpu = g_test_rand_int_range(0, 1024); \
@@ -553,36 +557,11 @@ static void test_round_trip(void) {
                 }
 }
 
-/* An environment's name may contain an option. [Environment] may repeat it, but not change its value. */
-static void test_named_option(void) {
-        JobSettings settings;
-
-        accept("[Job]\nEnvironment=faas:3\n", NULL, &settings);
-        g_assert_cmpuint(settings.n_options, ==, 1);
-        g_assert_cmpstr(settings.options[0].key, ==, "Neighbours");
-        g_assert_cmpstr(settings.options[0].value, ==, "3");
-        accept("[Job]\nEnvironment=faas:3\n[Environment]\nSLOSec=1\nNeighbours=3\n", NULL, &settings);
-        g_assert_cmpuint(settings.n_options, ==, 2);
-        accept("[Job]\nEnvironment=faas\n", NULL, &settings);
-        g_assert_cmpuint(settings.n_options, ==, 0);
-        refuse("[Job]\nEnvironment=faas:3\n[Environment]\nNeighbours=4\n", NULL, "x.conf:4",
-                        "Environment=faas:3 sets this key already", NULL);
-        for (const char *const *name = (const char *const[]){ "faas:", "faas:16", "faas:x", "faas:-1",
-                             "faas:3:4", NULL };
-                        *name; name++) {
-                g_autofree char *text = g_strdup_printf("[Job]\nEnvironment=%s\n", *name);
-
-                refuse(text, NULL, "x.conf:2", "write faas:N, with a number of other functions from 0 to 15",
-                                NULL);
-        }
-}
-
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/settings/defaults", test_defaults);
         g_test_add_func("/settings/rows", test_rows);
         g_test_add_func("/settings/older-words", test_older_words);
-        g_test_add_func("/settings/named-option", test_named_option);
         g_test_add_func("/settings/bounds", test_bounds);
         g_test_add_func("/settings/units", test_units);
         g_test_add_func("/settings/units-refused", test_units_refused);
