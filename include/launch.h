@@ -81,11 +81,15 @@ typedef enum LaunchPurpose {
          * stream to that host (include/cluster.h). A spawner of the system refuses this */
         LAUNCH_NODE,
         /* a life is over: report what its cgroup has counted. The answer stays the same. So if a daemon is
-         * killed before it gets the answer, the next daemon can ask again. SETTLE and REMOVE have no
+         * killed before it gets the answer, the next daemon can ask again. SETTLE, REMOVE and WEIGH have no
          * descriptors and start nothing. job, manager, owner and exit_with_daemon are those of the launch */
         LAUNCH_SETTLE,
-        /* all lives of a job are settled in the ledger: remove the rest of its cgroup */
+        /* all lives of a job are settled in the ledger: remove the rest of its cgroup. cpu_weight not 0: the
+         * job's weight was written, and the manager's note of it is removed, too */
         LAUNCH_REMOVE,
+        /* write cpu_weight as the weight of the job's cgroup among those of other jobs, and report what the
+         * kernel has then; 0: only report */
+        LAUNCH_WEIGH,
 } LaunchPurpose;
 
 typedef enum LaunchManager {
@@ -132,7 +136,7 @@ typedef struct Launch {
         uint32_t owner;
         /* the job's user: launches that hang are counted for each user */
         uint32_t submitter;
-        uint32_t reserved;
+        uint32_t cpu_weight;                    /* WEIGH, REMOVE; else 0 */
         /* if the daemon is gone, how long the invoker waits for the next one before it ends; 0: for ever.
          * With exit_with_daemon it does not wait */
         uint64_t alone_usec;
@@ -161,7 +165,8 @@ typedef struct LaunchAnswer {
         /* CPU time of the cgroup that contains the life's cgroup, when the life began or, for SETTLE, when
          * it was over; UINT64_MAX: not known */
         uint64_t cpu_nsec;
-        uint32_t owner, reserved;               /* those of the launch */
+        uint32_t owner;                         /* that of the launch */
+        uint32_t cpu_weight;                    /* WEIGH: as the kernel has it; else 0 */
         uint64_t life;                          /* of the launch: the life to which cpu_nsec belongs */
         char unit[128];                         /* actord-job-7.scope; empty: there is no manager */
         char control_group[256];                /* its path below the cgroup root; empty: there is none */

@@ -96,6 +96,17 @@ int cgroup_usage(int fd, uint64_t *ret_nsec) {
         return 0;
 }
 
+int cgroup_weight(int fd, uint64_t *ret) {
+        char text[32];
+        int r;
+
+        r = file_read_at(fd, "cpu.weight", text, sizeof(text));
+        if (r < 0)
+                return r == -ENOENT ? -EOPNOTSUPP : r;
+        *ret = strtoull(text, NULL, 10);
+        return *ret > 0 && *ret <= SHARES_KERNEL_MAX ? 0 : -EBADMSG;
+}
+
 int cgroup_empty(int fd) {
         _cleanup_close_ int kill_fd = openat(fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
         char text[256];

@@ -99,10 +99,11 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                                 "its version is wrong (are actord and actord-spawn from the same version?)");
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
-        if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||
+        if (launch->purpose > LAUNCH_WEIGH || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1 ||
-                        launch->cluster > (launch->purpose == LAUNCH_TRAIN) || launch->reserved != 0)
+                        launch->cluster > (launch->purpose == LAUNCH_TRAIN) ||
+                        launch->cpu_weight > (launch->purpose >= LAUNCH_REMOVE ? SHARES_KERNEL_MAX : 0))
                 return refuse(answer, "a field holds an unknown value");
         if ((launch->purpose == LAUNCH_TRIAL || launch->purpose == LAUNCH_NODE) &&
                         (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))

@@ -225,6 +225,29 @@ int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgrou
         return 1;
 }
 
+int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight) {
+        _cleanup_close_ int fd = -EBADF, weight_fd = -EBADF;
+        char full[512], path[256], text[16];
+        int r, n;
+
+        r = own_directory(launch, full, path);
+        if (r < 0)
+                return r;
+        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        r = cgroup_weight(fd, ret_weight);
+        if (r < 0 || launch->cpu_weight == 0)
+                return r;
+        weight_fd = openat(fd, "cpu.weight", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (weight_fd < 0)
+                return -errno;
+        n = snprintf(text, sizeof(text), "%u", launch->cpu_weight);
+        if (write(weight_fd, text, (size_t) n) < 0)
+                return -errno;
+        return cgroup_weight(fd, ret_weight);
+}
+
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec) {
         _cleanup_close_ int fd = -EBADF;
         char full[512], path[256];

@@ -383,9 +383,67 @@ static int read_usage(Asking *a, uint64_t *ret_nsec) {
         return cgroup_usage(fd, ret_nsec);
 }
 
-static int clear(Asking *a, uint64_t *unused) {
-        _cleanup_close_ int fd = open_slice(a);
+/* Makes a call to the manager and waits for its answer, which says nothing else. */
+static int call_simply(Asking *a, sd_bus_message *call) {
+        return sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, NULL, NULL);
+}
 
+/* The manager notes a property that was set for as long as the machine runs. A slice that it made by itself
+ * is no transient unit, so the note would outlive the job. */
+static int forget_properties(Asking *a) {
+        _cleanup_message_ sd_bus_message *call = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "RevertUnitFiles");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(call, "as", 1, a->slice);
+        return r < 0 ? r : call_simply(a, call);
+}
+
+static int set_weight(Asking *a) {
+        _cleanup_message_ sd_bus_message *call = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "SetUnitProperties");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(
+                        call, "sba(sv)", a->slice, 1, 1, "CPUWeight", "t", (uint64_t) a->launch->cpu_weight);
+        return r < 0 ? r : call_simply(a, call);
+}
+
+/* The manager answers first, and writes to the kernel in a moment. */
+static int weigh(Asking *a, uint64_t *ret_weight) {
+        _cleanup_close_ int fd = open_slice(a);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        r = cgroup_weight(fd, ret_weight);
+        if (r < 0 || a->launch->cpu_weight == 0 || *ret_weight == a->launch->cpu_weight)
+                return r;
+        r = set_weight(a);
+        if (r < 0)
+                return r;
+        for (;;) {
+                r = cgroup_weight(fd, ret_weight);
+                if (r < 0 || *ret_weight == a->launch->cpu_weight)
+                        return r;
+                if (now_usec() >= a->deadline_usec)
+                        return -ETIMEDOUT;
+                (void) usleep(WAIT_STEP_USEC);
+        }
+}
+
+static int clear(Asking *a, uint64_t *unused) {
+        _cleanup_close_ int fd = -EBADF;
+
+        if (a->launch->cpu_weight > 0)
+                (void) forget_properties(a);
+        fd = open_slice(a);
         if (fd < 0)
                 return fd;
         (void) cgroup_empty(fd);
@@ -394,6 +452,10 @@ static int clear(Asking *a, uint64_t *unused) {
 
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer) {
         return with_slice(launch, answer, read_usage, ret_nsec);
+}
+
+int scope_weigh(const Launch *launch, uint64_t *ret_weight, LaunchAnswer *answer) {
+        return with_slice(launch, answer, weigh, ret_weight);
 }
 
 int scope_clear(const Launch *launch, LaunchAnswer *answer) {

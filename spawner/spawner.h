@@ -8,7 +8,7 @@
  *   identity.c  a child in namespaces, its user ids
  *   scope.c     systemd's transient scope; own-cgroup.c: a cgroup where there is no manager
  *   cgroup.c    any cgroup: who is in it, what it has counted
- *   settle.c    the end of a life: what its cgroup counted
+ *   settle.c    the end of a life: what its cgroup counted; the weight of a job's cgroup
  *   mounts.c    descriptors to detached mounts
  *   handover.c  the child between clone and exec */
 #pragma once
@@ -114,15 +114,20 @@ int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer)
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
 int own_cgroup_clear(const Launch *launch);
+/* Writes the weight of the cgroup around the life's (0: leaves it) and reads it. -EOPNOTSUPP: this host has
+ * no cpu controller there. */
+int scope_weigh(const Launch *launch, uint64_t *ret_weight, LaunchAnswer *answer);
+int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight);
 int cgroup_mount(char ret[256]); /* finds where the unified hierarchy is mounted */
 /* reads the kernel's list, since this program may not read another user's /proc/PID */
 bool cgroup_holds(int fd, pid_t pid);
 int cgroup_delegate(int fd, gid_t group);
 int cgroup_give(int fd, const char *name, gid_t group); /* one file of the cgroup, for writing */
 int cgroup_usage(int fd, uint64_t *ret_nsec);
+int cgroup_weight(int fd, uint64_t *ret); /* -EOPNOTSUPP: no cpu controller */
 int cgroup_empty(int fd); /* kills the processes that are still in it; -ETIMEDOUT: one does not end */
 
-/* settle.c. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
+/* settle.c. For LAUNCH_SETTLE and the purposes after it. */
 int settle(const Launch *launch, LaunchAnswer *answer);
 
 /* mounts.c. as: the user with whose rights a path is looked up, if the descriptor is not enough. */

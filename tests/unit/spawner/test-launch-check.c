@@ -54,7 +54,9 @@ static void test_fields(void) {
         REFUSED(launch.struct_bytes--);
         REFUSED(launch.job = 0);
         REFUSED(launch.life = 0);
-        REFUSED(launch.purpose = LAUNCH_REMOVE + 1);
+        REFUSED(launch.purpose = LAUNCH_WEIGH + 1);
+        REFUSED(launch.purpose = LAUNCH_WEIGH);  /* with mounts */
+        REFUSED(launch.cpu_weight = 1);          /* of a job that begins */
         REFUSED(launch.purpose = LAUNCH_SETTLE); /* with mounts */
         REFUSED(launch.purpose = LAUNCH_TRIAL);  /* of a manager */
         REFUSED(launch.owner = UINT32_MAX);
@@ -81,6 +83,16 @@ static void test_fields(void) {
                 .owner = 7 };
         g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
         g_assert_cmpint(launch_check(&settle, sizeof(settle), 1, 0, &answer), ==, -EBADMSG);
+        settle.cpu_weight = 100;
+        g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, -EBADMSG);
+        for (settle.purpose = LAUNCH_REMOVE; settle.purpose <= LAUNCH_WEIGH; settle.purpose++) {
+                settle.cpu_weight = 0; /* WEIGH: it is only read */
+                g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
+                settle.cpu_weight = 10000;
+                g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
+                settle.cpu_weight = 10001; /* more than the kernel takes */
+                g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, -EBADMSG);
+        }
         g_assert_cmpint(launch_check(&launch, sizeof(launch) - 1, 7, 0, &answer), ==, -EBADMSG);
         g_assert_cmpint(launch_check(&launch, sizeof(launch), 8, 0, &answer), ==, -EBADMSG);
         g_assert_cmpint(launch_check(&launch, 0, 0, 0, &answer), ==, -EBADMSG);
