@@ -39,7 +39,7 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZ
 # The part of lib/ that only the control side (daemon, actorctl) may use: these files link GLib.
 LIB_CONTROL := lib/settings/settings.c lib/settings/problems.c lib/settings/check.c lib/settings/check-learner.c lib/settings/text.c lib/settings/inner.c lib/settings/repeated.c lib/settings/cpus.c lib/settings/convolutions.c lib/settings/shares-text.c lib/nearest.c lib/sanitise.c lib/sheets.c
 
-# The part of lib/ that only the learner and actorctl use: these files link nettle.
+# The part of lib/ that only the learner, the daemon and actorctl use: these files link nettle.
 LIB_TENSORS := lib/checkpoint/safetensors-read.c lib/checkpoint/safetensors-write.c lib/checkpoint/checkpoint.c
 
 SRC_lib      := $(sort $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c lib/*/*.c)))
@@ -74,7 +74,7 @@ LIBS_lib      := -lm
 LIBS_spawner   = $(shell $(PKG) --libs libsystemd) -lm
 LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs nettle libseccomp) -lpthread -lm
-LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
+LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3 nettle) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols yaml-0.1 nettle) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols yaml-0.1 libseccomp libcap nettle) $(LIBS_cluster) -ldl -lpthread -lm
 
@@ -133,7 +133,7 @@ $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 KERNELS := lib/kernel.c learner/curvature/hessian.c learner/kernel/convolution.c learner/tape/tape.c $(wildcard learner/kernel/kernels*.c)
 $(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
-$(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
+$(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
 $(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_actorctl)

@@ -136,6 +136,7 @@ VALUE_IS(Preempted, job->row.n_preempted)
 VALUE_IS(FrozenUSec, job->row.frozen_usec)
 VALUE_IS(Unit, job->answer.unit)
 VALUE_IS(ControlGroup, job->answer.control_group)
+VALUE_IS(CPUWeight, job->trade.weight)
 VALUE_IS(Round, job->progress.round)
 VALUE_IS(EnvSteps, job->progress.statistics.n_env_steps)
 VALUE_IS(Episodes, job->progress.statistics.n_episodes)
@@ -210,6 +211,11 @@ VALUE(SandboxLevel) {
 
 VALUE(LimitsNotEnforced) {
         return scratch->words = job_limits_missing(job);
+}
+
+VALUE(Shares) {
+        (void) setting_print(&job->settings, SETTING_Scaling_Shares, scratch->text);
+        return scratch->text;
 }
 
 VALUE(PolicySHA256) {

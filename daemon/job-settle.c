@@ -194,6 +194,9 @@ static bool ask(Job *job, uint32_t purpose) {
                 .manager = context->launch_manager,
                 .exit_with_daemon = context->mode == DAEMON_RUN,
                 .owner = job->answer.owner,
+                .cpu_weight = purpose == LAUNCH_REMOVE && job->settings.shares.kind != SHARES_KIND_EQUAL
+                                              ? SHARES_WEIGHT_DEFAULT
+                                              : 0,
         };
         r = launch_call(context->event, context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                         on_answered, job, &job->launch);

@@ -117,6 +117,9 @@ void job_life_clear(Job *job) {
 
         job->search = checkpoint_search_free(job->search);
         job->launch = launch_call_free(job->launch);
+        job->trade.policy = trade_policy_free(job->trade.policy);
+        job->trade.call = launch_call_free(job->trade.call);
+        job->trade = (struct JobTrade){};
         job->link = plan_link_free(job->link);
         job->pid_source = sd_event_source_disable_unref(job->pid_source);
         job->deadline = sd_event_source_disable_unref(job->deadline);

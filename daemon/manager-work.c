@@ -16,6 +16,7 @@
 #include "daemon/places.h"
 #include "daemon/rest.h"
 #include "daemon/sources.h"
+#include "daemon/trading.h"
 #include "daemon/trim.h"
 #include "daemon/users.h"
 
@@ -95,6 +96,7 @@ static void schedule(Manager *manager) {
                 line_again(manager->lines, LINE_LOOKUPS);
         let_ended_go(manager);
         places_fill(manager);
+        trading_arm(manager);
 
         (void) sd_notifyf(false, "STATUS=%u jobs run, %u are queued.", manager->context.jobs.n_running,
                         manager->context.jobs.n_queued);

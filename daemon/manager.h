@@ -28,7 +28,7 @@ typedef struct Manager {
         GHashTable *copies; /* message → Copy */
         Lines *lines;
         Turns *turns;
-        sd_event_source *places_timer, *idle_timer;
+        sd_event_source *places_timer, *idle_timer, *trade_timer;
         GQueue removals; /* Removals */
         Background removing, trimming_records, reading_older;
         sd_event_source *files_timer, *trim_timer;

@@ -17,6 +17,7 @@
 #include "daemon/quota.h"
 #include "daemon/reply.h"
 #include "daemon/submission.h"
+#include "daemon/trade-policy.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
@@ -259,6 +260,27 @@ static int check_cpus(const Submission *s, sd_bus_error *error) {
                         s->file_name, settings_locate(s->text, "Actor", "AllowedCPUs"), value, reason);
 }
 
+/* Only jobs that train trade. What a verification says holds for the job itself. */
+static int check_shares(const Manager *manager, const Submission *s, sd_bus_error *error) {
+        g_auto(GStrv) directories = trade_directories(manager->context.mode == DAEMON_SYSTEM);
+        g_autofree char *reason = NULL;
+        char value[SETTING_TEXT_MAX];
+        TradePolicy *policy;
+
+        if (s->settings.shares.kind == SHARES_KIND_EQUAL || s->purpose == LAUNCH_EVALUATE)
+                return 0;
+        if (trade_policy_find(directories, s->settings.shares.name, &policy, &reason) >= 0) {
+                (void) trade_policy_free(policy);
+                return 0;
+        }
+        setting_print(&s->settings, SETTING_Scaling_Shares, value);
+        if (is_overridden(s, "Scaling.Shares"))
+                return sd_bus_error_setf(
+                                error, BUS_ERROR(BadJobFile), "--set Scaling.Shares=%s: %s", value, reason);
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Scaling] Shares=%s: %s",
+                        s->file_name, settings_locate(s->text, "Scaling", "Shares"), value, reason);
+}
+
 static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_bus_error *error) {
         int r;
 
@@ -429,6 +451,9 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         if (r < 0)
                 return r;
         r = check_cpus(s, error);
+        if (r < 0)
+                return r;
+        r = check_shares(manager, s, error);
         return r < 0 ? r : check_limits(manager, uid, s, error);
 }
 

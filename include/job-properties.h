@@ -41,6 +41,8 @@
         X(s, ControlGroup, control_group, STATE)                   \
         X(s, SandboxLevel, sandbox_level, STATE)                   \
         X(as, LimitsNotEnforced, limits, STATE)                    \
+        X(s, Shares, shares, NEVER)                                \
+        X(u, CPUWeight, cpu_weight, STATE)                         \
         X(s, PolicySHA256, policy_sha256, STATE)                   \
         X(t, Round, round, ROUND)                                  \
         X(t, EnvSteps, n_env_steps, ROUND)                         \

@@ -38,6 +38,8 @@
         X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01") \
         X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218") \
         X(DISTRIBUTION_CHOSEN, "eeddc7169934402f9cd50bbd78f32ca1") \
+        X(WEIGHT_SET,          "b2c1d8f04a7e4c6f9d53e1a07f6b4c92") \
+        X(WEIGHT_NOT_SET,      "c49e7a15d06b4f3a8e2f7b91d35c60ae") \
         X(COST_ALERT,          "f84358cdd4464c0fa195b5f1f8cd1002") \
         X(UNIT_REQUESTED,      "afa572b343e04ed499ded5565d1497ac")
 

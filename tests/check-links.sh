@@ -17,6 +17,6 @@ only() { # only PROGRAM LIBRARY...
 check "actord-invoker, and with it every actor" only actord-invoker libseccomp libcap
 check "actord-spawn" only actord-spawn libsystemd libcap
 check "actord-learner" only actord-learner libnettle libseccomp
-check "actord" only actord libglib-2.0 libsystemd libsqlite3
+check "actord (libnettle: the digest of a policy for Shares=)" only actord libglib-2.0 libsystemd libsqlite3 libnettle
 check "actorctl" only actorctl libglib-2.0 libgobject-2.0 libgio-2.0 libsystemd libjson-glib-1.0 libsmartcols libyaml-0 libnettle
 finish

@@ -51,6 +51,8 @@ static void print_place(const JobStatus *job) {
         /* the level says how actors are separated; limits are printed separately */
         if (limits[0])
                 row("limits", "%s: not enforced here", limits);
+        if (job->cpu_weight > 0)
+                row("cpu weight", "%u by %s; jobs that do not trade have 100", job->cpu_weight, job->shares);
         if (job->unit[0])
                 row("unit", "%s", job->unit);
         if (job->control_group[0])
