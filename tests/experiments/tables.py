@@ -6,26 +6,43 @@ tables.py NAME RESULTS            print the tables of examples/experiments/NAME.
 tables.py NAME RESULTS --publish  its cells become docs/experiments/NAME.csv, and its tables go into the page, between their two marks
 tables.py --check                 write nothing, but fail if a published table is not that of its cells
 
-A row is an arm under one level of each factor. Each metric of Metric= has its interquartile mean over seeds and a 95 % interval (bootstrap
-over seeds), and beside the arm of Baseline= a ratio, if the metric is money or time, or a paired difference, if it is a return. --against=ARM
-adds the paired differences of one arm to every other one. A seed that missed the target counts with what it took until its end."""
+A row is an arm under one level of each factor. Each metric of Metric= (or of SHOWN) has its interquartile mean over seeds and a 95 % interval
+(bootstrap over seeds), and beside the arm of Baseline= a ratio, if the metric is money or time, or a paired difference, if it is a return.
+--against=ARM adds the paired differences of one arm to every other one. A seed that missed the target counts with what it took until its end."""
 import argparse, csv, math, os, sys
 from intervals import interquartile_mean, interval, mean
 from learning import ROOT
 
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 DOCS = os.path.join(ROOT, "docs", "experiments")
-# Which page shows the table of which cells.
+# Which page shows the tables of which cells.
 PUBLISHED = {"m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md"}
-# Columns of cells.csv that do not follow from the job file and the seed.
-OF_THE_HOST = {"wall_s"}
+TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
+# The metrics of a page's tables, where they are not those of Metric=.
+SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "m2-cartpole": TO_TARGET, "m2-hopper-sweep": TO_TARGET, "m2-hopper": TO_TARGET,
+         "m2-halfcheetah-sweep": TO_TARGET, "m2-halfcheetah": TO_TARGET, "m2-humanoid": TO_TARGET}
+# Of these a page has a second table: this arm's paired differences to the others.
+AGAINST = {"m1-motivation": "increasing", "m1-short": "increasing", "m2-cartpole": "auto", "m2-hopper": "auto", "m2-halfcheetah": "auto",
+           "m2-humanoid": "auto"}
+# Of these a page has a table of functions against servers: these arms as functions, and the baseline as both.
+AS_FUNCTIONS = {"m2-hopper": ["minions-1", "minions-2", "minions-3"], "m2-halfcheetah": ["minions-1", "minions-2", "minions-3"]}
+# USD an hour: packaging/price/ec2-minionsrl.sheet, and one of its four servers of actors.
+SERVERS = {"the paper's cluster": 3.06 + 4 * 0.68, "one c5.4xlarge": 0.68}
+# Columns of cells.csv that a file of docs/experiments keeps, beside the factors and the metrics of its tables.
+KEPT = {"arm", "seed", "result", "rounds", "env_steps", "policy_sha256", "evaluation_last", "cost_paper", "cost_scheduler", "actor_rounds"}
+# Digits of a policy's hash that it keeps: enough to tell policies apart.
+HASH_DIGITS = 12
 HEADINGS = {"evaluation_last": "last evaluation", "evaluation_last5": "last five evaluations", "evaluation_area": "area of evaluations",
             "return_last": "last return", "return_last5": "last five returns", "return_area": "area of returns", "cost": "cost, thousandths",
-            "cost_paper": "paper total, thousandths", "time": "emulated s", "cost_to_target": "cost, thousandths", "time_to_target": "emulated s"}
+            "cost_paper": "paper total, thousandths", "time": "emulated s", "cost_to_target": "cost, thousandths", "time_to_target": "emulated s",
+            "cost_plus_time": "cost plus time"}
 # For a seed that missed its target: the column with its whole cost or time.
 UNTIL_END = {"cost_to_target": "cost", "time_to_target": "time"}
 MONEY = {"cost", "cost_paper", "cost_to_target"}
-RATIOS = MONEY | {"time", "time_to_target"}
+RATIOS = MONEY | {"time", "time_to_target", "cost_plus_time"}
+# Thousandths of a USD a second: what Policy=auto takes a second to be worth at TimePrice=1, which is the learner's price (1,769 MiB of
+# packaging/price/aws-lambda-x86.sheet).
+TIME_PRICE = 1769 / 1024 * 0.0166667
 
 
 class Experiment:
@@ -47,12 +64,16 @@ class Experiment:
     @property
     def metrics(self):
         """With a target the metrics are what it took to reach it; the returns are then those of the target."""
+        if self.name in SHOWN:
+            return SHOWN[self.name]
         named = [word for word in self.keys["Metric"].split() if word in HEADINGS]
         return [word for word in named if word in RATIOS] if any(word in UNTIL_END for word in named) else named
 
 
 def value(cell, metric):
     """NaN: there is none, in any seed."""
+    if metric == "cost_plus_time":
+        return value(cell, "cost_to_target") + TIME_PRICE * value(cell, "time_to_target")
     text = cell[metric] or cell[UNTIL_END.get(metric, metric)]
     return float(text) * (1000 if metric in MONEY else 1) if text else math.nan
 
@@ -64,7 +85,8 @@ def values(rows, metric):
 def number(x):
     if not math.isfinite(x):
         return "–"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.1f}" if abs(x) >= 100 else f"{x:.2f}" if abs(x) >= 1 else f"{x:.3f}"
+    text = f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.1f}" if abs(x) >= 100 else f"{x:.2f}" if abs(x) >= 1 else f"{x:.3f}"
+    return "0.000" if text == "-0.000" else text
 
 
 def spread(pair):
@@ -125,14 +147,39 @@ def table(experiment, cells):
 
 def against(experiment, cells, arm):
     """One arm's paired differences to every other one."""
-    others = [other for other in experiment.named("Arm") if other != arm]
-    head = [*experiment.named("Factor"), "metric", *(f"{arm} − {other}" for other in others)]
-    lines = [line(head), f"|{'---|' * (len(head) - len(others))}{'--:|' * len(others)}"]
+    head = [*experiment.named("Factor"), f"{arm} less", *(HEADINGS[metric] for metric in experiment.metrics)]
+    lines = [line(head), f"|{'---|' * (len(experiment.named('Factor')) + 1)}{'--:|' * len(experiment.metrics)}"]
     for levels, arms in groups(experiment, cells):
-        for metric in experiment.metrics:
-            found = [difference(arms[arm], arms[other], metric) for other in others]
-            lines.append(line([*levels, HEADINGS[metric], *(f"{number(middle)} ({spread(pair)})" for middle, pair in found)]))
+        for other in arms:
+            if other != arm:
+                found = [difference(arms[arm], arms[other], metric) for metric in experiment.metrics]
+                lines.append(line([*levels, other, *(f"{number(middle)} ({spread(pair)})" for middle, pair in found)]))
     return "\n".join(lines)
+
+
+def servers(experiment, cells):
+    """The baseline on servers that run as long as it does, and as functions by their paper total; and other arms as functions."""
+    baseline = experiment.keys["Baseline"]
+    [(_, arms)] = groups(experiment, cells)
+    seconds = interquartile_mean(values(arms[baseline], "time_to_target"))
+    rows = [(baseline, where, seconds * hour / 3.6, seconds) for where, hour in SERVERS.items()]
+    rows += [(arm, "functions", interquartile_mean(values(arms[arm], "cost_paper")), interquartile_mean(values(arms[arm], "time_to_target")))
+             for arm in (baseline, *AS_FUNCTIONS[experiment.name])]
+    _, last, of_last, _ = rows[len(SERVERS) - 1]
+    lines = [line(["arm", "on", "cost, thousandths", "emulated s", f"cost / {last}", f"time / {baseline}"]), "|---|---|--:|--:|--:|--:|"]
+    return "\n".join([*lines, *(line([arm, where, number(cost), number(time), f"{cost / of_last:.2f}", f"{time / seconds:.2f}"])
+                                for arm, where, cost, time in rows)])
+
+
+def tables(name, cells):
+    """{heading of its marks: table}, of all tables that a page shows of these cells."""
+    experiment = Experiment(name)
+    found = {name: table(experiment, cells)}
+    if name in AGAINST:
+        found[f"{name}, {AGAINST[name]} against the others"] = against(experiment, cells, AGAINST[name])
+    if name in AS_FUNCTIONS:
+        found[f"{name}, functions against servers"] = servers(experiment, cells)
+    return found
 
 
 def read(path):
@@ -140,11 +187,13 @@ def read(path):
         return list(csv.DictReader(f))
 
 
-def write(path, cells):
+def write(path, experiment, cells):
+    wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | {UNTIL_END[metric] for metric in experiment.metrics if metric in UNTIL_END}
+    kept = [column for column in cells[0] if column in wanted and any(cell[column] for cell in cells)]
     with open(path, "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, [column for column in cells[0] if column not in OF_THE_HOST], extrasaction="ignore", lineterminator="\n")
+        out = csv.DictWriter(f, kept, extrasaction="ignore", lineterminator="\n")
         out.writeheader()
-        out.writerows(cells)
+        out.writerows({**cell, "policy_sha256": cell["policy_sha256"][:HASH_DIGITS]} for cell in cells)
 
 
 def with_table(page, name, text):
@@ -158,7 +207,9 @@ def publish(name, write_it):
     path = os.path.join(DOCS, PUBLISHED[name])
     with open(path, encoding="utf-8") as f:
         old = f.read()
-    new = with_table(old, name, table(Experiment(name), read(os.path.join(DOCS, name + ".csv"))))
+    new = old
+    for heading, text in tables(name, read(os.path.join(DOCS, name + ".csv"))).items():
+        new = with_table(new, heading, text)
     if write_it:
         with open(path, "w", encoding="utf-8") as f:
             f.write(new)
@@ -189,7 +240,7 @@ def main():
     if args.publish and args.name not in PUBLISHED:
         parser.error(f"no page shows {args.name}: name one in PUBLISHED")
     if args.publish:
-        write(os.path.join(DOCS, args.name + ".csv"), cells)
+        write(os.path.join(DOCS, args.name + ".csv"), experiment, cells)
         publish(args.name, True)
     print(table(experiment, cells))
     if args.against:
