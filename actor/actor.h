@@ -29,7 +29,7 @@ typedef struct ActorContext {
         uint64_t dataset_bytes;
 } ActorContext;
 
-/* The environment of an actor whose sandbox has closed: the one that was loaded before the fork, or the
+/* The environment of an actor whose sandbox is finished: the one that was loaded before the fork, or the
  * plugin. If it cannot be used, the process ends with EXIT_ENVIRONMENT_LOAD. After this call abort() ends
  * the process with EXIT_ABORTED. */
 const ActordEnv *actor_acquire(const ActorContext *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A user's environment: a shared object that defines `actord_env`. The constructors of the object run when
- * it loads, so it is loaded only here, after the sandbox has closed. Its table is checked before any
- * function is called. */
+/* A user's environment: a shared object that defines `actord_env`. The constructors of the object run
+ * when it loads, so it is loaded only here, inside the finished sandbox. The object's table is checked
+ * before any function is called. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

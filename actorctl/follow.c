@@ -183,8 +183,8 @@ static void complain_private_end(const Connection *connection) {
         if (connection->temporary)
                 complain("the private daemon %s, and the job with it", fate);
         else
-                complain("the private daemon %s, and the job with it; its records are in %s, and "
-                         "`actorctl recover %s` ends the job with them",
+                complain("the private daemon %s, and the job with it; the job's records are in %s, "
+                         "and `actorctl recover %s` records its end",
                                 fate, connection->state_directory, word);
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A cgroup of a job with a process: "invoker", "learner", "actor-3". */
+/* One of a job's cgroups that has a process. Its name: "invoker", "learner", "actor-3". */
 typedef struct UsagePart {
         char *name;
         pid_t pid; /* of its first process */

@@ -4,5 +4,6 @@
 
 #include "cluster/engine.h"
 
-/* Prints the refusal, if there is one. Returns the exit status. */
+/* Lets the engine check whether it can start nodes on these terms. If not, prints its reason. Returns the
+ * exit status. */
 int verify_main(const EngineKind *kind, const EngineTerms *terms);

@@ -8,6 +8,6 @@
 /* Adds up the bytes of a job's files, if it has any, and writes the sum to the ledger. */
 void disk_count(JobContext *context, uint64_t job);
 
-/* Call this when the checkpoint of round job->durable_round counts. Removes the checkpoints that exceed
- * Keep=, and all but the newest if they exceed the user's disk quota. */
+/* Call this when the row of the checkpoint of round job->durable_round is in the ledger. Removes the
+ * checkpoints that exceed Keep=, and all but the newest if they exceed the user's disk quota. */
 void disk_prune(Job *job);

@@ -39,10 +39,10 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
         log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_REASON=%s", who);
         log_send(&entry, LOG_WARNING,
-                        "The write-ahead file of the ledger in %s has %" PRIu64
-                        " MiB and cannot be cut: since %s at the latest %s has a transaction open in which "
-                        "it reads the ledger. End that transaction, or the process.",
-                        manager->context.state_directory, bytes >> 20, date, who);
+                        "The write-ahead file of the ledger in %s has grown to %" PRIu64
+                        " MiB and cannot be cut: %s has been reading the ledger in one transaction since %s "
+                        "or longer. End that transaction, or the process.",
+                        manager->context.state_directory, bytes >> 20, who, date);
 }
 
 /* Logs that a reader keeps the write-ahead file from shrinking, unless the file is small. */

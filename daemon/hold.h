@@ -52,8 +52,5 @@ Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *se
  * NULL: it can run at some time. */
 char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency);
 
-/* "5 USD", "0.0005 USD": not rounded. Returns ret. */
-#define MONEY_WORDS_MAX 48u
-
 /* A sentence for people; empty: the job is not held. */
 void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t size);

@@ -122,7 +122,7 @@ struct Job {
         uint64_t prune_round;   /* the newest checkpoint that waits for its row; 0: none */
         uint64_t durable_round; /* its row is in the ledger, and it replaces others; 0: none */
 
-        bool uncounted; /* the job may have cost more than the ledger has counted for its user's day */
+        bool uncounted; /* the job may have costs that the ledger has not in its user's daily spending yet */
         /* CLOCK_BOOTTIME: when the ledger last counted the job, as far as this daemon knows */
         uint64_t counted_usec;
 

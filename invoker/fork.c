@@ -299,8 +299,8 @@ static void keep(int fds[], size_t *n, int fd) {
         fds[i] = fd;
 }
 
-/* Whether an actor itself writes its rows. In other trials only the invoker writes rows, since an actor
- * could write rows that look like the invoker's. */
+/* Whether an actor writes the rows of its trial itself. In checks and benchmarks only the invoker writes
+ * rows, since an actor could forge rows that look like the invoker's. */
 static bool child_says_rows(const Placement *place) {
         return place->trial && place->trial->request->kind != TRIAL_CHECK &&
                place->trial->request->kind != TRIAL_BENCH;

@@ -26,7 +26,7 @@ enum {
         PAUSE_NSEC = 1000000, /* while an actor rings without asking */
         LOOK_MSEC = 1000,     /* between two looks, if no bell rings */
         FALSE_RINGS_MAX = 16, /* and one more for each actor, for rings that came late */
-        RINGS_AT_ONCE = 64,   /* which bell rang does not matter */
+        RINGS_AT_ONCE = 64,   /* that are taken at once; then all actors are looked at */
         THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
 };
 

@@ -381,7 +381,7 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, boo
         return 0;
 }
 
-/* Copies the last n frames that a row's slot has seen. */
+/* Copies the n newest frames of a row's slot, up to and including this row. */
 static void frames_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint32_t n,
                 uint8_t *ret) {
         uint32_t reach = stack_reach(ends, l->envs, row, (uint32_t) l->frames - 1);

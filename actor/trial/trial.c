@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process of a trial, once its sandbox has closed: it tries one thing and ends. It waits for no
+/* The process of a trial, once its sandbox is finished: it tries one thing and ends. It waits for no
  * orders. */
 #include "actor/trial/trial.h"
 

@@ -267,8 +267,8 @@ static bool read_arguments(Script *script, const char *text) {
                 else if (inside && !read_line(script, regex, *line))
                         return false;
         }
-        return found || refuse(script, "it has no class Args with default values, as the scripts of "
-                                       "CleanRL 2 have; older ones cannot be imported");
+        return found || refuse(script, "it has no class Args with default values; all scripts of "
+                                       "CleanRL 2 have one, and older scripts cannot be imported");
 }
 
 static bool find_script(Script *script) {

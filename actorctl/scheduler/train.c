@@ -350,7 +350,8 @@ ExitStatus train(const Options *options, const char *file) {
         ExitStatus status;
 
         if (!trained_name_valid(name)) {
-                complain("--name=%s: a scheduler's name has letters, digits, '.', '_' and '-'", name);
+                complain("--name=%s: a scheduler's name may have only letters, digits, '.', '_' and '-'",
+                                name);
                 return STATUS_USAGE;
         }
         follow_prepare();

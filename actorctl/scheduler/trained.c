@@ -99,8 +99,8 @@ Trained *trained_open(const char *name, char **ret_message) {
         }
         if (!trained_name_valid(name)) {
                 *ret_message = g_strdup_printf(
-                                "%s: a scheduler's name has letters, digits, '.', '_' and '-'; a file has a "
-                                "slash",
+                                "%s: a scheduler's name may have only letters, digits, '.', '_' and '-'; "
+                                "write a file's name with a slash, such as ./FILE",
                                 name);
                 return NULL;
         }

@@ -163,11 +163,13 @@ static ExitStatus export_model(const Options *options, const Format *format, con
         if (format->make && act_is_continuous(model->network.act) && model->network.act != ACT_GAUSSIAN) {
                 if (model->network.passes > 0)
                         complain("%s: its actions are made in %u passes of the network, which --format=%s "
-                                 "does not write; export the tensors by --weights-only",
+                                 "cannot express; export the tensors alone, with --weights-only and "
+                                 "without --format",
                                         checkpoint->name, model->network.passes, format->name);
                 else
-                        complain("%s: the actions of %s pass through tanh, which --format=%s does not "
-                                 "write; export the tensors by --weights-only",
+                        complain("%s: the actions of %s pass through tanh, which --format=%s cannot "
+                                 "express; export the tensors alone, with --weights-only and without "
+                                 "--format",
                                         checkpoint->name,
                                         choice_algorithm_to_string(model->settings.algorithm), format->name);
                 return STATUS_USAGE;

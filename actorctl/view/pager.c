@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts a pager, as systemctl does: $ACTORD_PAGER, $SYSTEMD_PAGER, $PAGER, or the program less. less ends
- * at once if the text fits the screen. */
+/* Starts a pager, as systemctl does: $ACTORD_PAGER, $SYSTEMD_PAGER, $PAGER, or less(1), which exits at
+ * once if the text fits the screen. */
 #include "actorctl/view/pager.h"
 
 #include <errno.h>

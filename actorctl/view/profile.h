@@ -16,7 +16,7 @@ typedef struct ProfileView {
 
 /* False: there is no profile in this state directory, since no round has ended. */
 bool profile_read(const char *state_directory, ProfileView *ret);
-/* Measures this host's limit by a learner that is started for that. */
+/* Starts a learner to measure this host's limit, and sets profile->limit. */
 void profile_measure_limit(ProfileView *profile, uint32_t kernel_class);
 
 void profile_print(const ProfileView *profile, const Options *options);

@@ -13,9 +13,10 @@ typedef struct Table Table;
  * has a number, a terminal does not show the column. */
 typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_MEASURED, COLUMN_JSON } ColumnKind;
 
-/* heading: upper case, for people; name: for programs. */
 Table *table_new(void);
 Table *table_free(Table *table);
+
+/* heading: upper case, for people; name: for programs. */
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
 /* Names a column that a narrow terminal does not show. Columns that are named earlier are left out first. */

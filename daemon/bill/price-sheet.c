@@ -375,8 +375,8 @@ static int check_learners(const PriceSheet *sheet, const JobSettings *settings, 
                 return 0;
         *ret_message = g_strdup_printf(
                         "[Distribution] Policy=%s with Learners=%u: the price sheet %s has a price for %u "
-                        "learners ([Learner] Count= times Functions=); take a sheet with more, fewer "
-                        "learners, or Convention=serverless.",
+                        "learners ([Learner] Count= times Functions=); use fewer learners, a sheet "
+                        "with more, or Convention=serverless.",
                         choice_distribution_to_string(settings->distribution), n_learners, sheet->name,
                         n_places);
         return -EINVAL;
@@ -388,8 +388,8 @@ static int check_actors(const PriceSheet *sheet, const JobSettings *settings, ch
         int r = price_sheet_check_places(sheet, settings, &reason);
 
         if (r < 0)
-                *ret_message = g_strdup_printf("[Billing] Convention=server: %s; take a sheet with more, "
-                                               "fewer actors, or Convention=serverless.",
+                *ret_message = g_strdup_printf("[Billing] Convention=server: %s; use fewer actors, a sheet "
+                                               "with more, or Convention=serverless.",
                                 reason);
         return r;
 }

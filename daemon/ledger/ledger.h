@@ -134,8 +134,8 @@ int ledger_unsummed(Ledger *ledger, uint64_t *ret);
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record);
 size_t ledger_n_pending(const Ledger *ledger);
 int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
-/* Tests whether the ledger can be written, while nothing waits to be written: writes existing data again. 0
- * or -errno. */
+/* Tests whether the ledger can be written, by writing existing data again. Call this while nothing is
+ * pending. 0 or -errno. */
 int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* newest one; 0: none */
 

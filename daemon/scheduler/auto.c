@@ -292,7 +292,8 @@ static double trade_worth(const Trade *t, double n, double n_cold) {
         return price.full + t->second * (double) price.nsec / 1e9;
 }
 
-/* Whether equal rounds of few and of many actors cost the same, since a whole fleet is paid for. */
+/* Whether equal rounds cost the same with few actors as with many, as they do where a whole fleet is paid
+ * for. */
 static bool trade_is_settled(const Trade *t) {
         RoundShape shape = { .n_actors = (uint32_t) t->lowest,
                 .actor_nsec = 1000000000,

@@ -159,7 +159,7 @@ static bool parse_number(Parser *p, uint64_t *ret) {
         for (; *p->at >= '0' && *p->at <= '9'; p->at++)
                 if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
                                 __builtin_add_overflow(value, (uint64_t) (*p->at - '0'), &value))
-                        return refuse(p->reason, "a number in its header is larger than any file");
+                        return refuse(p->reason, "a number in its header is larger than any file can be");
         *ret = value;
         return true;
 }

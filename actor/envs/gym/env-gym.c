@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environment=gym:ID, any environment of Gymnasium, in the actor's own process. Also pettingzoo:MODULE, an
  * environment of several agents; parallel.c reads its dictionaries. Only this module links libpython. The
- * interpreter starts after the sandbox has closed. Only then a user's code is imported.
+ * interpreter starts inside the finished sandbox. Only then a user's code is imported.
  *
  * A step is one call of a method that was looked up before, and one copy of the observation into the slot.
  * The action is made in place. reset() gets a seed from the episode's keyed stream. So do the random

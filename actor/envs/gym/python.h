@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The interpreter inside an actor. It starts once, after the sandbox has closed, and ends with the process.
+/* The interpreter inside an actor. It starts once, inside the finished sandbox, and ends with the process.
  * It reports errors on stderr, and functions return an errno. */
 #pragma once
 
