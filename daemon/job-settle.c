@@ -184,6 +184,9 @@ static bool ask(Job *job, uint32_t purpose) {
 
         if (job->settling.known || job->settling.asked || job->settling.retry)
                 return job->settling.known;
+        /* A weight that is being written would leave a note of it behind. trading.c looks again then. */
+        if (job->trade.call)
+                return false;
         job->launch = launch_call_free(job->launch);
         request.launch = (Launch){
                 .abi = LAUNCH_ABI,

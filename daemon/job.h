@@ -12,7 +12,7 @@
 #include "daemon/bill/price.h"
 #include "daemon/progress.h"
 #include "daemon/scheduler/scheduler.h"
-#include "daemon/trade-policy.h"
+#include "daemon/trade.h"
 #include "include/launch.h"
 #include "lib/environments.h"
 
@@ -75,14 +75,15 @@ struct Job {
         /* with Shares=simppo:NAME (trading.c) */
         struct JobTrade {
                 TradePolicy *policy;
-                LaunchCall *call;     /* the spawner is asked for the weight */
-                uint32_t weight;      /* as the kernel has it; 0: not known */
-                uint32_t bid;         /* 0: none yet */
-                unsigned n_failed;    /* questions to the spawner in a row */
-                int last;             /* the action of the last turn */
-                uint64_t looked_usec; /* CLOCK_BOOTTIME: when its progress was last looked at; 0: never */
-                double done, speed;   /* then: the share of its work that was done, and that in a second */
-                bool off;             /* it cannot trade, which was logged */
+                LaunchCall *call;  /* the spawner is asked for the weight */
+                uint32_t weight;   /* as the kernel has it; 0: not known */
+                bool stale;        /* the last question failed: the kernel may have another weight */
+                uint32_t bid;      /* 0: none yet */
+                unsigned n_failed; /* questions to the spawner in a row */
+                int last;          /* the action of the last turn */
+                TradeSpeed speed;
+                bool off;          /* it cannot trade, which was logged */
+                unsigned n_resets; /* how often it asked for the default weight, since it trades no more */
         } trade;
         bool clearing;      /* the job is over, and its cgroup is being removed */
         bool launch_failed; /* the launch of the life failed */

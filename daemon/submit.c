@@ -453,8 +453,9 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         r = check_cpus(s, error);
         if (r < 0)
                 return r;
-        r = check_shares(manager, s, error);
-        return r < 0 ? r : check_limits(manager, uid, s, error);
+        r = check_limits(manager, uid, s, error);
+        /* The last one reads a file. */
+        return r < 0 ? r : check_shares(manager, s, error);
 }
 
 int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whoever may write into the folder can put any file there. So it is read as a user's checkpoint is: every
- * size is checked before it is used, and each refusal says what is wrong. Only layers that act are read. */
+/* Whoever may write into the folder can put any file there, and the daemon itself parses it. So it is read as
+ * a user's checkpoint is: every size is checked before it is used, and each refusal says what is wrong. Only
+ * layers that act are read. */
 #include "daemon/trade-policy.h"
 
 #include <assert.h>
@@ -25,7 +26,12 @@
 #define HOW_TO_MAKE \
         "`actorctl run` with examples/shares-simppo.conf and `actorctl export RUN --weights-only` make one"
 
+/* How many policies a refusal names, and how many files of each folder it looks at for them. */
+enum { NAMES_MAX = 20, NAMES_LOOKED_MAX = 1000 };
+
 struct TradePolicy {
+        unsigned n_users;
+        struct stat file; /* it was read from this one */
         Network network;
         PolicyLayout layout;
         Forward *forward;
@@ -33,6 +39,9 @@ struct TradePolicy {
 };
 
 DEFINE_CLEANUP(TradePolicy *, trade_policy_free)
+
+/* All that anyone uses. Jobs that trade by the same file share one. */
+static GList *policies;
 
 GStrv trade_directories(bool system) {
         g_autoptr(GPtrArray) paths = g_ptr_array_new();
@@ -198,7 +207,7 @@ static int read_scales(const Checkpoint *c, double clip, TradePolicy *policy, ch
 
 static int read_tensors(const Checkpoint *c, TradePolicy *policy, char **ret_reason) {
         g_autofree TensorRow *rows = g_new0(TensorRow, 2 * LAYERS_MAX);
-        size_t n = checkpoint_network_rows(PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY, &policy->network,
+        size_t n = checkpoint_network_rows(c->format, NETWORK_POLICY, &policy->network,
                         (float *) (void *) (policy->bank + policy->layout.parameters_at), rows);
 
         for (size_t i = 0; i < n; i++) {
@@ -210,7 +219,25 @@ static int read_tensors(const Checkpoint *c, TradePolicy *policy, char **ret_rea
         return 0;
 }
 
-static int check_file(int fd, char **ret_reason) {
+static bool is_same(struct timespec a, struct timespec b) {
+        return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* The policy of this file, if it is used and the file was not changed since. */
+static TradePolicy *find_used(const struct stat *st) {
+        for (GList *i = policies; i; i = i->next) {
+                TradePolicy *policy = i->data;
+                const struct stat *file = &policy->file;
+
+                if (file->st_dev == st->st_dev && file->st_ino == st->st_ino &&
+                                file->st_size == st->st_size && is_same(file->st_mtim, st->st_mtim) &&
+                                is_same(file->st_ctim, st->st_ctim))
+                        return policy;
+        }
+        return NULL;
+}
+
+static int check_file(int fd, struct stat *ret, char **ret_reason) {
         struct stat st;
 
         if (fstat(fd, &st) < 0)
@@ -223,23 +250,18 @@ static int check_file(int fd, char **ret_reason) {
                                 "it has %" G_GUINT64_FORMAT
                                 " bytes, and such a policy has at most %u; " HOW_TO_MAKE,
                                 (guint64) st.st_size, SHARES_FILE_MAX);
+        *ret = st;
         return 0;
 }
 
-int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason) {
+static int read_file(int fd, const struct stat *st, TradePolicy **ret, char **ret_reason) {
         _cleanup_(trade_policy_freep) TradePolicy *policy = g_new0(TradePolicy, 1);
         _cleanup_(checkpoint_close) Checkpoint c = {};
         g_autofree JobSettings *settings = g_new0(JobSettings, 1);
         char reason[SAFETENSORS_REASON_MAX];
         int r;
 
-        assert(fd >= 0);
-        assert(ret);
-        assert(ret_reason);
-
-        r = check_file(fd, ret_reason);
-        if (r < 0)
-                return r;
+        policy->file = *st;
         r = checkpoint_open(fd, &c, reason);
         if (r < 0)
                 return refuse(ret_reason, r, "%s; copy it again, or train it anew", reason);
@@ -261,10 +283,39 @@ int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason) {
         return 0;
 }
 
+int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason) {
+        TradePolicy *policy;
+        struct stat st;
+        int r;
+
+        assert(fd >= 0);
+        assert(ret);
+        assert(ret_reason);
+
+        r = check_file(fd, &st, ret_reason);
+        if (r < 0)
+                return r;
+        policy = find_used(&st);
+        if (!policy) {
+                r = read_file(fd, &st, &policy, ret_reason);
+                if (r < 0)
+                        return r;
+                policies = g_list_prepend(policies, policy);
+        }
+        policy->n_users++;
+        *ret = policy;
+        return 0;
+}
+
 TradePolicy *trade_policy_free(TradePolicy *policy) {
         if (!policy)
                 return NULL;
+        if (policy->n_users > 1) {
+                policy->n_users--;
+                return NULL;
+        }
 
+        policies = g_list_remove(policies, policy);
         (void) forward_free(policy->forward);
         free(policy->bank);
         g_free(policy);
@@ -275,18 +326,21 @@ static int by_name(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* "four, eight" of the policies in the folders; "none". */
+/* "eight, four" of the policies in the folders; "none". Of many it names some, "and more". */
 static char *names_in(GStrv directories) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        bool all = true;
 
         for (char **path = directories; *path; path++) {
                 g_autoptr(GDir) directory = g_dir_open(*path, 0, NULL);
+                unsigned n_looked = 0;
                 const char *file;
 
-                while (directory && names->len < 20 && (file = g_dir_read_name(directory))) {
+                while (directory && all && (file = g_dir_read_name(directory))) {
                         g_autofree char *bare = NULL;
 
-                        if (!g_str_has_suffix(file, SHARES_SUFFIX))
+                        all = names->len < NAMES_MAX && n_looked++ < NAMES_LOOKED_MAX;
+                        if (!all || !g_str_has_suffix(file, SHARES_SUFFIX))
                                 continue;
                         bare = g_strndup(file, strlen(file) - strlen(SHARES_SUFFIX));
                         if (shares_name_valid(bare) &&
@@ -294,9 +348,11 @@ static char *names_in(GStrv directories) {
                                 g_ptr_array_add(names, g_steal_pointer(&bare));
                 }
         }
-        if (names->len == 0)
+        if (names->len == 0 && all)
                 return g_strdup("none");
         g_ptr_array_sort(names, by_name);
+        if (!all)
+                g_ptr_array_add(names, g_strdup("and more"));
         g_ptr_array_add(names, NULL);
         return g_strjoinv(", ", (GStrv) names->pdata);
 }

@@ -18,7 +18,8 @@ GStrv trade_directories(bool system);
  * names the file and says what to do, g_free(). */
 int trade_policy_find(GStrv directories, const char *name, TradePolicy **ret, char **ret_reason);
 
-/* The same of an open file. The sentence in ret_reason does not name it. */
+/* The same of an open file. The sentence in ret_reason does not name it. While a policy of the same file is
+ * used already, and the file was not changed, that one is shared. */
 int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason);
 TradePolicy *trade_policy_free(TradePolicy *policy);
 

@@ -2,6 +2,10 @@
 #include "daemon/trade.h"
 
 #include <assert.h>
+#include <math.h>
+
+/* How often a job that left the trade may ask for the default weight. */
+enum { RESETS_MAX = 5 };
 
 /* The sums over all, of which an agent takes away its own part: a decision costs the same among any number
  * of jobs (lib/company.c). */
@@ -64,17 +68,116 @@ void trade(Trader traders[], size_t n, double cores) {
         }
 }
 
-void trade_weights(const Trader traders[], size_t n, uint32_t ret[]) {
+/* The weights of one user's jobs, where the bids are multiplied by `scale`. */
+static uint32_t scaled(const Trader *trader, double scale) {
+        double weight = trader->job.weight * scale;
+
+        return (uint32_t) (CLAMP(weight, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX) + 0.5);
+}
+
+/* How far the mean over the user's jobs is above the default, times their demand. It rises with scale. */
+static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 
+        for (size_t i = 0; i < n; i++) {
+                double weight = traders[i].job.weight * scale;
+
+                if (traders[i].user == user)
+                        sum += traders[i].job.demand *
+                               (CLAMP(weight, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX) - SHARES_WEIGHT_DEFAULT);
+        }
+        return sum;
+}
+
+/* At 0 all have the least weight, and at the upper end of the interval all have the most. */
+static double scale_of(const Trader traders[], size_t n, uint32_t user) {
+        double low = 0, high = (double) TRADE_WEIGHT_MAX / SHARES_WEIGHT_MIN;
+
+        for (unsigned i = 0; i < 50; i++) {
+                double middle = (low + high) / 2;
+
+                if (excess(traders, n, user, middle) < 0)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return high;
+}
+
+static bool is_far(uint32_t weight, uint32_t wanted) {
+        uint32_t distance = weight > wanted ? weight - wanted : wanted - weight;
+
+        return distance > 0 && (wanted == SHARES_WEIGHT_DEFAULT || distance * 20 >= weight);
+}
+
+static void weigh_user(const Trader traders[], size_t n, uint32_t user, uint32_t ret[]) {
+        double scale = scale_of(traders, n, user);
+        bool far = false;
+
+        for (size_t i = 0; i < n; i++)
+                far = far ||
+                      (traders[i].user == user && is_far(traders[i].weight, scaled(&traders[i], scale)));
+        for (size_t i = 0; i < n; i++)
+                if (traders[i].user == user)
+                        ret[i] = far ? scaled(&traders[i], scale) : traders[i].weight;
+}
+
+void trade_weights(const Trader traders[], size_t n, uint32_t ret[]) {
         assert(traders || n == 0);
         assert(ret || n == 0);
 
-        for (size_t i = 0; i < n; i++)
-                sum += traders[i].job.weight;
         for (size_t i = 0; i < n; i++) {
-                double weight = SHARES_WEIGHT_DEFAULT * (double) n * traders[i].job.weight / sum;
+                size_t first = 0;
 
-                ret[i] = (uint32_t) (CLAMP(weight, 1, SHARES_KERNEL_MAX) + 0.5);
+                assert(traders[i].job.weight >= SHARES_WEIGHT_MIN && traders[i].job.demand > 0);
+                while (traders[first].user != traders[i].user)
+                        first++;
+                if (first == i)
+                        weigh_user(traders, n, traders[i].user, ret);
         }
+}
+
+double trade_speed(TradeSpeed *speed, double now, double done, double elapsed) {
+        double span;
+        bool news;
+
+        assert(speed);
+
+        if (!speed->begun || done < speed->done)
+                *speed = (TradeSpeed){ .changed = now, .done = done, .begun = true };
+        span = now - speed->changed;
+        news = done > speed->done && span > 0;
+        if (news && speed->rounded) {
+                double keep = pow(1 - 1 / SHARES_MEMORY, span * 1e6 / (double) TRADE_TURN_USEC);
+
+                speed->mean = keep * speed->mean + (1 - keep) * (done - speed->done) / span;
+                speed->longest = fmax(speed->longest, span);
+        } else if (!(speed->longest > 0))
+                speed->mean = elapsed > 0 ? done / elapsed : 0;
+        if (news) {
+                speed->rounded = true;
+                speed->changed = now;
+                speed->done = done;
+                span = 0;
+        }
+        return speed->longest > 0 && span > speed->longest ? speed->mean * speed->longest / span
+                                                           : speed->mean;
+}
+
+bool trade_may(const TradeState *state) {
+        assert(state);
+
+        return state->trains && state->running && !state->off;
+}
+
+bool trade_is_unequal(const TradeState *state) {
+        return trade_may(state) && (state->stale || state->weight != SHARES_WEIGHT_DEFAULT);
+}
+
+/* A weight that was never known was never changed. */
+bool trade_is_left(const TradeState *state) {
+        assert(state);
+
+        return state->trains && (state->ending || (state->running && state->off)) && state->weight > 0 &&
+               (state->stale || state->weight != SHARES_WEIGHT_DEFAULT) && state->n_resets < RESETS_MAX;
 }

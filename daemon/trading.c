@@ -18,14 +18,46 @@
 /* How many questions to the spawner in a row may fail before a job trades no more. */
 enum { TRADING_FAILURES = 5 };
 
-static bool may_trade(const Job *job) {
-        return job->settings.shares.kind != SHARES_KIND_EQUAL && job->row.purpose == LAUNCH_TRAIN &&
-               (job->state == JOB_STARTING || job->state == JOB_RUNNING) && !job->trade.off;
+/* Nothing is weighed any more for a job whose process is gone: its cgroup is read or removed next. */
+static bool has_process(const Job *job) {
+        return !job->exited && !job->end.noted;
 }
 
-/* Whether the job trades in this turn: it runs, and its weight is known. */
-static bool trades(const Job *job) {
-        return may_trade(job) && job->state == JOB_RUNNING && job->trade.policy && job->trade.weight > 0;
+/* A job of `actorctl run` is alone with its daemon, so its weight is never written. */
+static bool has_shares(const Job *job) {
+        return job->settings.shares.kind != SHARES_KIND_EQUAL && job->row.purpose == LAUNCH_TRAIN &&
+               job->context->mode != DAEMON_RUN;
+}
+
+static TradeState state_of(const Job *job) {
+        return (TradeState){
+                .trains = has_shares(job),
+                .running = (job->state == JOB_STARTING || job->state == JOB_RUNNING) && has_process(job),
+                .ending = job->state == JOB_ENDING && has_process(job),
+                .off = job->trade.off,
+                .stale = job->trade.stale,
+                .weight = job->trade.weight,
+                .n_resets = job->trade.n_resets,
+        };
+}
+
+static bool may_trade(const Job *job) {
+        TradeState state = state_of(job);
+
+        return trade_may(&state);
+}
+
+static bool is_left(const Job *job) {
+        TradeState state = state_of(job);
+
+        return trade_is_left(&state);
+}
+
+/* Whether there is something to do for the job in the next turn even if it trades with none. */
+static bool needs_turn(const Job *job) {
+        TradeState state = state_of(job);
+
+        return job->trade.call || trade_is_unequal(&state) || trade_is_left(&state);
 }
 
 static unsigned count_traders(const Manager *manager) {
@@ -39,6 +71,8 @@ static unsigned count_traders(const Manager *manager) {
 static void turn_off(Job *job, const char *reason) {
         LogEntry entry;
 
+        if (job->trade.off)
+                return;
         job->trade.off = true;
         job_log_begin(&entry, job, MESSAGE_WEIGHT_NOT_SET);
         log_field(&entry, "ACTORD_REASON=%s", reason);
@@ -47,6 +81,7 @@ static void turn_off(Job *job, const char *reason) {
 
 /* The next turn asks again, a few times. */
 static void note_failure(Job *job, const char *reason) {
+        job->trade.stale = true;
         if (++job->trade.n_failed >= TRADING_FAILURES)
                 turn_off(job, reason);
 }
@@ -73,14 +108,18 @@ static void on_weighed(const LaunchAnswer *answer, int pid_fd, void *userdata) {
                 note_failure(job, answer->message);
         else {
                 job->trade.weight = answer->cpu_weight;
+                job->trade.stale = false;
                 job->trade.n_failed = 0;
         }
         job->trade.call = launch_call_free(job->trade.call);
-        if (job->trade.weight == before)
-                return;
-        job_changed(job, JOB_CHANGE_STATE);
-        if (before > 0)
-                say_weight(job, before);
+        if (job->trade.weight != before) {
+                job_changed(job, JOB_CHANGE_STATE);
+                if (before > 0)
+                        say_weight(job, before);
+        }
+        /* It may have waited for this answer (job-settle.c). */
+        if (!has_process(job))
+                job_look(job);
 }
 
 /* weight 0: only reads it. A question in flight is not repeated: the next turn asks with newer figures. */
@@ -88,8 +127,12 @@ static void weigh(Job *job, uint32_t weight) {
         JobContext *context = job->context;
         LaunchRequest request = {};
 
-        if (job->trade.call || job->answer.abi != LAUNCH_ABI)
+        if (job->trade.call)
                 return;
+        if (job->answer.abi != LAUNCH_ABI) {
+                turn_off(job, "its cgroup is not known");
+                return;
+        }
         if (job->answer.metering == INVOKER_CGROUP_NONE) {
                 turn_off(job, "it has no cgroup of its own");
                 return;
@@ -115,10 +158,8 @@ static void find_policy(Job *job) {
         g_auto(GStrv) directories = trade_directories(job->context->mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;
 
-        if (trade_policy_find(directories, job->settings.shares.name, &job->trade.policy, &reason) < 0) {
+        if (trade_policy_find(directories, job->settings.shares.name, &job->trade.policy, &reason) < 0)
                 turn_off(job, reason);
-                weigh(job, SHARES_WEIGHT_DEFAULT);
-        }
 }
 
 /* The time until which training should have ended, in seconds from the job's beginning, without the time in
@@ -135,21 +176,6 @@ static double elapsed_of(const Job *job) {
         uint64_t now = (uint64_t) g_get_real_time(), began = job->row.started_usec + job->row.paused_usec;
 
         return job->row.started_usec > 0 && now > began ? (double) (now - began) / 1e6 : 0;
-}
-
-/* Rounds may be longer than a turn, so the speed is a running mean. The first one is that since the job's
- * beginning, which a daemon that was started again knows, too. */
-static void measure_speed(Job *job, double done, double elapsed) {
-        uint64_t now = clock_boottime() / 1000;
-        struct JobTrade *t = &job->trade;
-
-        if (t->looked_usec == 0)
-                t->speed = elapsed > 0 ? done / elapsed : 0;
-        else if (now > t->looked_usec)
-                t->speed = shares_smooth(
-                                t->speed, fmax(done - t->done, 0) * 1e6 / (double) (now - t->looked_usec));
-        t->looked_usec = now;
-        t->done = done;
 }
 
 /* CPUs that the job could keep busy: with its actors or, after a round, with its learner. */
@@ -169,10 +195,11 @@ static Trader trader_of(Job *job, double cores) {
                 .policy = job->trade.policy,
                 .job = { .time_left = 1, .work_left = 1 - done, .demand = demand_of(job, cores) },
                 .last = job->trade.last,
+                .user = job->row.uid,
+                .weight = job->trade.weight,
         };
 
-        measure_speed(job, done, elapsed);
-        trader.job.got = job->trade.speed;
+        trader.job.got = trade_speed(&job->trade.speed, (double) clock_boottime() / 1e9, done, elapsed);
         trader.job.weight = job->trade.bid;
         if (deadline > 0) {
                 trader.job.time_left = 1 - elapsed / deadline;
@@ -181,18 +208,34 @@ static Trader trader_of(Job *job, double cores) {
         return trader;
 }
 
-/* Gets what a turn needs of a job that is new to the trade. */
-static void prepare(Job *job) {
-        if (!job->trade.policy)
-                find_policy(job);
-        if (job->trade.off || job->trade.weight > 0) {
-                if (job->trade.bid == 0 && job->trade.weight > 0) {
-                        job->trade.bid = CLAMP(job->trade.weight, SHARES_WEIGHT_MIN, SHARES_WEIGHT_MAX);
-                        job->trade.last = TRADE_NO_ACTION;
-                }
-                return;
+/* Gets what a turn needs of a job that is new to the trade. Returns whether it is there. Only a job that
+ * trades with others needs its policy. */
+static bool prepare(Job *job, bool alone) {
+        if (!may_trade(job) || job->state != JOB_RUNNING)
+                return false;
+        /* The weight comes first: a job without a policy gets the default back. */
+        if (job->trade.weight == 0) {
+                weigh(job, 0);
+                return false;
         }
-        weigh(job, 0);
+        if (!alone && !job->trade.policy)
+                find_policy(job);
+        if (job->trade.off)
+                return false;
+        if (job->trade.bid == 0) {
+                job->trade.bid = CLAMP(job->trade.weight, SHARES_WEIGHT_MIN, SHARES_WEIGHT_MAX);
+                job->trade.last = TRADE_NO_ACTION;
+        }
+        return true;
+}
+
+static void reset_left(Manager *manager) {
+        JOBS_FOREACH (job, &manager->context.jobs) {
+                if (!is_left(job) || job->trade.call)
+                        continue;
+                job->trade.n_resets++;
+                weigh(job, SHARES_WEIGHT_DEFAULT);
+        }
 }
 
 static void take_turn(Manager *manager) {
@@ -201,13 +244,12 @@ static void take_turn(Manager *manager) {
         g_autofree uint32_t *weights = NULL;
         long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
         double cores = n_cpus > 0 ? (double) n_cpus : 1;
+        bool alone = count_traders(manager) < 2;
 
         JOBS_FOREACH (job, &manager->context.jobs) {
                 Trader trader;
 
-                if (may_trade(job) && job->state == JOB_RUNNING)
-                        prepare(job);
-                if (!trades(job))
+                if (!prepare(job, alone))
                         continue;
                 trader = trader_of(job, cores);
                 g_array_append_val(traders, trader);
@@ -223,24 +265,25 @@ static void take_turn(Manager *manager) {
 
                 job->trade.bid = trader->job.weight;
                 job->trade.last = trader->last;
-                if (job->trade.weight != weights[i])
+                if (job->trade.stale || job->trade.weight != weights[i])
                         weigh(job, weights[i]);
         }
+        reset_left(manager);
 }
 
-/* Whether a job that trades alone has another weight than all jobs that do not trade. */
-static bool is_unequal(const Manager *manager) {
+static bool needs_turns(const Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs)
-                if (may_trade(job) && job->trade.weight > 0 && job->trade.weight != SHARES_WEIGHT_DEFAULT)
+                if (needs_turn(job))
                         return true;
-        return false;
+        return count_traders(manager) >= 2;
 }
 
 static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
 
         manager->trade_timer = sd_event_source_disable_unref(manager->trade_timer);
-        take_turn(manager);
+        if (!manager->stopping)
+                take_turn(manager);
         trading_arm(manager);
         return 0;
 }
@@ -248,8 +291,7 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
 void trading_arm(Manager *manager) {
         assert(manager);
 
-        if (!manager->trade_timer && !manager->stopping &&
-                        (count_traders(manager) >= 2 || is_unequal(manager)))
-                (void) timer_start(manager->context.event, &manager->trade_timer, "trading", TRADING_USEC,
+        if (!manager->trade_timer && !manager->stopping && needs_turns(manager))
+                (void) timer_start(manager->context.event, &manager->trade_timer, "trading", TRADE_TURN_USEC,
                                 on_turn, manager);
 }

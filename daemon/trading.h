@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The running jobs with [Scaling] Shares=simppo:NAME trade CPU weight: every TRADING_USEC their state is
+/* The running jobs with [Scaling] Shares=simppo:NAME trade CPU weight: every TRADE_TURN_USEC their state is
  * gathered, trade() decides, and the spawner writes the weights and reads them back. */
 #pragma once
 
 #include "daemon/manager.h"
 
-#define TRADING_USEC (2000ull * 1000)
-
-/* Starts the trade if two jobs could trade; it stops by itself. */
+/* Starts the trade if two jobs could trade, or if a job needs its weight back; it stops by itself. */
 void trading_arm(Manager *manager);

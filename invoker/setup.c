@@ -209,7 +209,8 @@ void setup_cgroup(Placement *place) {
                 place->missing |= 1u << LIMIT_TASKS;
         if (!(place->cgroup.controllers & CONTROLLER_CPU) && settings_present(s, SETTING_Actor_CPUQuota))
                 place->missing |= 1u << LIMIT_CPU_QUOTA;
-        if (!(place->cgroup.controllers & CONTROLLER_CPU) && s->shares.kind != SHARES_KIND_EQUAL)
+        if (!(place->cgroup.controllers & CONTROLLER_CPU) && s->shares.kind != SHARES_KIND_EQUAL &&
+                        place->invoked->launch.purpose == LAUNCH_TRAIN)
                 place->missing |= 1u << LIMIT_CPU_WEIGHT;
         if (!(place->cgroup.controllers & CONTROLLER_CPUSET) &&
                         settings_present(s, SETTING_Actor_AllowedCPUs))

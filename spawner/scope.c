@@ -25,6 +25,12 @@
 #define _cleanup_message_ _cleanup_(sd_bus_message_unrefp)
 #define _cleanup_error_   _cleanup_(sd_bus_error_free)
 
+static void strv_freep(char ***list) {
+        for (char **one = *list; one && *one; one++)
+                free(*one);
+        free(*list);
+}
+
 typedef struct Asking {
         sd_bus *bus;
         const Launch *launch;
@@ -388,18 +394,41 @@ static int call_simply(Asking *a, sd_bus_message *call) {
         return sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, NULL, NULL);
 }
 
+/* Whether the manager has a note of a property of the slice: a file that SetUnitProperties wrote. */
+static int has_note(Asking *a) {
+        _cleanup_free_ char *object = NULL;
+        _cleanup_(strv_freep) char **files = NULL;
+        int r;
+
+        r = sd_bus_path_encode(SYSTEMD_PATH "/unit", a->slice, &object);
+        if (r < 0)
+                return r;
+        r = sd_bus_get_property_strv(a->bus, SYSTEMD_NAME, object, "org.freedesktop.systemd1.Unit",
+                        "DropInPaths", NULL, &files);
+        if (r < 0)
+                return r;
+        for (char **file = files; file && *file; file++)
+                if (strstr(*file, ".control/"))
+                        return 1;
+        return 0;
+}
+
 /* The manager notes a property that was set for as long as the machine runs. A slice that it made by itself
  * is no transient unit, so the note would outlive the job. */
 static int forget_properties(Asking *a) {
         _cleanup_message_ sd_bus_message *call = NULL;
         int r;
 
+        r = has_note(a);
+        if (r <= 0)
+                return r;
         r = sd_bus_message_new_method_call(
                         a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "RevertUnitFiles");
         if (r < 0)
                 return r;
         r = sd_bus_message_append(call, "as", 1, a->slice);
-        return r < 0 ? r : call_simply(a, call);
+        r = r < 0 ? r : call_simply(a, call);
+        return r < 0 ? r : 0;
 }
 
 static int set_weight(Asking *a) {
@@ -438,16 +467,17 @@ static int weigh(Asking *a, uint64_t *ret_weight) {
         }
 }
 
+/* The note is removed first. If that fails, the daemon asks again, and then the slice may be gone. */
 static int clear(Asking *a, uint64_t *unused) {
         _cleanup_close_ int fd = -EBADF;
+        int forgotten = a->launch->cpu_weight > 0 ? forget_properties(a) : 0, r;
 
-        if (a->launch->cpu_weight > 0)
-                (void) forget_properties(a);
         fd = open_slice(a);
         if (fd < 0)
-                return fd;
+                return fd == -ENOENT && forgotten < 0 ? forgotten : fd;
         (void) cgroup_empty(fd);
-        return stop_slice(a);
+        r = stop_slice(a);
+        return r < 0 ? r : forgotten;
 }
 
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer) {

@@ -18,8 +18,9 @@ enum { UNITS = 2 };
 typedef struct Hand {
         float weight[UNITS][SHARES_N_INPUTS], bias[UNITS], head[SHARES_N_ACTIONS][UNITS],
                         head_bias[SHARES_N_ACTIONS];
-        const char *environment, *algorithm, *layers, *activation, *format;
+        const char *environment, *algorithm, *layers, *activation, *format, *normalised;
         uint64_t n_inputs;
+        float mean[SHARES_N_INPUTS], inverse_sd[SHARES_N_INPUTS];
 } Hand;
 
 static Hand hand_new(unsigned watched) {
@@ -28,6 +29,7 @@ static Hand hand_new(unsigned watched) {
                 .layers = "2",
                 .activation = "relu",
                 .format = PARAMETERS_FORMAT "1",
+                .normalised = "no",
                 .n_inputs = SHARES_N_INPUTS };
 
         h.weight[0][watched] = 1;
@@ -42,19 +44,23 @@ static Hand hand_new(unsigned watched) {
 static void hand_write(Hand *h, const char *path) {
         const MetadataRow metadata[] = { { METADATA_FORMAT, h->format },
                 { METADATA_ENVIRONMENT, h->environment }, { "Job.Algorithm", h->algorithm },
-                { "Learner.HiddenLayers", h->layers }, { "Learner.Activation", h->activation } };
+                { "Learner.HiddenLayers", h->layers }, { "Learner.Activation", h->activation },
+                { "Learner.NormalizeObservations", h->normalised } };
         const TensorRow rows[] = {
                 { "actor.0.weight", "F32", 2, { UNITS, h->n_inputs }, h->weight },
                 { "actor.0.bias", "F32", 1, { UNITS }, h->bias },
                 { "actor.2.weight", "F32", 2, { SHARES_N_ACTIONS, UNITS }, h->head },
                 { "actor.2.bias", "F32", 1, { SHARES_N_ACTIONS }, h->head_bias },
+                { "observation.mean", "F32", 1, { SHARES_N_INPUTS }, h->mean },
+                { "observation.inverse_sd", "F32", 1, { SHARES_N_INPUTS }, h->inverse_sd },
         };
+        bool scales = strcmp(h->normalised, "yes") == 0;
         _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         uint8_t sha256[32];
 
         g_assert_cmpint(fd, >=, 0);
-        g_assert_cmpint(safetensors_write(fd, rows, G_N_ELEMENTS(rows), metadata, G_N_ELEMENTS(metadata),
-                                        sha256),
+        g_assert_cmpint(safetensors_write(fd, rows, G_N_ELEMENTS(rows) - (scales ? 0 : 2), metadata,
+                                        G_N_ELEMENTS(metadata), sha256),
                         ==, 0);
 }
 
@@ -188,29 +194,185 @@ static void test_any_number(void) {
         trade_policy_free(policy);
 }
 
+/* The policy sees what its own file says of the inputs: here that they are small and lie below 0. */
+static void test_scales(void) {
+        Hand h = hand_new(SHARES_PACE);
+        TradePolicy *policy;
+        Trader traders[] = { trader_of(NULL, 1, 3, 100), trader_of(NULL, 1, 99, 100) };
+
+        h.normalised = "yes";
+        for (size_t i = 0; i < SHARES_N_INPUTS; i++)
+                h.inverse_sd[i] = 1;
+        h.mean[SHARES_PACE] = 0.1f;
+        h.inverse_sd[SHARES_PACE] = 10;
+        policy = policy_of(&h);
+        traders[0].policy = traders[1].policy = policy;
+        trade(traders, 2, 2);
+        g_assert_cmpint(traders[0].last, ==, SHARES_UP); /* (0.25 - 0.1) 10 is above 0.5 */
+        g_assert_cmpint(traders[1].last, ==, SHARES_DOWN);
+        trade_policy_free(policy);
+}
+
+static Trader bidder(uint32_t user, uint32_t bid, double demand) {
+        return (Trader){ .job = { .weight = bid, .demand = demand }, .user = user, .weight = 100 };
+}
+
 static void test_weights(void) {
-        Trader traders[] = { { .job = { .weight = 1000 } }, { .job = { .weight = 10 } },
-                { .job = { .weight = 100 } } };
+        Trader traders[] = { bidder(0, 300, 2), bidder(0, 100, 2), bidder(0, 200, 2) };
+        uint32_t weights[3];
+
+        trade_weights(traders, 3, weights);
+        g_assert_cmpuint(weights[0], ==, 150);
+        g_assert_cmpuint(weights[1], ==, 50);
+        g_assert_cmpuint(weights[2], ==, 100); /* 300 in all */
+        trade_weights(traders, 1, weights);
+        g_assert_cmpuint(weights[0], ==, 100); /* alone it is as any other job */
+        traders[0].weight = 98;
+        trade_weights(traders, 1, weights);
+        g_assert_cmpuint(weights[0], ==, 100);
+}
+
+/* None has less than a quarter of the default, or more than four times as much. What the limits take or give
+ * is shared by the others. */
+static void test_weights_bounds(void) {
+        Trader traders[] = { bidder(0, 1000, 2), bidder(0, 10, 2) };
         g_autofree Trader *many = g_new0(Trader, 200);
         g_autofree uint32_t *weights = g_new0(uint32_t, 200);
 
-        trade_weights(traders, 3, weights);
-        g_assert_cmpuint(weights[0], ==, 270);
-        g_assert_cmpuint(weights[1], ==, 3);
-        g_assert_cmpuint(weights[2], ==, 27); /* 300 in all */
-        trade_weights(traders, 1, weights);
-        g_assert_cmpuint(weights[0], ==, 100); /* alone it is as any other job */
-
+        trade_weights(traders, 2, weights);
+        g_assert_cmpuint(weights[0], ==, 175);
+        g_assert_cmpuint(weights[1], ==, 25);
+        for (int i = 0; i < 10; i++) /* one that is late among nine that sleep */
+                many[i] = bidder(0, i == 0 ? SHARES_WEIGHT_MAX : SHARES_WEIGHT_MIN, 1);
+        trade_weights(many, 10, weights);
+        g_assert_cmpuint(weights[0], ==, 400);
+        g_assert_cmpuint(weights[1], ==, 67);
         for (int i = 0; i < 200; i++)
-                many[i].job.weight = i == 0 ? SHARES_WEIGHT_MAX : SHARES_WEIGHT_MIN;
+                many[i] = bidder(0, i == 0 ? SHARES_WEIGHT_MIN : SHARES_WEIGHT_MAX, 1);
         trade_weights(many, 200, weights);
-        g_assert_cmpuint(weights[0], >, 100);
-        g_assert_cmpuint(weights[0], <=, SHARES_KERNEL_MAX);
-        many[0].job.weight = SHARES_WEIGHT_MIN;
-        for (int i = 1; i < 200; i++)
-                many[i].job.weight = SHARES_WEIGHT_MAX;
-        trade_weights(many, 200, weights);
-        g_assert_cmpuint(weights[0], >=, 1); /* the kernel takes no 0 */
+        g_assert_cmpuint(weights[0], ==, 25);
+        g_assert_cmpuint(weights[1], ==, 100);
+}
+
+/* A user's jobs take from each other, each as much as it can use, and not from other users' jobs. */
+static void test_weights_users(void) {
+        Trader traders[] = { bidder(7, 1000, 4), bidder(8, 10, 1), bidder(8, 20, 4), bidder(9, 10, 1) };
+        uint32_t weights[4];
+
+        trade_weights(traders, 4, weights);
+        g_assert_cmpuint(weights[0], ==, 100);
+        g_assert_cmpuint(weights[1], ==, 56); /* 56 + 4 times 111 is 5 times 100 */
+        g_assert_cmpuint(weights[2], ==, 111);
+        g_assert_cmpuint(weights[3], ==, 100);
+}
+
+/* A small move changes no weight. A large one changes all of that user's, so that their mean stays. */
+static void test_weights_move(void) {
+        Trader traders[] = { bidder(0, 310, 1), bidder(0, 300, 1), bidder(0, 200, 1), bidder(5, 103, 1),
+                bidder(5, 100, 1) };
+        uint32_t weights[5];
+
+        traders[0].weight = 109;
+        traders[1].weight = 116;
+        traders[2].weight = 74;
+        trade_weights(traders, 5, weights);
+        g_assert_cmpuint(weights[0], ==, 115); /* by 5 %: the others move less */
+        g_assert_cmpuint(weights[1], ==, 111);
+        g_assert_cmpuint(weights[3], ==, 100);
+        traders[0].weight = 113;
+        trade_weights(traders, 5, weights);
+        g_assert_cmpuint(weights[0], ==, 113);
+        g_assert_cmpuint(weights[1], ==, 116);
+        g_assert_cmpuint(weights[2], ==, 74);
+}
+
+/* Looks every 2 s at a job that is asked after `first` seconds of its life, whose rounds of `round` seconds
+ * do a share of 0.0001 for each second until `stall`. Returns the slowest and the fastest speed since
+ * `settled`, in that share, and the last one. */
+static double look(double first, double round, double settled, double stall, double *ret_slowest,
+                double *ret_fastest) {
+        TradeSpeed speed = {};
+        double last = 0;
+
+        *ret_slowest = INFINITY;
+        *ret_fastest = 0;
+        for (double t = first; t < 3000; t += 2) {
+                double done = 0.0001 * round * floor(fmin(t, stall) / round);
+
+                last = trade_speed(&speed, 5000 + t, done, t) / 0.0001;
+                if (t < settled)
+                        continue;
+                *ret_slowest = fmin(*ret_slowest, last);
+                *ret_fastest = fmax(*ret_fastest, last);
+        }
+        return last;
+}
+
+/* A job has the same speed whether its rounds are short or take many turns, and at any time in them. */
+static void test_speed(void) {
+        static const double rounds[] = { 0.5, 2, 3, 15, 61, 240, 900 };
+        double slowest, fastest;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rounds); i++)
+                for (double first = 1; first < 400; first += 133) {
+                        (void) look(first, rounds[i], first + 2 * rounds[i], INFINITY, &slowest, &fastest);
+                        g_assert_cmpfloat(slowest, >, rounds[i] > 4 ? 0.85 : 0.65);
+                        g_assert_cmpfloat(fastest, <, rounds[i]> 4 ? 1.2 : 1.5);
+                }
+}
+
+/* A job that stands still is ever slower, and one that became faster is soon known as such. */
+static void test_speed_changes(void) {
+        double slowest, fastest, last = look(1, 60, 100, 1500, &slowest, &fastest);
+        TradeSpeed speed = {};
+        double now = 0;
+
+        g_assert_cmpfloat(last, <, 0.05);
+        g_assert_cmpfloat(last, >, 0.02); /* a round of 60 s took 1500 s yet */
+        g_assert_cmpfloat(trade_speed(&speed, now, 0, now), ==, 0);
+        for (int i = 1; i <= 20; i++) {
+                now += i <= 10 ? 30 : 3;
+                last = trade_speed(&speed, now, 0.01 * i, now);
+        }
+        g_assert_cmpfloat(last, >, 0.0028);
+        now += 2;
+        g_assert_cmpfloat(trade_speed(&speed, now, 0.15, now), <, 0.0016); /* a round was lost */
+}
+
+/* Who may trade, who is looked at although it trades with none, and who gets the default weight back. */
+static void test_states(void) {
+        static const struct {
+                TradeState state;
+                bool may, unequal, left;
+        } rows[] = {
+                { { .running = true, .weight = 25 }, false, false, false }, /* it has no Shares= */
+                { { .trains = true }, false, false, false },                /* it is queued */
+                { { .trains = true, .weight = 25 }, false, false, false },  /* its process is gone */
+                { { .trains = true, .running = true, .weight = 100 }, true, false, false },
+                { { .trains = true, .running = true, .weight = 25 }, true, true, false },
+                { { .trains = true, .running = true, .weight = 175 }, true, true, false },
+                { { .trains = true, .running = true }, true, true, false }, /* a new life: not known */
+                { { .trains = true, .running = true, .weight = 100, .stale = true }, true, true, false },
+                { { .trains = true, .running = true, .off = true }, false, false, false },
+                { { .trains = true, .running = true, .off = true, .weight = 100 }, false, false, false },
+                { { .trains = true, .running = true, .off = true, .weight = 25 }, false, false, true },
+                { { .trains = true, .running = true, .off = true, .weight = 100, .stale = true }, false,
+                                false, true },
+                { { .trains = true, .running = true, .off = true, .weight = 25, .n_resets = 4 }, false,
+                                false, true },
+                { { .trains = true, .running = true, .off = true, .weight = 25, .n_resets = 5 }, false,
+                                false, false },
+                { { .trains = true, .ending = true, .weight = 25 }, false, false, true },
+                { { .trains = true, .ending = true, .weight = 100 }, false, false, false },
+                { { .trains = true, .ending = true }, false, false, false },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_test_message("row %zu", i);
+                g_assert_cmpint(trade_may(&rows[i].state), ==, rows[i].may);
+                g_assert_cmpint(trade_is_unequal(&rows[i].state), ==, rows[i].unequal);
+                g_assert_cmpint(trade_is_left(&rows[i].state), ==, rows[i].left);
+        }
 }
 
 static void test_refuses(void) {
@@ -254,7 +416,7 @@ static void test_refuses_files(void) {
         g_assert_true(g_file_get_contents(f.file, &bytes, &n, NULL));
         for (gsize cut = 0; cut < n; cut += 97) {
                 g_assert_true(g_file_set_contents(f.file, bytes, (gssize) cut, NULL));
-                assert_refused(&f, "");
+                assert_refused(&f, cut < 8 ? "too short" : "cut short");
         }
         bytes[n - 100] = (char) (bytes[n - 100] ^ 1);
         g_assert_true(g_file_set_contents(f.file, bytes, (gssize) n, NULL));
@@ -287,6 +449,48 @@ static void test_unknown(void) {
         folder_close(&f);
 }
 
+/* Jobs that name the same file share its policy, until the file is changed. */
+static void test_shared(void) {
+        TradePolicy *one = NULL, *two = NULL, *changed = NULL;
+        g_autofree char *reason = NULL;
+        Hand h = hand_new(SHARES_PACE);
+        Trader traders[] = { trader_of(NULL, 3, 1, 100), trader_of(NULL, 1, 3, 100) };
+        Folder f;
+
+        folder_open(&f);
+        hand_write(&h, f.file);
+        g_assert_cmpint(trade_policy_find(f.paths, "hand", &one, &reason), ==, 0);
+        g_assert_cmpint(trade_policy_find(f.paths, "hand", &two, &reason), ==, 0);
+        g_assert_true(one == two);
+        h.normalised = "no, not at all"; /* so its size changes, too, whatever the clock of the files */
+        hand_write(&h, f.file);
+        g_assert_cmpint(trade_policy_find(f.paths, "hand", &changed, &reason), ==, 0);
+        g_assert_true(one != changed);
+        trade_policy_free(one);
+        traders[0].policy = traders[1].policy = two; /* it is still there */
+        trade(traders, 2, 2);
+        g_assert_cmpuint(traders[0].job.weight, ==, 150);
+        trade_policy_free(two);
+        trade_policy_free(changed);
+        folder_close(&f);
+}
+
+static void test_names(void) {
+        g_autofree char *reason = NULL;
+        TradePolicy *policy = NULL;
+        Folder f;
+
+        folder_open(&f);
+        for (int i = 0; i < 21; i++) {
+                g_autofree char *file = g_strdup_printf("%s/p%02d.safetensors", f.path, i);
+
+                g_assert_true(g_file_set_contents(file, "", 0, NULL));
+        }
+        g_assert_cmpint(trade_policy_find(f.paths, "hand", &policy, &reason), ==, -ENOENT);
+        g_assert_nonnull(strstr(reason, ", and more)"));
+        folder_close(&f);
+}
+
 /* The user's folder comes before the administrator's, and the system's daemon has no user's. */
 static void test_directories(void) {
         g_auto(GStrv) user = trade_directories(false), host = trade_directories(true);
@@ -305,10 +509,19 @@ int main(int argc, char **argv) {
         g_test_add_func("/trade/others", test_others);
         g_test_add_func("/trade/actions", test_actions);
         g_test_add_func("/trade/any-number", test_any_number);
+        g_test_add_func("/trade/scales", test_scales);
         g_test_add_func("/trade/weights", test_weights);
+        g_test_add_func("/trade/weights-bounds", test_weights_bounds);
+        g_test_add_func("/trade/weights-users", test_weights_users);
+        g_test_add_func("/trade/weights-move", test_weights_move);
+        g_test_add_func("/trade/speed", test_speed);
+        g_test_add_func("/trade/speed-changes", test_speed_changes);
+        g_test_add_func("/trade/states", test_states);
         g_test_add_func("/trade/refuses", test_refuses);
         g_test_add_func("/trade/refuses-files", test_refuses_files);
         g_test_add_func("/trade/unknown", test_unknown);
+        g_test_add_func("/trade/shared", test_shared);
+        g_test_add_func("/trade/names", test_names);
         g_test_add_func("/trade/directories", test_directories);
 
         return g_test_run();
