@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whoever may write into the folder can put any file there, and the daemon itself parses it. So it is read as
- * a user's checkpoint is: every size is checked before it is used, and each refusal says what is wrong. Only
- * layers that act are read. */
+/* Whoever may write into the folder can put any file there, and the daemon itself parses it. So it is read
+ * as a user's checkpoint is: every size is checked before it is used, and each refusal says what is wrong.
+ * Only layers that act are read. */
 #include "daemon/trade-policy.h"
 
 #include <assert.h>

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "lib/doubles.h"
+
 /* How often a job that left the trade may ask for the default weight. */
 enum { RESETS_MAX = 5 };
 
@@ -148,7 +150,8 @@ double trade_speed(TradeSpeed *speed, double now, double done, double elapsed) {
         span = now - speed->changed;
         news = done > speed->done && span > 0;
         if (news && speed->rounded) {
-                double keep = pow(1 - 1 / SHARES_MEMORY, span * 1e6 / (double) TRADE_TURN_USEC);
+                double turns = span * 1e6 / (double) TRADE_TURN_USEC;
+                double keep = double_exp(double_log(1 - 1 / SHARES_MEMORY) * turns);
 
                 speed->mean = keep * speed->mean + (1 - keep) * (done - speed->done) / span;
                 speed->longest = fmax(speed->longest, span);

@@ -14,8 +14,8 @@
 
 /* No weight of the trade is outside of them. So a job has at least a quarter and at most four times the
  * weight of a job that does not trade. */
-#define TRADE_WEIGHT_MIN (SHARES_WEIGHT_DEFAULT / 4)
-#define TRADE_WEIGHT_MAX (SHARES_WEIGHT_DEFAULT * 4)
+#define TRADE_WEIGHT_MIN 25u
+#define TRADE_WEIGHT_MAX 400u
 
 typedef struct Trader {
         const TradePolicy *policy; /* NULL: it has the trade for itself, so it makes no decision */
@@ -28,13 +28,13 @@ typedef struct Trader {
 /* All decide at once: each from its own features and the means over the others, as it was trained. */
 void trade(Trader traders[], size_t n, double cores);
 
-/* Weights in proportion to the bids, as far as the limits above allow. Over the jobs of one user, each counted
- * by its demand, their mean is SHARES_WEIGHT_DEFAULT: a user's jobs trade with each other. While none of a
- * user's weights would move by 5 %, they stay what they are, except that one may always go back to the
+/* Weights in proportion to the bids, as far as the limits above allow. Over the jobs of one user, each
+ * counted by its demand, their mean is SHARES_WEIGHT_DEFAULT: a user's jobs trade with each other. While
+ * none of a user's weights would move by 5 %, they stay what they are, except that one may go back to the
  * default. */
 void trade_weights(const Trader traders[], size_t n, uint32_t ret[]);
 
-/* How fast a job works. Its work is known only as of its newest round, and a round may take many turns. */
+/* How fast a job works. What is done is known only when a round ends, which may take many turns. */
 typedef struct TradeSpeed {
         double changed;      /* seconds of a clock: when news was seen last, or it was first looked at */
         double done;         /* then: the share of its work that was done */
@@ -43,12 +43,12 @@ typedef struct TradeSpeed {
         bool begun, rounded; /* it was looked at; a round's end was seen */
 } TradeSpeed;
 
-/* Its speed now, in shares of its work in a second. elapsed: the seconds for which it has worked in all; the
- * mean over them is its speed until a whole round was seen. A job whose round takes longer than all before it
- * is ever slower. */
+/* Its speed now, in shares of its work in a second. elapsed: the seconds for which it has worked in all;
+ * the mean over them is its speed until a whole round was seen. A job whose round takes longer than all
+ * before it is ever slower. */
 double trade_speed(TradeSpeed *speed, double now, double done, double elapsed);
 
-/* What must be known of a job with Shares=simppo:NAME for whether it needs another weight without a trade. */
+/* What must be known of a job to tell whether it trades, and whether it needs another weight without it. */
 typedef struct TradeState {
         bool trains, running, ending; /* running: or it begins. ending: it has a process yet */
         bool off;                     /* it cannot trade, which was logged */
