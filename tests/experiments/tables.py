@@ -16,14 +16,15 @@ from learning import ROOT
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 DOCS = os.path.join(ROOT, "docs", "experiments")
 # Which page shows the tables of which cells.
-PUBLISHED = {"m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md"}
+PUBLISHED = {"m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md",
+             "n2-nitro": "nitro.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 # The metrics of a page's tables, where they are not those of Metric=.
-SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "m2-cartpole": TO_TARGET, "m2-hopper-sweep": TO_TARGET, "m2-hopper": TO_TARGET,
-         "m2-halfcheetah-sweep": TO_TARGET, "m2-halfcheetah": TO_TARGET, "m2-humanoid": TO_TARGET}
+SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "n2-nitro": ["evaluation_last5"], "m2-cartpole": TO_TARGET,
+         "m2-hopper-sweep": TO_TARGET, "m2-hopper": TO_TARGET, "m2-halfcheetah-sweep": TO_TARGET, "m2-halfcheetah": TO_TARGET, "m2-humanoid": TO_TARGET}
 # Of these a page has a second table: this arm's paired differences to the others.
-AGAINST = {"m1-motivation": "increasing", "m1-short": "increasing", "m2-cartpole": "auto", "m2-hopper": "auto", "m2-halfcheetah": "auto",
-           "m2-humanoid": "auto"}
+AGAINST = {"m1-motivation": "increasing", "n2-nitro": "nitro", "m1-short": "increasing", "m2-cartpole": "auto", "m2-hopper": "auto",
+           "m2-halfcheetah": "auto", "m2-humanoid": "auto"}
 # Of these a page has a table of functions against servers: these arms as functions, and the baseline as both.
 AS_FUNCTIONS = {"m2-hopper": ["minions-1", "minions-2", "minions-3"], "m2-halfcheetah": ["minions-1", "minions-2", "minions-3"]}
 # USD an hour: packaging/price/ec2-minionsrl.sheet, and one of its four servers of actors.
