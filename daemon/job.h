@@ -74,16 +74,12 @@ struct Job {
         } settling;
         /* with Shares=simppo:NAME (trading.c) */
         struct JobTrade {
+                TradeState state;
                 TradePolicy *policy;
-                LaunchCall *call;  /* the spawner is asked for the weight */
-                uint32_t weight;   /* as the kernel has it; 0: not known */
-                bool stale;        /* the last question failed: the kernel may have another weight */
-                uint32_t bid;      /* 0: none yet */
-                unsigned n_failed; /* questions to the spawner in a row */
-                int last;          /* the action of the last turn */
+                LaunchCall *call; /* the spawner is asked for the weight */
+                uint32_t bid;     /* 0: none yet */
+                int last;         /* the action of the last turn */
                 TradeSpeed speed;
-                bool off;          /* it cannot trade, which was logged */
-                unsigned n_resets; /* how often it asked for the default weight, since it trades no more */
         } trade;
         bool clearing;      /* the job is over, and its cgroup is being removed */
         bool launch_failed; /* the launch of the life failed */

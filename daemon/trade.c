@@ -2,12 +2,14 @@
 #include "daemon/trade.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 
 #include "lib/doubles.h"
 
-/* How often a job that left the trade may ask for the default weight. */
-enum { RESETS_MAX = 5 };
+/* How many questions in a row may fail before a job trades no more, and how often it asks for the default
+ * weight then. */
+enum { FAILURES_MAX = 5, RESETS_MAX = 5 };
 
 /* The sums over all, of which an agent takes away its own part: a decision costs the same among any number
  * of jobs (lib/company.c). */
@@ -165,6 +167,19 @@ double trade_speed(TradeSpeed *speed, double now, double done, double elapsed) {
         }
         return speed->longest > 0 && span > speed->longest ? speed->mean * speed->longest / span
                                                            : speed->mean;
+}
+
+bool trade_note(TradeState *state, int error, uint32_t weight) {
+        assert(state);
+
+        if (error == -EOPNOTSUPP)
+                return true;
+        state->stale = error < 0;
+        if (error < 0)
+                return ++state->n_failed >= FAILURES_MAX;
+        state->n_failed = 0;
+        state->weight = weight;
+        return false;
 }
 
 bool trade_may(const TradeState *state) {

@@ -52,10 +52,15 @@ double trade_speed(TradeSpeed *speed, double now, double done, double elapsed);
 typedef struct TradeState {
         bool trains, running, ending; /* running: or it begins. ending: it has a process yet */
         bool off;                     /* it cannot trade, which was logged */
-        bool stale;                   /* a question has failed, so the kernel may have another weight */
+        bool stale;                   /* the last question failed: the kernel may have another weight */
         uint32_t weight;              /* as the kernel has it; 0: not known */
-        unsigned n_resets;            /* how often the default was asked for */
+        unsigned n_failed;            /* questions in a row */
+        unsigned n_resets;            /* how often the default was asked for, since it trades no more */
 } TradeState;
+
+/* Notes the answer to a question about its weight; error: 0, or a negative errno. Returns whether it can
+ * trade no more: the host knows no weights, or too many questions have failed. */
+bool trade_note(TradeState *state, int error, uint32_t weight);
 
 /* Whether it may trade. */
 bool trade_may(const TradeState *state);

@@ -15,9 +15,6 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-/* How many questions to the spawner in a row may fail before a job trades no more. */
-enum { TRADING_FAILURES = 5 };
-
 /* Nothing is weighed any more for a job whose process is gone: its cgroup is read or removed next. */
 static bool has_process(const Job *job) {
         return !job->exited && !job->end.noted;
@@ -30,15 +27,12 @@ static bool has_shares(const Job *job) {
 }
 
 static TradeState state_of(const Job *job) {
-        return (TradeState){
-                .trains = has_shares(job),
-                .running = (job->state == JOB_STARTING || job->state == JOB_RUNNING) && has_process(job),
-                .ending = job->state == JOB_ENDING && has_process(job),
-                .off = job->trade.off,
-                .stale = job->trade.stale,
-                .weight = job->trade.weight,
-                .n_resets = job->trade.n_resets,
-        };
+        TradeState state = job->trade.state;
+
+        state.trains = has_shares(job);
+        state.running = (job->state == JOB_STARTING || job->state == JOB_RUNNING) && has_process(job);
+        state.ending = job->state == JOB_ENDING && has_process(job);
+        return state;
 }
 
 static bool may_trade(const Job *job) {
@@ -71,48 +65,42 @@ static unsigned count_traders(const Manager *manager) {
 static void turn_off(Job *job, const char *reason) {
         LogEntry entry;
 
-        if (job->trade.off)
+        if (job->trade.state.off)
                 return;
-        job->trade.off = true;
+        job->trade.state.off = true;
         job_log_begin(&entry, job, MESSAGE_WEIGHT_NOT_SET);
         log_field(&entry, "ACTORD_REASON=%s", reason);
         log_send(&entry, LOG_WARNING, "Job %" PRIu64 " does not trade CPU weight: %s.", job->row.id, reason);
 }
 
-/* The next turn asks again, a few times. */
-static void note_failure(Job *job, const char *reason) {
-        job->trade.stale = true;
-        if (++job->trade.n_failed >= TRADING_FAILURES)
-                turn_off(job, reason);
+/* After an error the next turn asks again, a few times. */
+static void note(Job *job, int error, uint32_t weight, const char *reason) {
+        if (trade_note(&job->trade.state, error, weight))
+                turn_off(job, error == -EOPNOTSUPP
+                                                ? "this host has no cpu controller for its cgroup, and all "
+                                                  "jobs are equal"
+                                                : reason);
 }
 
 static void say_weight(const Job *job, uint32_t before) {
         LogEntry entry;
 
         job_log_begin(&entry, job, MESSAGE_WEIGHT_SET);
-        log_field(&entry, "ACTORD_WEIGHT=%" PRIu32, job->trade.weight);
+        log_field(&entry, "ACTORD_WEIGHT=%" PRIu32, job->trade.state.weight);
         log_field(&entry, "ACTORD_WEIGHT_BEFORE=%" PRIu32, before);
         log_field(&entry, "ACTORD_BID=%" PRIu32, job->trade.bid);
         log_send(&entry, LOG_DEBUG, "Job %" PRIu64 " has CPU weight %" PRIu32 ".", job->row.id,
-                        job->trade.weight);
+                        job->trade.state.weight);
 }
 
 static void on_weighed(const LaunchAnswer *answer, int pid_fd, void *userdata) {
         Job *job = userdata;
-        uint32_t before = job->trade.weight;
+        uint32_t before = job->trade.state.weight;
 
         (void) close_fd(pid_fd);
-        if (answer->error == -EOPNOTSUPP)
-                turn_off(job, "this host has no cpu controller for its cgroup, and all jobs are equal");
-        else if (answer->error < 0)
-                note_failure(job, answer->message);
-        else {
-                job->trade.weight = answer->cpu_weight;
-                job->trade.stale = false;
-                job->trade.n_failed = 0;
-        }
+        note(job, answer->error, answer->cpu_weight, answer->message);
         job->trade.call = launch_call_free(job->trade.call);
-        if (job->trade.weight != before) {
+        if (job->trade.state.weight != before) {
                 job_changed(job, JOB_CHANGE_STATE);
                 if (before > 0)
                         say_weight(job, before);
@@ -126,6 +114,7 @@ static void on_weighed(const LaunchAnswer *answer, int pid_fd, void *userdata) {
 static void weigh(Job *job, uint32_t weight) {
         JobContext *context = job->context;
         LaunchRequest request = {};
+        int r;
 
         if (job->trade.call)
                 return;
@@ -148,9 +137,10 @@ static void weigh(Job *job, uint32_t weight) {
                 .owner = job->answer.owner,
                 .cpu_weight = weight,
         };
-        if (launch_call(context->event, context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
-                            on_weighed, job, &job->trade.call) < 0)
-                note_failure(job, "the spawner cannot be asked for its weight");
+        r = launch_call(context->event, context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
+                        on_weighed, job, &job->trade.call);
+        if (r < 0)
+                note(job, r, 0, "the spawner cannot be asked for its weight");
 }
 
 /* The file was checked at the submission, but may have been removed or replaced since. */
@@ -196,7 +186,7 @@ static Trader trader_of(Job *job, double cores) {
                 .job = { .time_left = 1, .work_left = 1 - done, .demand = demand_of(job, cores) },
                 .last = job->trade.last,
                 .user = job->row.uid,
-                .weight = job->trade.weight,
+                .weight = job->trade.state.weight,
         };
 
         trader.job.got = trade_speed(&job->trade.speed, (double) clock_boottime() / 1e9, done, elapsed);
@@ -214,16 +204,16 @@ static bool prepare(Job *job, bool alone) {
         if (!may_trade(job) || job->state != JOB_RUNNING)
                 return false;
         /* The weight comes first: a job without a policy gets the default back. */
-        if (job->trade.weight == 0) {
+        if (job->trade.state.weight == 0) {
                 weigh(job, 0);
                 return false;
         }
         if (!alone && !job->trade.policy)
                 find_policy(job);
-        if (job->trade.off)
+        if (job->trade.state.off)
                 return false;
         if (job->trade.bid == 0) {
-                job->trade.bid = CLAMP(job->trade.weight, SHARES_WEIGHT_MIN, SHARES_WEIGHT_MAX);
+                job->trade.bid = CLAMP(job->trade.state.weight, SHARES_WEIGHT_MIN, SHARES_WEIGHT_MAX);
                 job->trade.last = TRADE_NO_ACTION;
         }
         return true;
@@ -233,7 +223,7 @@ static void reset_left(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {
                 if (!is_left(job) || job->trade.call)
                         continue;
-                job->trade.n_resets++;
+                job->trade.state.n_resets++;
                 weigh(job, SHARES_WEIGHT_DEFAULT);
         }
 }
@@ -265,7 +255,7 @@ static void take_turn(Manager *manager) {
 
                 job->trade.bid = trader->job.weight;
                 job->trade.last = trader->last;
-                if (job->trade.stale || job->trade.weight != weights[i])
+                if (job->trade.state.stale || job->trade.state.weight != weights[i])
                         weigh(job, weights[i]);
         }
         reset_left(manager);

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define LAUNCH_ABI 5u
+#define LAUNCH_ABI 6u
 #define LAUNCH_MOUNTS_MAX 32u
 
 /* In the directory of LAUNCH_FD_STATE: the checkpoint at the end of a round (a format for printf, with the

@@ -19,7 +19,7 @@
 #include "include/schedulers.h"
 #include "include/shares.h"
 
-#define SETTINGS_ABI 4u
+#define SETTINGS_ABI 5u
 #define HIDDEN_LAYERS_MAX 8u
 #define REGULATED_STATE_MAX 6u          /* the most numbers in the state of a linear model */
 #define MATRIX_MAX 36u                  /* the most numbers in a matrix, row by row */

@@ -73,7 +73,7 @@ class Launched:
 
 
 def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
-    f = dict(abi=5, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
+    f = dict(abi=6, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,

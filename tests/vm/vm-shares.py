@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """[Scaling] Shares=: jobs of the system's daemon trade CPU weight on real cgroups. Runs as root in the virtual machine, with the packages installed."""
-import glob, os, shutil, sys
+import glob, os, shutil, signal, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
 import trading
@@ -128,7 +128,7 @@ def leaves():
     notes = glob.glob("/run/systemd/*/*actord*job*")
     assert notes, "the manager has no note of the weights, so that none is left says nothing"
     assert kernel_weight(jobs["easy"]) <= 50, kernel_weight(jobs["easy"])
-    sh("kill --signal KILL", invoker(jobs["easy"])) # its next life knows nothing of its weight
+    os.kill(invoker(jobs["easy"]), signal.SIGKILL) # its next life knows nothing of its weight
     sh(*ACTORCTL, "stop", jobs["late"])
     wait_for("its end", lambda: status(jobs["late"])["state"] == "ended", 90)
     wait_for("the weight of the other", lambda: status(jobs["easy"])["cpu_weight"] == 100 == kernel_weight(jobs["easy"]), 120)

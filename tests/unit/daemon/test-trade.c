@@ -339,6 +339,34 @@ static void test_speed_changes(void) {
         g_assert_cmpfloat(trade_speed(&speed, now, 0.15, now), <, 0.0016); /* a round was lost */
 }
 
+/* After a failed question the weight is not believed, and asked for again. A few may fail in a row. */
+static void test_answers(void) {
+        TradeState state = { .trains = true, .running = true, .weight = 100 };
+
+        g_assert_false(trade_note(&state, 0, 100));
+        g_assert_false(trade_is_unequal(&state));
+        for (int i = 0; i < 3; i++) {
+                for (int k = 0; k < 4; k++)
+                        g_assert_false(trade_note(&state, -ETIMEDOUT, 0));
+                g_assert_cmpuint(state.weight, ==, 100);
+                g_assert_true(trade_is_unequal(&state));
+                g_assert_false(trade_note(&state, 0, 100));
+                g_assert_false(trade_is_unequal(&state));
+        }
+        for (int k = 0; k < 4; k++)
+                g_assert_false(trade_note(&state, -ETIMEDOUT, 0));
+        g_assert_true(trade_note(&state, -ETIMEDOUT, 0));
+        state.off = true;
+        g_assert_true(trade_is_left(&state));
+        (void) trade_note(&state, 0, 100); /* the default was set after all */
+        g_assert_false(trade_is_left(&state));
+
+        state = (TradeState){ .trains = true, .running = true };
+        g_assert_true(trade_note(&state, -EOPNOTSUPP, 0)); /* at once, and with nothing to get back */
+        state.off = true;
+        g_assert_false(trade_is_left(&state));
+}
+
 /* Who may trade, who is looked at although it trades with none, and who gets the default weight back. */
 static void test_states(void) {
         static const struct {
@@ -516,6 +544,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/trade/weights-move", test_weights_move);
         g_test_add_func("/trade/speed", test_speed);
         g_test_add_func("/trade/speed-changes", test_speed_changes);
+        g_test_add_func("/trade/answers", test_answers);
         g_test_add_func("/trade/states", test_states);
         g_test_add_func("/trade/refuses", test_refuses);
         g_test_add_func("/trade/refuses-files", test_refuses_files);
