@@ -140,6 +140,21 @@ def leaves():
     assert "CPU weight 100" in said, said[-500:]
 
 
+@story("a job that held back gets the kernel's weight for its last round and its last checkpoint")
+def ending():
+    slow = submit(conf("slow", "Shares=simppo:hand"), "Actor.RolloutSteps=512")
+    late = submit(conf("hurried", "Shares=simppo:hand", "Deadline=20s"))
+    for job in slow, late:
+        runs(job)
+    wait_for("a low weight", lambda: kernel_weight(slow) <= 50, 60)
+    weights = slice_of(slow) + "/cpu.weight"
+    sh(*ACTORCTL, "stop", slow)
+    wait_for("the kernel's weight", lambda: int(read(weights)) == 100, 30)
+    equal(status(slow)["state"], "ending", "the job")
+    sh(*ACTORCTL, "stop", late)
+    wait_for("their ends", lambda: {status(job)["state"] for job in (slow, late)} == {"ended"}, 120)
+
+
 @story("a policy that is gone when its jobs run again is told, and the job goes on without it")
 def gone():
     job = submit(conf("left", "Shares=simppo:brief"))
