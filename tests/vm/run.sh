@@ -72,13 +72,13 @@ pack() {
     mkdir -p "$stage/src/$build/deb"
     tar --create --exclude='*.o' --exclude='*.a' --exclude='*.d' --exclude=./.git --exclude="./$build/vm" \
         --exclude="./$build/lane" --exclude="./$build/tidy" --exclude="./$build/fuzz" --exclude="./$build/roots" \
-        --exclude="./$build/deb" --exclude="./$build/venv-*" --exclude='./build-*' . |
+        --exclude="./$build/deb" --exclude="./$build/peers" --exclude="./$build/venv-*" --exclude='./build-*' . |
         tar --extract --directory="$stage/src"
     if can_package; then
         make_packages "$stage/src/$build/deb"
     fi
     {
-        echo "export LANE_FRESH=1 B=$(printf %q "$build") TEST_DEADLINE=${TEST_DEADLINE:-900}"
+        echo "export LANE_FRESH=1 B=$(printf %q "$build") TEST_DEADLINE=${TEST_DEADLINE:-1800}"
         echo "cd /src && exec tests/lane/inside.sh$(printf ' %q' "$@")"
     } >"$stage/src/.vm-main"
     tar --create --owner=0 --group=0 --directory="$stage" --file="$work/disk" .
