@@ -16,8 +16,8 @@ from learning import ROOT
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 DOCS = os.path.join(ROOT, "docs", "experiments")
 # Which page shows the tables of which cells.
-PUBLISHED = {"m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md",
-             "n2-nitro": "nitro.md"}
+PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md",
+             "n2-short": "nitro.md", "n2-nitro": "nitro.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 # The metrics of a page's tables, where they are not those of Metric=.
 SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "n2-nitro": ["evaluation_last5"], "m2-cartpole": TO_TARGET,
@@ -29,8 +29,9 @@ AGAINST = {"m1-motivation": "increasing", "n2-nitro": "nitro", "m1-short": "incr
 AS_FUNCTIONS = {"m2-hopper": ["minions-1", "minions-2", "minions-3"], "m2-halfcheetah": ["minions-1", "minions-2", "minions-3"]}
 # USD an hour: packaging/price/ec2-minionsrl.sheet, and one of its four servers of actors.
 SERVERS = {"the paper's cluster": 3.06 + 4 * 0.68, "one c5.4xlarge": 0.68}
-# Columns of cells.csv that a file of docs/experiments keeps, beside the factors and the metrics of its tables.
-KEPT = {"arm", "seed", "result", "rounds", "env_steps", "policy_sha256", "evaluation_last", "cost_paper", "cost_scheduler", "actor_rounds"}
+# Columns of cells.csv that a file of docs/experiments keeps beside the factors and the metrics of its tables, and those with a target.
+KEPT = {"arm", "seed", "result", "rounds", "policy_sha256", "actor_rounds"}
+KEPT_TO_TARGET = {"env_steps", "evaluation_last", "cost", "cost_paper", "cost_scheduler", "time"}
 # Digits of a policy's hash that it keeps: enough to tell policies apart.
 HASH_DIGITS = 12
 HEADINGS = {"evaluation_last": "last evaluation", "evaluation_last5": "last five evaluations", "evaluation_area": "area of evaluations",
@@ -189,7 +190,7 @@ def read(path):
 
 
 def write(path, experiment, cells):
-    wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | {UNTIL_END[metric] for metric in experiment.metrics if metric in UNTIL_END}
+    wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | (KEPT_TO_TARGET if "cost_to_target" in experiment.metrics else set())
     kept = [column for column in cells[0] if column in wanted and any(cell[column] for cell in cells)]
     with open(path, "w", encoding="utf-8", newline="") as f:
         out = csv.DictWriter(f, kept, extrasaction="ignore", lineterminator="\n")
