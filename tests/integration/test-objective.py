@@ -84,7 +84,7 @@ def sheets():
         text = refused(bus, overrides=sets(Billing__PriceSheet="aws-lambda-x86", Billing__Convention="server"))
         assert "test.conf: [Billing] Convention=server: the price sheet aws-lambda-x86 names no servers" in text, text
         text = refused(bus, overrides=sets(Billing__PriceSheet="ec2-minionsrl", Billing__Convention="server", Scaling__MaxActors=33))
-        assert "test.conf: [Billing] Convention=server: the fleet ec2-minionsrl has places for 32 actors, and this job may have 33; take a sheet" in text, text
+        assert "test.conf: [Billing] Convention=server: the fleet ec2-minionsrl has places for 32 actors, and this job may have 33; use fewer actors" in text, text
 
 
 tell()

@@ -100,11 +100,16 @@ def pairs():
     equal((after.policy_sha256, len(killer.killed)), (before.policy_sha256, 1), "policies, and learners killed")
 
 
+def within(before, comm):
+    """Kills one process in the first half of a run, which takes as long as the one before it: hosts differ by a factor of ten."""
+    return Killer(comm, low=0.2 * before.seconds, high=0.4 * before.seconds, most=1)
+
+
 @story("a killed learner starts the job's next life, which ends with the same policy")
 def killed_learner():
     sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
-    killer = Killer("actord-learner", low=0.7, high=0.9, most=1)
+    killer = within(before, "actord-learner")
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "learners killed")
     equal(digests(after), digests(before), "policies, and all else that was learned")
@@ -114,7 +119,7 @@ def killed_learner():
 def killed_invoker():
     sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
-    killer = Killer("actord-invoker", low=0.7, high=0.9, most=1)
+    killer = within(before, "actord-invoker")
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "invokers killed")
     equal(digests(after), digests(before), "policies, and all else that was learned")
@@ -129,7 +134,7 @@ def elastic():
     before = run("hopper", *sets, seed=5)
     equal(digests(run("hopper", *sets, seed=5)), digests(before), "policies, and all else that was learned")
     for comm in ("actord-learner", "actord-invoker"):
-        killer = Killer(comm, low=0.7, high=0.9, most=1)
+        killer = within(before, comm)
         after = run("hopper", *sets, seed=5, during=killer)
         equal(len(killer.killed), 1, "killed")
         equal(after.policy_sha256, before.policy_sha256, f"policies after {comm} was killed")
@@ -156,7 +161,7 @@ def replay_actors():
 def replay_learner():
     sets = (*REPLAY, "Job.StopSteps=160000", "Checkpoint.IntervalSec=0.1")
     before = run("cartpole-dqn", *sets, seed=5)
-    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
+    killer = within(before, "actord-learner")
     after = run("cartpole-dqn", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "learners killed")
     equal(digests(after), digests(before), "policies, and all else that was learned")
@@ -164,14 +169,14 @@ def replay_learner():
 
 @story("noise that goes on from step to step is the same whatever is killed, and wherever actions are chosen")
 def carried_noise():
-    sets = ("Learner.NoiseProcess=ou", "Learner.ActionNoise=0.2", "Job.StopSteps=16000", "Job.StopReturn=", "Scaling.Actors=2", "Learner.ReplayMin=500",
+    sets = ("Learner.NoiseProcess=ou", "Learner.ActionNoise=0.2", "Job.StopSteps=48000", "Job.StopReturn=", "Scaling.Actors=2", "Learner.ReplayMin=500",
             "Learner.TrainRatio=0.02", "Learner.HiddenLayers=32", "Learner.MinibatchSize=32", "Evaluation.Episodes=0", "Checkpoint.IntervalSec=0.1")
     before = run("pendulum-ddpg", *sets, seed=5)
     assert before.policy_sha256 != run("pendulum-ddpg", *sets, "Learner.NoiseProcess=gaussian", seed=5).policy_sha256
     for other in ("Actor.Processes=1", "Distribution.Policy=single-learner-fine", "Distribution.Policy=fused"):
         equal(digests(run("pendulum-ddpg", *sets, other, seed=5)), digests(before), f"with {other}")
     for comm in "actord-actor", "actord-learner":
-        killer = Killer(comm, low=0.03, high=0.12, most=1)
+        killer = within(before, comm)
         after = run("pendulum-ddpg", *sets, seed=5, during=killer)
         equal((digests(after), len(killer.killed)), (digests(before), 1), f"with {comm} killed")
 

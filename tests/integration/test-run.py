@@ -280,7 +280,7 @@ def orphans():
         r = run("hopper", during=murder, ok=False, timeout=30)
         assert r.status != 0
         wait_for(f"the end of every process after {comm} was killed", lambda: not left_over(), 5)
-    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; its records are in (\S+), and `actorctl recover r(\d+)`", r.err)
+    said = re.search(r"ended unexpectedly \(signal 9 \[SIGKILL\]\), and the job with it; the job's records are in (\S+), and `actorctl recover r(\d+)`", r.err)
     assert said and said[1] == os.path.join(STATE, "actord", "runs", said[2]), r.err
     equal((r.state, r.result, sorted(r.json)), ("failed", "failed", ["fault", "result", "schema", "state", "state_directory"]), "the object")
     assert said[0] in r.fault and r.state_directory == said[1], r.json
