@@ -2,7 +2,7 @@
 """Shared by iot5g.py and off_policy.py: a training in one process, cells that are lines of a file, tables in a page.
 
 A training is a whole job in one process (build/bench/train-inprocess), which gives the policy of `actorctl run`."""
-import csv, os, re, subprocess, sys
+import csv, fcntl, os, re, subprocess, sys
 from learning import BUILD, ROOT
 from tables import with_table
 
@@ -34,14 +34,16 @@ def is_there(name, key):
 
 
 def enter(name, columns, row, order):
-    """Adds a line, whole or not at all."""
+    """Adds a line, whole or not at all. Several programs may do so at once."""
     path = os.path.join(DOCS, name)
-    rows = sorted([*read(name), row], key=order)
-    with open(path + ".new", "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, columns, lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
-    os.rename(path + ".new", path)
+    with open(os.path.join(BUILD, name + ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = sorted([*read(name), row], key=order)
+        with open(path + ".new", "w", encoding="utf-8", newline="") as f:
+            out = csv.DictWriter(f, columns, lineterminator="\n")
+            out.writeheader()
+            out.writerows(rows)
+        os.rename(path + ".new", path)
 
 
 def curve_text(curve):
