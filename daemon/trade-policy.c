@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whoever may write into the folder can put any file there, and the daemon itself parses it. So it is read
- * as a user's checkpoint is: every size is checked before it is used, and each refusal says what is wrong.
- * Only layers that act are read. */
+/* Reads the file of a policy. The daemon itself parses it, and all who may write into the folder can put any
+ * file there. So every size is checked before it is used, as in a user's checkpoint, and each refusal says
+ * what is wrong. Only layers that act are read. */
 #include "daemon/trade-policy.h"
 
 #include <assert.h>
@@ -20,6 +20,7 @@
 #include "lib/network.h"
 #include "lib/settings/print.h"
 #include "lib/settings/shares-text.h"
+#include "lib/shares.h"
 #include "lib/slot.h"
 
 #define FOLDER_OF_HOST "/etc/actord/shares"
@@ -120,17 +121,10 @@ static int read_settings(const Checkpoint *c, JobSettings *ret, char **ret_reaso
 }
 
 static int make_network(const JobSettings *settings, TradePolicy *policy) {
-        ActordEnvSpec spec = { .name = "shares",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { SHARES_N_FEATURES },
-                                .low = 0,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = SHARES_N_ACTIONS },
-                .n_agents = 1 };
+        ActordEnvSpec spec = { .name = "shares", .n_agents = 1 };
         int r;
 
+        shares_spaces(&spec);
         r = company_spec(settings, &spec, &spec);
         if (r < 0)
                 return r;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "lib/company.h"
 #include "lib/doubles.h"
 
 /* How many questions in a row may fail before a job trades no more, and how often it asks for the default
@@ -16,18 +17,9 @@ enum { FAILURES_MAX = 5, RESETS_MAX = 5 };
 typedef struct Sums {
         double features[SHARES_N_FEATURES];
         double actions[SHARES_N_ACTIONS];
-        size_t n, n_acted;
+        uint32_t n, n_acted;
         double demand;
 } Sums;
-
-static float mean_of_others(double sum, double own, size_t n_others) {
-        double mean = n_others > 0 ? (sum - own) / (double) n_others : 0;
-
-        /* The subtraction may round to a number outside of the bounds. */
-        if (!(mean > 0))
-                return 0.0f;
-        return mean < 1 ? (float) mean : 1.0f;
-}
 
 static SharesAction decide(const Trader *trader, const Sums *sums, double cores) {
         float inputs[SHARES_N_INPUTS];
@@ -36,15 +28,15 @@ static SharesAction decide(const Trader *trader, const Sums *sums, double cores)
         shares_features(&trader->job, cores, sums->demand, inputs);
         for (size_t k = 0; k < SHARES_N_FEATURES; k++)
                 inputs[SHARES_N_FEATURES + k] =
-                                mean_of_others(sums->features[k], (double) inputs[k], sums->n - 1);
+                                company_mean(sums->features[k], (double) inputs[k], sums->n - 1, 0, 1);
         for (size_t k = 0; k < SHARES_N_ACTIONS; k++)
-                inputs[2 * SHARES_N_FEATURES + k] = mean_of_others(
-                                sums->actions[k], trader->last == (int) k, sums->n_acted - acted);
+                inputs[2 * SHARES_N_FEATURES + k] = company_mean(
+                                sums->actions[k], trader->last == (int) k, sums->n_acted - acted, 0, 1);
         return trade_policy_choose(trader->policy, inputs);
 }
 
 void trade(Trader traders[], size_t n, double cores) {
-        Sums sums = { .n = n };
+        Sums sums = { .n = (uint32_t) n };
 
         assert(traders || n == 0);
         assert(cores > 0);
@@ -72,24 +64,23 @@ void trade(Trader traders[], size_t n, double cores) {
         }
 }
 
-/* The weights of one user's jobs, where the bids are multiplied by `scale`. */
-static uint32_t scaled(const Trader *trader, double scale) {
-        double weight = trader->job.weight * scale;
+/* A job's weight before it is rounded, where the bids are multiplied by `scale`. */
+static double unrounded(const Trader *trader, double scale) {
+        return CLAMP(trader->job.weight * scale, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX);
+}
 
-        return (uint32_t) (CLAMP(weight, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX) + 0.5);
+static uint32_t scaled(const Trader *trader, double scale) {
+        return (uint32_t) (unrounded(trader, scale) + 0.5);
 }
 
 /* How far the mean over the user's jobs is above the default, times their demand. It rises with scale. */
 static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 
-        for (size_t i = 0; i < n; i++) {
-                double weight = traders[i].job.weight * scale;
-
+        for (size_t i = 0; i < n; i++)
                 if (traders[i].user == user)
                         sum += traders[i].job.demand *
-                               (CLAMP(weight, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX) - SHARES_WEIGHT_DEFAULT);
-        }
+                               (unrounded(&traders[i], scale) - SHARES_WEIGHT_DEFAULT);
         return sum;
 }
 

@@ -34,7 +34,7 @@ void trade(Trader traders[], size_t n, double cores);
  * default. */
 void trade_weights(const Trader traders[], size_t n, uint32_t ret[]);
 
-/* How fast a job works. What is done is known only when a round ends, which may take many turns. */
+/* The speed of a job. Its progress is known only as of the end of a round, which may take many turns. */
 typedef struct TradeSpeed {
         double changed;      /* seconds of a clock: when news was seen last, or it was first looked at */
         double done;         /* then: the share of its work that was done */

@@ -102,6 +102,13 @@ static void join_all(const JobPage *page, const float *own, float *ret) {
         }
 }
 
+float company_mean(double sum, double own, uint32_t n_others, double low, double high) {
+        double mean = n_others > 0 ? (sum - own) / n_others : 0;
+
+        /* The subtraction may round to a number outside of the bounds. */
+        return (float) fmax(fmin(mean, high), low);
+}
+
 static void join_means(const JobPage *page, const CompanyIn *in, float *ret) {
         const ActordSpace *space = &page->spec.observation;
         uint64_t n = space_numbers(space);
@@ -120,12 +127,10 @@ static void join_means(const JobPage *page, const CompanyIn *in, float *ret) {
                         }
                 for (uint32_t a = 0; a < n_agents; a++) {
                         bool counted = counts(page, in, a, k);
-                        double rest = counted ? sum - number_of(page, in, a, k) : sum;
-                        uint32_t n_others = n_counted - counted;
-                        double mean = n_others > 0 ? rest / n_others : 0;
 
-                        /* The subtraction may round to a number outside of the bounds. */
-                        ret[a * n + page->n_own + k] = (float) fmax(fmin(mean, space->high), space->low);
+                        ret[a * n + page->n_own + k] =
+                                        company_mean(sum, counted ? number_of(page, in, a, k) : 0,
+                                                        n_counted - counted, space->low, space->high);
                 }
         }
 }

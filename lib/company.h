@@ -35,5 +35,9 @@ typedef struct CompanyIn {
         const uint8_t *acted;  /* [n_agents]: which agents were present when they acted */
 } CompanyIn;
 
+/* The mean over an agent's n_others others, between low and high; 0: it has no others. sum: over all agents;
+ * own: the agent's part of it. */
+float company_mean(double sum, double own, uint32_t n_others, double low, double high);
+
 /* ret: float [n_agents][joined]. */
 void company_join(const JobSettings *settings, const JobPage *page, const CompanyIn *in, float *ret);

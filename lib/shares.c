@@ -20,6 +20,24 @@ static double pace_of(double needed, double got) {
         return got > needed ? 1 - 1 / (1 + needed / got) : 1 / (1 + got / needed);
 }
 
+void shares_spaces(ActordEnvSpec *ret) {
+        assert(ret);
+
+        ret->observation = (ActordSpace){
+                .kind = ACTORD_BOX,
+                .element = ACTORD_F32,
+                .n_dims = 1,
+                .shape = { SHARES_N_FEATURES },
+                .low = 0,
+                .high = 1,
+        };
+        ret->action = (ActordSpace){
+                .kind = ACTORD_DISCRETE,
+                .element = ACTORD_I32,
+                .n_choices = SHARES_N_ACTIONS,
+        };
+}
+
 void shares_features(
                 const SharesJob *job, double cores, double demand_of_all, float ret[SHARES_N_FEATURES]) {
         double low = SHARES_WEIGHT_MIN, high = SHARES_WEIGHT_MAX;

@@ -5,7 +5,11 @@
 
 #include <stddef.h>
 
+#include "include/actord/env.h"
 #include "include/shares.h"
+
+/* Sets the observation and the action of the environment. A policy is read by them, too. */
+void shares_spaces(ActordEnvSpec *ret);
 
 /* What the job sees. demand_of_all: the sum over all jobs that trade, this one included. */
 void shares_features(const SharesJob *job, double cores, double demand_of_all, float ret[SHARES_N_FEATURES]);

@@ -225,17 +225,25 @@ int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgrou
         return 1;
 }
 
-int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight) {
-        _cleanup_close_ int fd = -EBADF, weight_fd = -EBADF;
-        char full[512], path[256], text[16];
-        int r, n;
+/* Opens the cgroup of an earlier launch. */
+static int own_open(const Launch *launch) {
+        char full[512], path[256];
+        int r;
 
         r = own_directory(launch, full, path);
         if (r < 0)
                 return r;
-        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        r = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return r < 0 ? -errno : r;
+}
+
+int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight) {
+        _cleanup_close_ int fd = own_open(launch), weight_fd = -EBADF;
+        char text[16];
+        int r, n;
+
         if (fd < 0)
-                return -errno;
+                return fd;
         r = cgroup_weight(fd, ret_weight);
         if (r < 0 || launch->cpu_weight == 0)
                 return r;
@@ -249,16 +257,10 @@ int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight) {
 }
 
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec) {
-        _cleanup_close_ int fd = -EBADF;
-        char full[512], path[256];
-        int r;
+        _cleanup_close_ int fd = own_open(launch);
 
-        r = own_directory(launch, full, path);
-        if (r < 0)
-                return r;
-        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
-                return -errno;
+                return fd;
         (void) fremovexattr(fd, LEFT_ATTRIBUTE);
         (void) cgroup_empty(fd);
         return cgroup_usage(fd, ret_nsec);

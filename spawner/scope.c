@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,9 +390,21 @@ static int read_usage(Asking *a, uint64_t *ret_nsec) {
         return cgroup_usage(fd, ret_nsec);
 }
 
-/* Makes a call to the manager and waits for its answer, which says nothing else. */
-static int call_simply(Asking *a, sd_bus_message *call) {
-        return sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, NULL, NULL);
+/* Makes a call to the manager and waits for its answer, which says nothing else. types, ...: as in
+ * sd_bus_message_append() */
+static int call_manager(Asking *a, const char *method, const char *types, ...) {
+        _cleanup_message_ sd_bus_message *call = NULL;
+        va_list ap;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, method);
+        if (r < 0)
+                return r;
+        va_start(ap, types);
+        r = sd_bus_message_appendv(call, types, ap);
+        va_end(ap);
+        return r < 0 ? r : sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, NULL, NULL);
 }
 
 /* Whether the manager has a note of a property of the slice: a file that SetUnitProperties wrote. */
@@ -416,32 +429,18 @@ static int has_note(Asking *a) {
 /* The manager notes a property that was set for as long as the machine runs. A slice that it made by itself
  * is no transient unit, so the note would outlive the job. */
 static int forget_properties(Asking *a) {
-        _cleanup_message_ sd_bus_message *call = NULL;
         int r;
 
         r = has_note(a);
         if (r <= 0)
                 return r;
-        r = sd_bus_message_new_method_call(
-                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "RevertUnitFiles");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(call, "as", 1, a->slice);
-        r = r < 0 ? r : call_simply(a, call);
+        r = call_manager(a, "RevertUnitFiles", "as", 1, a->slice);
         return r < 0 ? r : 0;
 }
 
 static int set_weight(Asking *a) {
-        _cleanup_message_ sd_bus_message *call = NULL;
-        int r;
-
-        r = sd_bus_message_new_method_call(
-                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "SetUnitProperties");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(
-                        call, "sba(sv)", a->slice, 1, 1, "CPUWeight", "t", (uint64_t) a->launch->cpu_weight);
-        return r < 0 ? r : call_simply(a, call);
+        return call_manager(a, "SetUnitProperties", "sba(sv)", a->slice, 1, 1, "CPUWeight", "t",
+                        (uint64_t) a->launch->cpu_weight);
 }
 
 /* The manager answers first, and writes to the kernel in a moment. */

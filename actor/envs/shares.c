@@ -107,13 +107,6 @@ static int shares_spec(const ActordOption *options, uint32_t n_options, ActordEn
 
         *ret = (ActordEnvSpec){
                 .name = "shares",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { SHARES_N_FEATURES },
-                                .low = 0,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = SHARES_N_ACTIONS },
                 .horizon_steps = HORIZON,
                 .n_agents = (uint32_t) n_agents(&s),
                 .reward_low = -LATE_COST - s.weight_price / PRICE_SCALE,
@@ -125,6 +118,7 @@ static int shares_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 .n_metrics = N_METRICS,
                 .metrics = { "finished", "missed" },
         };
+        shares_spaces(ret);
         return 0;
 }
 
