@@ -89,7 +89,7 @@ void job_give_up(Job *job, const char *sentence) {
 
         assert(job);
 
-        job_finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_FAILED, copy);
+        job_finish(job, job->row.end_wanted != PLAN_END_NOT ? job->row.end_wanted : PLAN_END_FAILED, copy);
 }
 
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
@@ -140,8 +140,8 @@ static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
 
         ret_sentence[0] = '\0';
         if (p->end == PLAN_END_REDISTRIBUTED || p->end == PLAN_END_PREEMPTED) {
-                *ret_end = job->end_wanted;
-                return job->end_wanted != PLAN_END_NOT;
+                *ret_end = job->row.end_wanted;
+                return job->row.end_wanted != PLAN_END_NOT;
         }
         *ret_end = p->end;
         if (p->end != PLAN_END_FAILED)

@@ -264,7 +264,11 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
                 log_send(&entry, LOG_INFO,
                                 "Job %" PRIu64 " continues in round %" PRIu64 " after the daemon's restart.",
                                 job->row.id, hello->round);
+                if (job->row.end_wanted != PLAN_END_NOT)
+                        job_ask_to_end(job);
         }
+        /* Jobs with an invoker may trade CPU weight. */
+        jobs_schedule(&job->context->jobs);
         return 0;
 }
 
@@ -421,7 +425,7 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
 /* A job that has run before waits until it can go on. A new job is tried a few times and then fails; in a
  * private daemon it fails at once. */
 static bool is_tried_again(const Job *job, int error) {
-        if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT ||
+        if (!limit_may_pass(error) || job->row.end_wanted != PLAN_END_NOT ||
                         context_lacks_for_ever(job->context, error))
                 return false;
         return job->row.life > 0 || (job->context->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);

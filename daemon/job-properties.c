@@ -71,7 +71,7 @@ static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
 }
 
 static bool is_freezing(const Job *job) {
-        return job->row.frozen_usec > 0 && job->end_wanted == PLAN_END_NOT && job_active(job);
+        return job->row.frozen_usec > 0 && job->row.end_wanted == PLAN_END_NOT && job_active(job);
 }
 
 /* Why the job waits: "12 records and the job's row wait for space in /var/lib/actord (No space left on

@@ -241,8 +241,8 @@ int job_read(Job *job) {
 }
 
 static uint32_t end_of_plan(const Job *job) {
-        if (job->end_wanted != PLAN_END_NOT)
-                return job->end_wanted;
+        if (job->row.end_wanted != PLAN_END_NOT)
+                return job->row.end_wanted;
         if (job->back_reason)
                 return PLAN_END_PREEMPTED;
         return job_moves(job) ? PLAN_END_REDISTRIBUTED : PLAN_END_NOT;

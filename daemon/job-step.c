@@ -152,8 +152,8 @@ static void life_failed(Job *job, const char *sentence) {
         uint64_t n_barren = job->row.life - job->progress.checkpoint_life - n_lacking;
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 
-        if (job->end_wanted != PLAN_END_NOT) {
-                job_finish(job, job->end_wanted, job->waits_checkpoint > 0 ? copy : NULL);
+        if (job->row.end_wanted != PLAN_END_NOT) {
+                job_finish(job, job->row.end_wanted, job->waits_checkpoint > 0 ? copy : NULL);
                 return;
         }
         if (job->row.purpose == LAUNCH_VERIFY || (n_barren >= LIVES_MAX && !lacks)) {
@@ -307,6 +307,6 @@ void job_leave(Job *job) {
                 (void) snprintf(sentence, sizeof(sentence),
                                 "it was given up when its last checkpoint could not be written (%s)",
                                 strerror(job->waits_checkpoint));
-        job_finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_INTERRUPTED,
+        job_finish(job, job->row.end_wanted != PLAN_END_NOT ? job->row.end_wanted : PLAN_END_INTERRUPTED,
                         job->waits_checkpoint > 0 ? sentence : "its daemon ended before the job did");
 }

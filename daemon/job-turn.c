@@ -75,7 +75,7 @@ int job_freeze(Job *job) {
 
         assert(job);
 
-        if (job->state == JOB_ENDED || job->end.noted || job->end_wanted != PLAN_END_NOT)
+        if (job->state == JOB_ENDED || job->end.noted || job->row.end_wanted != PLAN_END_NOT)
                 return -ESRCH;
         if (!job_can_resume(job))
                 return -EOPNOTSUPP;
@@ -103,7 +103,7 @@ int job_thaw(Job *job) {
 
         assert(job);
 
-        if (job->state == JOB_ENDED || job->end.noted || job->end_wanted != PLAN_END_NOT)
+        if (job->state == JOB_ENDED || job->end.noted || job->row.end_wanted != PLAN_END_NOT)
                 return -ESRCH;
         if (job->row.frozen_usec == 0)
                 return 0;
@@ -128,6 +128,17 @@ static void leave_checkpoint(Job *job) {
         job_arm_deadline(job, 0, NULL);
 }
 
+void job_ask_to_end(Job *job) {
+        assert(job);
+        assert(job->row.end_wanted != PLAN_END_NOT);
+
+        job->stop_deadline_nsec = clock_boottime() + STOP_TIMEOUT_USEC * 1000;
+        if (job->state == JOB_RUNNING)
+                job_set_state(job, JOB_ENDING);
+        job_send_plan(job);
+        job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
+}
+
 int job_stop(Job *job, uint32_t end, const char *reason) {
         LogEntry entry;
 
@@ -138,7 +149,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 return -ESRCH;
         if (job->end.noted)
                 return 0;
-        if (job->end_wanted != PLAN_END_NOT) {
+        if (job->row.end_wanted != PLAN_END_NOT) {
                 /* At the second request, the job gives up a checkpoint that cannot be written. In run mode
                  * KeepRest() does that. */
                 if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
@@ -146,7 +157,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 return 0;
         }
 
-        job->end_wanted = end;
+        job->row.end_wanted = end;
         job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);
         log_field(&entry, "ACTORD_REASON=%s", reason);
         log_send(&entry, LOG_INFO, "Job %" PRIu64 " was asked to end: %s.", job->row.id, reason);
@@ -155,11 +166,9 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 job_end_queued(job, end, NULL);
                 return 0;
         }
-        job->stop_deadline_nsec = clock_boottime() + STOP_TIMEOUT_USEC * 1000;
-        if (job->state == JOB_RUNNING)
-                job_set_state(job, JOB_ENDING);
-        job_send_plan(job);
-        job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
+        /* The invoker may not have read the plan yet when the daemon is killed. */
+        (void) job_save(job);
+        job_ask_to_end(job);
         return 0;
 }
 

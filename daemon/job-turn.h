@@ -21,5 +21,7 @@ int job_thaw(Job *job);
 /* Watches RuntimeMaxSec=. The time counts from the job's first start, so lives and restarts do not prolong
  * it, and it also counts between two lives. Time that the job spent back in the queue does not count. */
 void job_arm_runtime(Job *job);
-/* Asks the job to end. 0; -ESRCH: it has ended already. */
+/* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);
+/* Tells the invoker of a job that was asked to end. Call it again when a restarted daemon has found it. */
+void job_ask_to_end(Job *job);

@@ -96,7 +96,6 @@ struct Job {
         bool has_held;
         uint64_t acknowledged;
         Plan plan;           /* the plan as it was sent */
-        uint32_t end_wanted; /* PlanEnd: how the job is asked to end */
         uint64_t stop_deadline_nsec;
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
         const char *back_reason; /* why it is sent back to the queue; NULL: it is not */
@@ -158,7 +157,7 @@ static inline bool job_can_resume(const Job *job) {
 }
 static inline bool job_may_go_back(const Job *job) {
         return (job->state == JOB_STARTING || job->state == JOB_RUNNING) && job_can_resume(job) &&
-               job->end_wanted == PLAN_END_NOT && !job->backoff;
+               job->row.end_wanted == PLAN_END_NOT && !job->backoff;
 }
 /* The state that users see. A job in the queue that a user froze is "frozen". */
 const char *job_state_word(const Job *job);

@@ -441,6 +441,8 @@ int manager_start(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {
                 if (job_active(job))
                         job_adopt(job);
+                else if (job->state == JOB_QUEUED && job->row.end_wanted != PLAN_END_NOT)
+                        job_end_queued(job, job->row.end_wanted, NULL);
         }
         jobs_schedule(&manager->context.jobs);
         say_ready(manager);

@@ -11,7 +11,7 @@
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, "        \
         "state, result, fault, text, file_name, overrides, sheet, files, policy_sha256, "       \
         "scheduler_data, distribution, distribution_reason, distribution_life, learners, tag, " \
-        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec, alerts"
+        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec, alerts, end_wanted"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -90,6 +90,7 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .paused_usec = column_u64(statement, 27),
                 .frozen_usec = column_u64(statement, 28),
                 .n_alerts = column_u64(statement, 29),
+                .end_wanted = (uint32_t) sqlite3_column_int64(statement, 30),
         };
         const struct {
                 char **to;
@@ -130,7 +131,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         r = ledger_write(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
                         "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
-                        "0, ?, NULL, 0, 0, 0, 0, 0, 0, ?, ?, ?)",
+                        "0, ?, NULL, 0, 0, 0, 0, 0, 0, 0, ?, ?, ?)",
                         VALUES(of_u64(job->life), of_u64(job->uid), of_u64(job->purpose),
                                         of_u64(job->n_episodes), of_u64(job->submitted_usec),
                                         of_u64(job->started_usec), of_u64(job->ended_usec),
@@ -162,7 +163,7 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
                         "result = ?, fault = ?, "
                         "policy_sha256 = ?, distribution = ?, distribution_reason = ?, "
                         "distribution_life = ?, learners = ?, "
-                        "preempted = ?, back_usec = ?, paused_usec = ?, frozen_usec = ? "
+                        "preempted = ?, back_usec = ?, paused_usec = ?, frozen_usec = ?, end_wanted = ? "
                         "WHERE id = ?",
                         VALUES(of_u64(job->life), of_u64(job->started_usec), of_u64(job->ended_usec),
                                         of_text(job->state), of_text(job->result),
@@ -173,7 +174,7 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
                                         of_u64(job->distribution_life), of_u64(job->n_learners),
                                         of_u64(job->n_preempted), of_u64(job->back_usec),
                                         of_u64(job->paused_usec), of_u64(job->frozen_usec),
-                                        of_u64(job->id)));
+                                        of_u64(job->end_wanted), of_u64(job->id)));
         if (r < 0)
                 return r;
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;

@@ -12,7 +12,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 8
+#define LEDGER_SCHEMA 9
 
 typedef struct Ledger Ledger;
 
@@ -45,6 +45,7 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
                                     * not */
         uint64_t paused_usec;      /* the time in the queue of earlier returns */
         uint64_t frozen_usec;      /* when a user froze it; 0: it is not frozen */
+        uint32_t end_wanted;       /* PlanEnd: how it was asked to end; PLAN_END_NOT: it was not */
         uint64_t n_alerts;         /* how many amounts of CostAlert= were reached and announced */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);

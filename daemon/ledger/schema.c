@@ -249,6 +249,12 @@ static const char *const schema_7[] = { RECORD_COLUMNS_7(X) };
 static const char *const schema_8[] = { RECORD_COLUMNS_8(X) };
 #undef X
 
+/* Schema 9: jobs that were asked to end. */
+static const char *const schema_9[] = {
+        "ALTER TABLE jobs ADD COLUMN end_wanted INTEGER NOT NULL DEFAULT 0 /* how it was asked to end, "
+        "a PlanEnd; 0: it was not */",
+};
+
 static const struct {
         const char *name, *unit;
 } statistics[] = {
@@ -370,6 +376,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
                 { schema_6, ELEMENTSOF(schema_6) },
                 { schema_7, ELEMENTSOF(schema_7) },
                 { schema_8, ELEMENTSOF(schema_8) },
+                { schema_9, ELEMENTSOF(schema_9) },
         };
         int r;
 

@@ -284,6 +284,28 @@ def daemon_killed():
         assert n == (rounds, rounds), n
 
 
+@story("a stop is kept when the daemon is killed before the invoker has read it, or before the job has begun")
+def killed_after_stop():
+    with Bus("MaxJobs=1\n") as bus:
+        for dies in False, True:
+            job, queued = bus.submit(overrides=ENDLESS), bus.submit(overrides=ENDLESS)
+            wait_for("a round", lambda: bus.get(job, "Round") > 0)
+            invoker, = bus.processes("actord-invoker")
+            os.kill(invoker, signal.SIGSTOP)
+            bus.ctl("stop", job)
+            bus.stop(signal.SIGKILL)
+            with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
+                equal([wanted for wanted, in db.execute("SELECT end_wanted > 0 FROM jobs WHERE id >= ?", (job,))], [1, 0], "jobs that were asked to end")
+                # As if it had been asked when it was about to start.
+                db.execute("UPDATE jobs SET end_wanted = (SELECT max(end_wanted) FROM jobs) WHERE id = ?", (queued,))
+            if dies:
+                os.kill(invoker, signal.SIGKILL)
+            bus.start()
+            if not dies:
+                os.kill(invoker, signal.SIGCONT)
+            equal([(bus.ended(id), bus.get(id, "Life")) for id in (job, queued)], [("interrupted", 1), ("interrupted", 0)], "results and lives")
+
+
 @story("a daemon that is killed after a job's last record, before it wrote how the job ended, writes it when it is back")
 def killed_at_the_end():
     policy, rounds = undisturbed()

@@ -315,7 +315,8 @@ def overlapping():
 
 @story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")
 def given_back():
-    few = ("Job.StopSteps=368640", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*8 1*1000", "Scaling.KeepAliveSec=0.2")
+    # The node begins within the first rounds, on a fast host too, and works for some more.
+    few = ("Job.StopSteps=522240", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*200 1*1000", "Scaling.KeepAliveSec=0.2")
     e, at = Elsewhere(2), []
 
     def during(p):

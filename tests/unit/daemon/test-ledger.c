@@ -82,7 +82,7 @@ static void test_job(void) {
         job.distribution = g_strdup("multi-learner");
         job.distribution_reason = g_strdup("learner-bound");
         job.distribution_life = 3, job.n_learners = 4, job.n_preempted = 2, job.paused_usec = 5;
-        job.frozen_usec = 8;
+        job.frozen_usec = 8, job.end_wanted = 5;
         assert_ok(ledger_job_update(ledger, &job));
         ledger_job_done(&job);
         ledger = ledger_close(ledger);
@@ -96,7 +96,7 @@ static void test_job(void) {
         g_assert_cmpstr(job.distribution, ==, "multi-learner");
         g_assert_cmpstr(job.distribution_reason, ==, "learner-bound");
         g_assert_true(job.distribution_life == 3 && job.n_learners == 4 && job.n_preempted == 2);
-        g_assert_true(job.paused_usec == 5 && job.frozen_usec == 8);
+        g_assert_true(job.paused_usec == 5 && job.frozen_usec == 8 && job.end_wanted == 5);
         ledger_job_done(&job);
         ledger_close(ledger);
 }
