@@ -331,11 +331,11 @@ def killed_at_the_end():
 @story("an evaluated job whose daemon, learner and invoker are killed in the middle of evaluations ends with the same policy and "
        "means as an undisturbed one")
 def evaluated_killed():
-    evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "30"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
+    evaluated = LONG + [("Job.StopSteps", "150000"), ("Evaluation.Episodes", "200"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
     with Bus() as bus:
         calm, job = bus.submit(overrides=evaluated), bus.submit(overrides=evaluated)
         for victim in "actord", "actord-learner", "actord-invoker", "actord":
-            wait_for("an evaluation", lambda: 0 < bus.get(job, "EvaluationEpisodes") < 30 and bus.get(job, "Round") > 3)
+            wait_for("an evaluation", lambda: 0 < bus.get(job, "EvaluationEpisodes") < 200 and bus.get(job, "Round") > 3)
             if victim == "actord":
                 bus.stop(signal.SIGKILL)
                 time.sleep(0.1)
