@@ -12,7 +12,8 @@ seeds, 2,000 resamples of a fixed stream; one that excludes zero is bold. Nitro 
 import argparse, csv, glob, math, os, random, sys
 from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "experiments"))
-from tables import DOCS, line, read, with_table
+from published import put, read, write
+from tables import line
 
 PAGE = "nitro.md"
 PUBLISHED = ("n1-cartpole",)
@@ -115,14 +116,7 @@ def tables(pairs):
 
 def publish(name, write_it):
     """False: the page has other tables."""
-    path = os.path.join(DOCS, PAGE)
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    new = with_table(old, name, tables(read(os.path.join(DOCS, name + ".csv"))))
-    if write_it:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(new)
-    return new == old
+    return put(PAGE, {f"table {name}": tables(read(name + ".csv"))}, write_it)
 
 
 def main():
@@ -142,10 +136,7 @@ def main():
     if not pairs:
         parser.error(f"{args.folder} has no CSV: run build/bench/twins first, as docs/experiments/{PAGE} says")
     if args.publish:
-        with open(os.path.join(DOCS, args.name + ".csv"), "w", encoding="utf-8", newline="") as f:
-            out = csv.DictWriter(f, list(pairs[0]), lineterminator="\n")
-            out.writeheader()
-            out.writerows(pairs)
+        write(args.name + ".csv", list(pairs[0]), pairs)
         publish(args.name, True)
     else:
         print(tables(pairs))

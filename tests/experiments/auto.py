@@ -13,25 +13,22 @@ auto.py check           writes nothing; fails if the page's tables are not those
 run makes the missing cells. It can be stopped (Ctrl-C, or --slice) and started again: a finished cell is not run again. Cells lie in
 build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do. auto has
 runs of its own for each sheet and time price, in a directory named after the newest commit that changed its decision code (--state)."""
-import argparse, csv, glob, json, math, os, signal, subprocess, sys, tempfile, time
+import argparse, glob, json, math, os, signal, subprocess, sys, tempfile, time
 from statistics import mean, median, pstdev
 from auto_cells import (COLD_S, COMMON, CONSTANTS, FRESH_CELLS, FRESH_CONSTANTS, FRESH_SEEDS, FRESH_TASK, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS,
                         TASKS, TIME_PRICES)
 from intervals import interval
-from learning import BUILD, ROOT, with_table
+from published import BUILD, ROOT, publish, read, write
 
-PAGE = os.path.join(ROOT, "docs", "experiments", "auto.md")
-RUNS = os.path.join(ROOT, "docs", "experiments", "auto-runs.csv")
-PRICES = os.path.join(ROOT, "docs", "experiments", "auto-prices.csv")
-FIRST_ROUNDS = os.path.join(ROOT, "docs", "experiments", "auto-first-rounds.csv")
-FRESH = os.path.join(ROOT, "docs", "experiments", "auto-fresh.csv")
-MOVES = os.path.join(ROOT, "docs", "experiments", "auto-moves.csv")
+PAGE, RUNS, PRICES = "auto.md", "auto-runs.csv", "auto-prices.csv"
+FIRST_ROUNDS, FRESH, MOVES = "auto-first-rounds.csv", "auto-fresh.csv", "auto-moves.csv"
 ALL_TASKS = {task.name: task for task in (*TASKS, *HELD_OUT_TASKS)}
 ALL_SHEETS = SHEETS + HELD_OUT_SHEETS
 DECIDED_BY = ["daemon/scheduler", "daemon/bill"]
 RUN_COLUMNS = ["task", "arm", "state", "sheet", "time_price", "seed", "reached", "emulated_s", "env_steps", "rounds", "actors", "numbers", "policy",
                *("full_" + sheet for sheet in ALL_SHEETS)]
 RUN_KEYS = ["task", "arm", "sheet", "time_price", "seed"]
+FIRST_COLUMNS = ["task", "seed", "rows", "surrogate"]
 MOVE_COLUMNS = ["task", "sheet", "time_price", "seed", "policy", "noisy", "stays"]
 MOVE_KEYS = ["task", "sheet", "time_price", "seed"]
 PRICE_KEYS = ["task", "sheet"]
@@ -303,22 +300,12 @@ def collect(results, state):
         for cell in read_cells(os.path.join(results, f"{task}.servers.{state}")):
             runs.append(dict(run_row(task, state, cell, cell["levels"]["sheet"], ""), arm="server"))
     again = {(row["task"], row["arm"]) for row in runs if row["state"]}
-    before = [row for row in read_csv(RUNS) if row["state"] in ("", state) or (row["task"], row["arm"]) not in again]
-    return kept(before, runs, RUN_KEYS), kept(read_csv(PRICES), prices.values(), PRICE_KEYS)
+    before = [row for row in read(RUNS) if row["state"] in ("", state) or (row["task"], row["arm"]) not in again]
+    return kept(before, runs, RUN_KEYS), kept(read(PRICES), prices.values(), PRICE_KEYS)
 
 
-def write_csv(path, columns, rows, keys):
-    with open(path, "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, columns, lineterminator="\n")
-        out.writeheader()
-        out.writerows(sorted(rows, key=lambda row: [int(row[key]) if key == "seed" else row[key] for key in keys]))
-
-
-def read_csv(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8", newline="") as f:
-        return list(csv.DictReader(f))
+def write_sorted(name, columns, rows, keys):
+    write(name, columns, sorted(rows, key=lambda row: [int(row[key]) if key == "seed" else row[key] for key in keys]))
 
 
 # Comparing
@@ -542,32 +529,24 @@ def main():
     if args.what == "fresh":
         run_fresh(args, args.state or state_of_auto())
     if args.what in ("fresh", "table"):
-        found = kept(read_csv(FRESH), fresh_rows(args.results, args.state or state_of_auto()), RUN_KEYS)
-        write_csv(FRESH, RUN_COLUMNS, found, RUN_KEYS)
+        found = kept(read(FRESH), fresh_rows(args.results, args.state or state_of_auto()), RUN_KEYS)
+        write_sorted(FRESH, RUN_COLUMNS, found, RUN_KEYS)
     if args.what == "table":
         runs, prices = collect(args.results, args.state or state_of_auto())
-        write_csv(RUNS, RUN_COLUMNS, runs, RUN_KEYS)
-        write_csv(PRICES, PRICE_COLUMNS, prices, PRICE_KEYS)
+        write_sorted(RUNS, RUN_COLUMNS, runs, RUN_KEYS)
+        write_sorted(PRICES, PRICE_COLUMNS, prices, PRICE_KEYS)
     if args.what == "first-rounds":
         with tempfile.TemporaryDirectory() as directory:
             found = [(task, seed, first_rounds(task, seed, directory)) for task in ALL_TASKS.values() for seed in range(args.seeds[0], args.seeds[1] + 1)]
-        with open(FIRST_ROUNDS, "w", encoding="utf-8") as f:
-            f.write("task,seed,rows,surrogate\n" + "".join(f"{task.name},{seed},{rows},{surrogate:.6f}\n" for task, seed, (rows, surrogate) in found))
+        write(FIRST_ROUNDS, FIRST_COLUMNS, [dict(zip(FIRST_COLUMNS, (task.name, seed, rows, f"{surrogate:.6f}"))) for task, seed, (rows, surrogate) in found])
     if args.what == "moves":
         found = [move_row(task, cell) for task in args.tasks
                  for cell in read_cells(os.path.join(args.results, f"{task}.auto.{args.state or state_of_auto()}"))]
-        write_csv(MOVES, MOVE_COLUMNS, kept(read_csv(MOVES), found, MOVE_KEYS), MOVE_KEYS)
+        write_sorted(MOVES, MOVE_COLUMNS, kept(read(MOVES), found, MOVE_KEYS), MOVE_KEYS)
     if args.what != "run" and args.what != "held-out":
-        with open(PAGE, encoding="utf-8") as f:
-            old = f.read()
-        new = with_table(old, page_text(read_csv(RUNS), read_csv(PRICES)))
-        new = with_table(new, first_rounds_text(read_csv(FIRST_ROUNDS)), "first rounds")
-        new = with_table(new, moves_text(read_csv(MOVES)), "moves")
-        new = with_table(new, fresh_text(read_csv(RUNS), read_csv(PRICES), read_csv(FRESH)), "fresh")
-        if args.what == "check":
-            sys.exit("docs/experiments/auto.md: run tests/experiments/auto.py table" if new != old else 0)
-        with open(PAGE, "w", encoding="utf-8") as f:
-            f.write(new)
+        runs, prices = read(RUNS), read(PRICES)
+        publish(PAGE, {"table": page_text(runs, prices), "first rounds": first_rounds_text(read(FIRST_ROUNDS)), "moves": moves_text(read(MOVES)),
+                       "fresh": fresh_text(runs, prices, read(FRESH))}, args.what == "check", "table")
 
 
 if __name__ == "__main__":

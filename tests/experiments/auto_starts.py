@@ -13,12 +13,12 @@ billed by every sheet. The other table corrects auto's own cells by the rounds, 
 import argparse, math, os, sys
 from statistics import median
 import auto
-from auto import ALL_SHEETS, ALL_TASKS, LOOKS, MARGIN, PAGE, PRICES, RUNS, Cell, read_csv, times, write_csv
+from auto import ALL_SHEETS, ALL_TASKS, LOOKS, MARGIN, PAGE, PRICES, RUNS, Cell, times, write_sorted
 from auto_cells import COLD_S, CONSTANTS, MOVES_TO, SHEETS, TASKS, TIME_PRICES
 from intervals import interval
-from learning import BUILD, ROOT, with_table
+from published import BUILD, publish, read
 
-STARTS = os.path.join(ROOT, "docs", "experiments", "auto-starts.csv")
+STARTS = "auto-starts.csv"
 COLUMNS = ["task", "arm", "seed", "reached", "emulated_s", "env_steps", "rounds", "policy", *("full_" + sheet for sheet in ALL_SHEETS)]
 KEYS = ["task", "arm", "seed"]
 SEEDS_ENOUGH = 10
@@ -184,7 +184,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--results", default=os.path.join(BUILD, "experiments", "auto"))
     args = parser.parse_args()
-    runs, prices = read_csv(RUNS), read_csv(PRICES)
+    runs, prices = read(RUNS), read(PRICES)
 
     if args.what == "run":
         for task in TASKS:
@@ -192,15 +192,9 @@ def main():
                 sys.exit("stopped; the same command goes on")
         return
     if args.what == "table":
-        write_csv(STARTS, COLUMNS, auto.kept(read_csv(STARTS), start_rows(args.results), KEYS), KEYS)
-    with open(PAGE, encoding="utf-8") as f:
-        old = f.read()
-    new = with_table(old, cells_text(runs, prices, read_csv(STARTS)), "starts")
-    new = with_table(new, lists_text(read_csv(STARTS), runs), "lists")
-    if args.what == "check":
-        sys.exit("docs/experiments/auto.md: run tests/experiments/auto_starts.py table" if new != old else 0)
-    with open(PAGE, "w", encoding="utf-8") as f:
-        f.write(new)
+        write_sorted(STARTS, COLUMNS, auto.kept(read(STARTS), start_rows(args.results), KEYS), KEYS)
+    starts = read(STARTS)
+    publish(PAGE, {"starts": cells_text(runs, prices, starts), "lists": lists_text(starts, runs)}, args.what == "check", "table")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ iot5g.py check                   fails if the page's tables are not those of the
 A training is a line of docs/experiments/iot5g.csv as soon as it is done; a training that has a line is not repeated."""
 import argparse, array, os, re, subprocess, tempfile
 from intervals import interquartile_mean, interval, mean
-from learning import BUILD
+from published import BUILD
 from trainings import curve_of, curve_text, enter, is_there, publish, read, train
 
 CELLS, SEARCH, PAGE = "iot5g.csv", "iot5g-search.csv", "iot5g.md"

@@ -9,13 +9,12 @@ table is not that of the results. Each finished run is a line of docs/experiment
 at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
 (build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings; environments in Python have their sandbox, and
 examples/venv."""
-import argparse, csv, fcntl, hashlib, json, math, os, re, subprocess, sys
+import argparse, hashlib, json, math, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from cells import AT_RANDOM, BEST, EVALUATION, NO_TARGET, RETURN, TABLES
 from intervals import interquartile_mean, interval, mean
+from published import BUILD, ROOT, change, publish, read
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
 COLUMNS = ["row", "seed", "steps", "return", "evaluation", "best", "policy", "settings"]
 RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\n(best (?P<best>\S+)\n)?"
                     r"seed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
@@ -37,30 +36,21 @@ def fingerprint(row):
     return hashlib.sha256("\n".join(lines + sorted(overrides(row))).encode()).hexdigest()[:12]
 
 
-def read(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8", newline="") as f:
-        return list(csv.DictReader(f))
-
-
-def current(path, rows):
+def current(cells, rows):
     """Results of rows that have not changed."""
     prints = {row.name: fingerprint(row) for row in rows}
-    return [r for r in read(path) if prints.get(r["row"]) == r["settings"]]
+    return [r for r in read(cells) if prints.get(r["row"]) == r["settings"]]
 
 
-def enter(path, rows, result):
-    """Writes the cells in the order of the table, whole or not at all, even while other processes write too."""
+def enter(cells, rows, result):
+    """Writes the cells in the order of the table, even while other processes write too."""
     order = {row.name: i for i, row in enumerate(rows)}
-    with open(os.path.join(BUILD, os.path.basename(path) + ".lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        others = [r for r in current(path, rows) if (r["row"], r["seed"]) != (result["row"], result["seed"])]
-        with open(path + ".new", "w", encoding="utf-8", newline="") as f:
-            out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
-            out.writeheader()
-            out.writerows(sorted([*others, result], key=lambda r: (order[r["row"]], int(r["seed"]))))
-        os.rename(path + ".new", path)
+
+    def rows_now():
+        others = [r for r in current(cells, rows) if (r["row"], r["seed"]) != (result["row"], result["seed"])]
+        return sorted([*others, result], key=lambda r: (order[r["row"]], int(r["seed"])))
+
+    change(cells, COLUMNS, rows_now)
 
 
 def run_in_process(row, seed):
@@ -87,14 +77,14 @@ def run(row, seed):
     return dict({name: result[name] for name in COLUMNS if name in result}, row=row.name, settings=fingerprint(row))
 
 
-def run_missing(path, rows, n_seeds, n_jobs, pattern):
+def run_missing(cells, rows, n_seeds, n_jobs, pattern):
     def cell(row, seed):
-        if (row.name, str(seed)) not in {(r["row"], r["seed"]) for r in current(path, rows)}:
-            enter(path, rows, run(row, seed))
+        if (row.name, str(seed)) not in {(r["row"], r["seed"]) for r in current(cells, rows)}:
+            enter(cells, rows, run(row, seed))
 
     with ThreadPoolExecutor(n_jobs) as pool:
-        cells = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, min(n_seeds, row.seeds or n_seeds) + 1)]
-        for future in cells:
+        runs = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, min(n_seeds, row.seeds or n_seeds) + 1)]
+        for future in runs:
             future.result()
 
 
@@ -147,13 +137,6 @@ def table(results, rows, n_seeds):
     return "\n".join(lines)
 
 
-def with_table(page, text, name="table"):
-    """The page with the table between its two marks."""
-    before, rest = page.split(f"<!-- {name} -->\n", 1)
-    _, after = rest.split(f"<!-- end of {name} -->\n", 1)
-    return f"{before}<!-- {name} -->\n{text}\n<!-- end of {name} -->\n{after}"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=sorted(TABLES))
@@ -165,16 +148,10 @@ def main():
     args = parser.parse_args()
 
     rows, n_seeds = TABLES[args.table]
-    path = os.path.join(ROOT, "docs", "experiments", args.table)
+    cells = args.table + ".csv"
     if not args.table_only and not args.check:
-        run_missing(path + ".csv", rows, args.seeds or n_seeds, args.jobs, args.only)
-    with open(path + ".md", encoding="utf-8") as f:
-        old = f.read()
-    new = with_table(old, table(current(path + ".csv", rows), rows, n_seeds))
-    if args.check:
-        sys.exit(f"{path}.md: run {sys.argv[0]} {args.table} --table" if new != old else 0)
-    with open(path + ".md", "w", encoding="utf-8") as f:
-        f.write(new)
+        run_missing(cells, rows, args.seeds or n_seeds, args.jobs, args.only)
+    publish(args.table + ".md", {"table": table(current(cells, rows), rows, n_seeds)}, args.check, f"{args.table} --table")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ A training is a line of docs/experiments/phydrl.csv as soon as it is done; a tra
 import argparse, array, functools, os, re, subprocess, tempfile
 import envelope
 from intervals import interval, mean
-from learning import BUILD, ROOT
+from published import BUILD, ROOT
 from trainings import RESULT, enter, is_there, publish, read
 
 CELLS, PAGE = "phydrl.csv", "phydrl.md"

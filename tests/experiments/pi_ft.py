@@ -6,8 +6,8 @@ pi_ft.py run     the cells, by build/bench/pi-ft: docs/experiments/pi-ft.csv, a 
 pi_ft.py table   writes the tables into the page
 pi_ft.py check   fails if the page's tables are not those of the cells"""
 import argparse, os, subprocess
-from learning import BUILD
-from trainings import DOCS, publish, read
+from published import BUILD, DOCS, read
+from trainings import publish
 
 CELLS, PAGE = "pi-ft.csv", "pi-ft.md"
 

@@ -6,11 +6,11 @@ readme.py [--check] [RESULTS]
 
 RESULTS: what `actorctl experiment examples/experiments/elastic.exp` wrote; its cells become docs/experiments/elastic.csv. Without it
 the table is made from that file. --check: write nothing, but fail if README's table is not that of the cells."""
-import argparse, csv, glob, json, os, sys
+import argparse, glob, json, os
 from statistics import median, quantiles
-from learning import ROOT, with_table
+from published import ROOT, publish, read, write
 
-CSV = os.path.join(ROOT, "docs", "experiments", "elastic.csv")
+CELLS = "elastic.csv"
 README = os.path.join(ROOT, "README.md")
 COLUMNS = ["arm", "seed", "result", "full", "emulated_s", "env_steps", "rounds", "invocations", "currency", "price_sheet", "policy"]
 ARMS = {"auto": "`auto`", "adapt": "`adapt`", "one": "1 actor", "two": "2", "four": "4", "eight": "8", "twelve": "12"}
@@ -29,10 +29,7 @@ def write_cells(results):
     for path in glob.glob(os.path.join(results, "cells", "*.json")):
         with open(path, encoding="utf-8") as f:
             cells.append(row_of(json.load(f)))
-    with open(CSV, "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
-        out.writeheader()
-        out.writerows(sorted(cells, key=lambda r: (list(ARMS).index(r["arm"]), int(r["seed"]))))
+    write(CELLS, COLUMNS, sorted(cells, key=lambda r: (list(ARMS).index(r["arm"]), int(r["seed"]))))
 
 
 def middle(rows, column, form):
@@ -59,15 +56,7 @@ def main():
 
     if args.results and not args.check:
         write_cells(args.results)
-    with open(CSV, encoding="utf-8", newline="") as f:
-        rows = list(csv.DictReader(f))
-    with open(README, encoding="utf-8") as f:
-        old = f.read()
-    new = with_table(old, table(rows))
-    if args.check:
-        sys.exit("README.md: run tests/experiments/readme.py" if new != old else 0)
-    with open(README, "w", encoding="utf-8") as f:
-        f.write(new)
+    publish(README, {"table": table(read(CELLS))}, args.check, "")
 
 
 if __name__ == "__main__":

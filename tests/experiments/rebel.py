@@ -8,14 +8,14 @@ Each finished run is a line of docs/experiments/rebel.csv, which is the only mem
 (build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings. CPU time and memory are those of that process and depend on
 the host; all else follows from job file and seed. --only: rows whose name matches. --table: run nothing.
 --check: write nothing, but fail if a table is not that of the cells."""
-import argparse, csv, fcntl, os, random, re, subprocess, sys, time
+import argparse, os, random, re, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from collections import namedtuple
 from intervals import RESAMPLES, interquartile_mean, interval, mean
-from learning import BUILD, RESULT, ROOT, job_file, read
+from learning import RESULT, job_file
+from published import BUILD, change, publish, read
 
-PAGE = os.path.join(ROOT, "docs", "experiments", "rebel.md")
-CELLS = os.path.join(ROOT, "docs", "experiments", "rebel.csv")
+PAGE, CELLS = "rebel.md", "rebel.csv"
 COLUMNS = ["row", "seed", "steps", "return", "evaluation", "cpu_s", "memory_mib", "policy"]
 EPISODES = 50
 BAR = 0.9
@@ -84,14 +84,6 @@ def run(cell_row, seed):
             "cpu_s": f"{usage.ru_utime + usage.ru_stime:.2f}", "memory_mib": f"{peak_kib / 1024:.1f}", "policy": found["policy"][:16]}
 
 
-def write(cells, order):
-    with open(CELLS + ".new", "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
-        out.writeheader()
-        out.writerows(sorted(cells, key=lambda c: (order[c["row"]], int(c["seed"]))))
-    os.rename(CELLS + ".new", CELLS)
-
-
 def run_missing(all_rows, n_jobs, pattern):
     order = {r.name: i for i, r in enumerate(all_rows)}
 
@@ -99,9 +91,7 @@ def run_missing(all_rows, n_jobs, pattern):
         if any((c["row"], c["seed"]) == (one.name, str(seed)) for c in read(CELLS)):
             return
         result = run(one, seed)
-        with open(os.path.join(BUILD, "rebel.csv.lock"), "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            write([*(c for c in read(CELLS) if c["row"] in order), result], order)
+        change(CELLS, COLUMNS, lambda: sorted([*(c for c in read(CELLS) if c["row"] in order), result], key=lambda c: (order[c["row"]], int(c["seed"]))))
 
     # Seed by seed, so that every method has the same number of seeds whenever this is stopped.
     cells = sorted((seed, order[one.name]) for one in all_rows if re.search(pattern, one.name) for seed in range(1, one.seeds + 1))
@@ -174,13 +164,6 @@ def swept(cells):
     return "\n".join(lines)
 
 
-def with_tables(page, cells):
-    for mark, table in (("compared", compared), ("resources", resources), ("swept", swept)):
-        before, rest = page.split(f"<!-- {mark} -->\n", 1)
-        page = f"{before}<!-- {mark} -->\n{table(cells)}\n<!-- end of {mark} -->\n" + rest.split(f"<!-- end of {mark} -->\n", 1)[1]
-    return page
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1)
@@ -191,13 +174,8 @@ def main():
 
     if not args.table and not args.check:
         run_missing(rows(), args.jobs, args.only)
-    with open(PAGE, encoding="utf-8") as f:
-        old = f.read()
-    new = with_tables(old, read(CELLS))
-    if args.check:
-        sys.exit(f"{PAGE}: run {sys.argv[0]} --table" if new != old else 0)
-    with open(PAGE, "w", encoding="utf-8") as f:
-        f.write(new)
+    cells = read(CELLS)
+    publish(PAGE, {"compared": compared(cells), "resources": resources(cells), "swept": swept(cells)}, args.check, "--table")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ scale.py check                                                      fails if the
 A cell is a line of docs/experiments/scale.csv as soon as it is done; a line that is there is not done again."""
 import argparse, configparser, glob, json, os, shutil, sqlite3, subprocess, tempfile
 from statistics import median
-from learning import BUILD, ROOT
+from published import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "scale.csv", "scale.md"

@@ -10,7 +10,7 @@ simppo.py check             fails if a table is not that of the cells
 A play is a line of docs/experiments/simppo.csv; a training whose plays are there is not done again."""
 import argparse, os, random, re, subprocess, tempfile
 from intervals import RESAMPLES, interval, mean
-from learning import BUILD, ROOT
+from published import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
 CELLS, DECISIONS, PAGE = "simppo.csv", "simppo-decisions.csv", "simppo.md"

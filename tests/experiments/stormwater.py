@@ -34,7 +34,7 @@ storms: what a user who can afford no flood would take. It has rows of its own, 
 import argparse, glob, json, os, random, re, subprocess, tempfile
 from statistics import stdev
 from intervals import RESAMPLES, mean
-from learning import BUILD, ROOT
+from published import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "stormwater.csv", "stormwater.md"

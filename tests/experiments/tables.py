@@ -9,12 +9,11 @@ tables.py --check                 write nothing, but fail if a published table i
 A row is an arm under one level of each factor. Each metric of Metric= (or of SHOWN) has its interquartile mean over seeds and a 95 % interval
 (bootstrap over seeds), and beside the arm of Baseline= a ratio, if the metric is money or time, or a paired difference, if it is a return.
 --against=ARM adds the paired differences of one arm to every other one. A seed that missed the target counts with what it took until its end."""
-import argparse, csv, math, os, sys
+import argparse, math, os, sys
 from intervals import interquartile_mean, interval, mean
-from learning import ROOT
+from published import ROOT, put, read, write
 
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
-DOCS = os.path.join(ROOT, "docs", "experiments")
 # Which page shows the tables of which cells.
 PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md",
              "n2-short": "nitro.md", "n2-nitro": "nitro.md"}
@@ -174,48 +173,26 @@ def servers(experiment, cells):
 
 
 def tables(name, cells):
-    """{heading of its marks: table}, of all tables that a page shows of these cells."""
+    """{mark: table}, of all tables that a page shows of these cells."""
     experiment = Experiment(name)
-    found = {name: table(experiment, cells)}
+    found = {f"table {name}": table(experiment, cells)}
     if name in AGAINST:
-        found[f"{name}, {AGAINST[name]} against the others"] = against(experiment, cells, AGAINST[name])
+        found[f"table {name}, {AGAINST[name]} against the others"] = against(experiment, cells, AGAINST[name])
     if name in AS_FUNCTIONS:
-        found[f"{name}, functions against servers"] = servers(experiment, cells)
+        found[f"table {name}, functions against servers"] = servers(experiment, cells)
     return found
 
 
-def read(path):
-    with open(path, encoding="utf-8", newline="") as f:
-        return list(csv.DictReader(f))
-
-
-def write(path, experiment, cells):
+def keep(experiment, cells):
     wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | (KEPT_TO_TARGET if "cost_to_target" in experiment.metrics else set())
     kept = [column for column in cells[0] if column in wanted and any(cell[column] for cell in cells)]
-    with open(path, "w", encoding="utf-8", newline="") as f:
-        out = csv.DictWriter(f, kept, extrasaction="ignore", lineterminator="\n")
-        out.writeheader()
-        out.writerows({**cell, "policy_sha256": cell["policy_sha256"][:HASH_DIGITS]} for cell in cells)
-
-
-def with_table(page, name, text):
-    first, last = f"<!-- table {name} -->\n", f"<!-- end of table {name} -->"
-    before, rest = page.split(first, 1)
-    return f"{before}{first}{text}\n{last}{rest.split(last, 1)[1]}"
+    rows = [{column: cell[column] for column in kept} for cell in cells]
+    write(experiment.name + ".csv", kept, [{**row, "policy_sha256": row["policy_sha256"][:HASH_DIGITS]} for row in rows])
 
 
 def publish(name, write_it):
     """False: the page has another table."""
-    path = os.path.join(DOCS, PUBLISHED[name])
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    new = old
-    for heading, text in tables(name, read(os.path.join(DOCS, name + ".csv"))).items():
-        new = with_table(new, heading, text)
-    if write_it:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(new)
-    return new == old
+    return put(PUBLISHED[name], tables(name, read(name + ".csv")), write_it)
 
 
 def main():
@@ -234,15 +211,16 @@ def main():
         parser.error("name an experiment and its results")
     if not os.path.exists(os.path.join(EXPERIMENTS, args.name + ".exp")):
         parser.error(f"there is no examples/experiments/{args.name}.exp")
-    if not os.path.exists(os.path.join(args.results, "cells.csv")):
+    cells_path = os.path.join(args.results, "cells.csv")
+    if not os.path.exists(cells_path):
         parser.error(f"{args.results} has no cells.csv: run actorctl experiment first")
-    experiment, cells = Experiment(args.name), read(os.path.join(args.results, "cells.csv"))
+    experiment, cells = Experiment(args.name), read(os.path.abspath(cells_path))
     if args.against and args.against not in experiment.named("Arm"):
         parser.error(f"{args.name}.exp has no [Arm {args.against}]")
     if args.publish and args.name not in PUBLISHED:
         parser.error(f"no page shows {args.name}: name one in PUBLISHED")
     if args.publish:
-        write(os.path.join(DOCS, args.name + ".csv"), experiment, cells)
+        keep(experiment, cells)
         publish(args.name, True)
     print(table(experiment, cells))
     if args.against:

@@ -2,11 +2,10 @@
 """Shared by iot5g.py and off_policy.py: a training in one process, cells that are lines of a file, tables in a page.
 
 A training is a whole job in one process (build/bench/train-inprocess), which gives the policy of `actorctl run`."""
-import csv, fcntl, os, re, subprocess, sys
-from learning import BUILD, ROOT
-from tables import with_table
+import os, re, subprocess
+import published
+from published import BUILD, ROOT, read
 
-DOCS = os.path.join(ROOT, "docs", "experiments")
 RESULT = re.compile(r"act (?P<act>\S+), learn (?P<learn>\S+) .*policy (?P<policy>\w+)")
 
 
@@ -21,29 +20,13 @@ def train(job, words, options=()):
     return {"curve": curve, "policy": found["policy"], "cpu_s": float(found["act"]) + float(found["learn"])}
 
 
-def read(name):
-    path = os.path.join(DOCS, name)
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8", newline="") as f:
-        return list(csv.DictReader(f))
-
-
 def is_there(name, key):
     return any(all(row[column] == value for column, value in key.items()) for row in read(name))
 
 
 def enter(name, columns, row, order):
-    """Adds a line, whole or not at all. Several programs may do so at once."""
-    path = os.path.join(DOCS, name)
-    with open(os.path.join(BUILD, name + ".lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        rows = sorted([*read(name), row], key=order)
-        with open(path + ".new", "w", encoding="utf-8", newline="") as f:
-            out = csv.DictWriter(f, columns, lineterminator="\n")
-            out.writeheader()
-            out.writerows(rows)
-        os.rename(path + ".new", path)
+    """Adds a line. Several programs may do so at once."""
+    published.change(name, columns, lambda: sorted([*read(name), row], key=order))
 
 
 def curve_text(curve):
@@ -56,14 +39,4 @@ def curve_of(row):
 
 
 def publish(page, tables, check):
-    """Puts {name: text} between the marks of a page; with `check`, ends with a reason if they are not there already."""
-    path = os.path.join(DOCS, page)
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    new = old
-    for name, text in tables.items():
-        new = with_table(new, name, text)
-    if check:
-        sys.exit(f"{page}: run {sys.argv[0]} table" if new != old else 0)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(new)
+    published.publish(page, {f"table {name}": text for name, text in tables.items()}, check, "table")
