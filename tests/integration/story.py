@@ -2,7 +2,7 @@
 """The vocabulary of the integration tests: run a job, kill an actor, look at the books. Prints TAP.
 
 A test file is a list of functions under @story("what a user relies on"); tell() runs them. Only the standard library, and the built tree."""
-import ctypes, json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
+import contextlib, ctypes, json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
@@ -228,27 +228,50 @@ def wait_for(what, condition, seconds=20):
     raise AssertionError(f"waited {seconds * PATIENCE} s in vain for {what}")
 
 
+def rounds_of_newest_run():
+    """As its ledger has them, which is behind by a tenth of a second."""
+    place = os.path.join(STATE, "actord", "runs")
+    ledger = os.path.join(place, max(os.listdir(place), key=int), "ledger.sqlite")
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT max(round) FROM records").fetchone()[0] or 0
+    except sqlite3.OperationalError:  # it is about to be made
+        return 0
+
+
 class Killer:
     """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them.
 
     A job endures a hundred kills of one invocation, but on a slow host no invocation might finish between two of them."""
 
-    def __init__(self, comm, low=0.03, high=0.15, most=30, seed=1, choose=None):
-        self.comm, self.low, self.high, self.most, self.killed = comm, low, high, most, []
+    def __init__(self, comm, low=0.03, high=0.15, most=30, seed=1, choose=None, ready=lambda seconds: True):
+        self.comm, self.low, self.high, self.most, self.ready, self.killed = comm, low, high, most, ready, []
         self.random = random.Random(seed)
         self.choose = choose or self.random.choice
 
+    def hit(self, r):
+        """The run had to repeat something, so the processes were still at work."""
+        assert self.killed and r.recovered, f"{self.killed} of {self.comm} were killed, and the run recovered from {r.recovered}"
+
     def __call__(self, p):
+        start = time.monotonic()
         while p.poll() is None and len(self.killed) < self.most:
             time.sleep(self.random.uniform(self.low, self.high))
             pids = descendants(p.pid, self.comm)
-            if pids:
+            if pids and self.ready(time.monotonic() - start):
                 victim = self.choose(sorted(pids))
                 try:
                     os.kill(victim, signal.SIGKILL)
                     self.killed.append(victim)
                 except ProcessLookupError:
                     pass
+
+
+def within(before, comm, choose=None):
+    """Kills one process within a run that has as many rounds as the one before: after a quarter of them, or after half of its time if the
+    ledger is too far behind, as it is on a fast host."""
+    return Killer(comm, low=0, high=0.01, most=1, choose=choose,
+                  ready=lambda seconds: seconds >= 0.5 * before.seconds or rounds_of_newest_run() >= 0.25 * before.rounds)
 
 
 def close(a, b, relative=1e-9):

@@ -68,9 +68,11 @@ def algorithms():
 @story("a job goes on from its checkpoint with the choices that impact keeps, bit for bit")
 def resumes():
     sets = ("Job.Algorithm=impact", "Job.StopSteps=20480", "Learner.LearningRate=0.003", "Checkpoint.IntervalSec=0.1")
-    killer = Killer("actord-learner", low=0.3, high=0.6, most=3)
-    lost, calm = train(*sets, during=killer), train(*sets)
-    equal(lost.policy_sha256, calm.policy_sha256, f"a learner that was killed {len(killer.killed)} times")
+    calm = train(*sets)
+    killer = within(calm, "actord-learner")
+    lost = train(*sets, during=killer)
+    killer.hit(lost)
+    equal(lost.policy_sha256, calm.policy_sha256, "policies with the learner killed and without")
 
 
 @story("a plugin of the first ABI, whose choices are all alike, learns what one of this ABI learns")

@@ -96,9 +96,10 @@ def fused_threads():
 def fused_lives():
     sets = ("Job.StopSteps=16000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2", "Billing.Clock=model")
     want = policy("hopper", "single-learner-coarse", *sets)
-    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
+    killer = within(want, "actord-learner")
     r = policy("hopper", "fused", *sets, "Evaluation.Episodes=2", "Evaluation.EveryRounds=2", during=killer)
-    equal((r.policy_sha256, len(killer.killed)), (want.policy_sha256, 1), "policies and processes killed")
+    killer.hit(r)
+    equal(r.policy_sha256, want.policy_sha256, "policies")
     r = policy("hopper", "fused", *sets)
     equal((r.policy_sha256, r.emulated_s), (want.policy_sha256, want.emulated_s), "policy and emulated time")
 
@@ -174,10 +175,11 @@ def killed():
 @story("a learner that is killed while it serves starts the next life, which ends with the same policy")
 def killed_learner():
     sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
-    want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
-    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
-    equal(policy("hopper", "single-learner-fine", *sets, during=killer).policy_sha256, want, "policies")
-    equal(len(killer.killed), 1, "learners killed")
+    want = policy("hopper", "single-learner-coarse", *sets)
+    killer = within(want, "actord-learner")
+    r = policy("hopper", "single-learner-fine", *sets, during=killer)
+    killer.hit(r)
+    equal(r.policy_sha256, want.policy_sha256, "policies")
 
 
 @story("an environment that hangs, dies or lies fails its own invocation while the learner acts for it, and the job with a reason")

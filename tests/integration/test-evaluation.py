@@ -103,9 +103,9 @@ def next_life():
     sets = ("Evaluation.Episodes=20", "Job.StopSteps=40000", "Checkpoint.IntervalSec=0.1")
     calm = train(*sets)
     for comm in "actord-learner", "actord-invoker":
-        killer = Killer(comm, low=0.5, high=0.6, most=1)
+        killer = within(calm, comm)
         r = train(*sets, during=killer)
-        assert killer.killed, comm
+        killer.hit(r)
         equal((r.policy_sha256, means(r)), (calm.policy_sha256, means(calm)), f"what was learnt and measured, {comm} killed")
 
 

@@ -69,6 +69,10 @@ class Elsewhere:
             time.sleep(0.01)
         raise AssertionError(f"node {number} was given no actor: {log(self.path)}")
 
+    def wait_until_given_back(self):
+        """Until a node is: the invoker says so to the cluster's program."""
+        wait_for("a node is given back", lambda: any(l.startswith("hear 2 ") for l in log(self.path)), 60)
+
 
 calm = {}
 LONG = ("Job.StopSteps=92160",)
@@ -203,8 +207,7 @@ def stalled():
     def how(e, pid):
         os.kill(pid, signal.SIGSTOP)
         # A cluster ends what it takes back.
-        while not any(l.startswith("hear 2 ") for l in log(e.path)):
-            time.sleep(0.05)
+        e.wait_until_given_back()
         os.kill(pid, signal.SIGKILL)
     disturbed(how, "Actor.Retries=0", n=1)
 
@@ -321,7 +324,7 @@ def given_back():
 
     def during(p):
         e.when_works(p)
-        wait_for("a node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+        e.wait_until_given_back()
         at.append(p.poll())
 
     r = e.run("Distribution.Nodes=0-2", *few, during=during)
@@ -357,7 +360,7 @@ def plugin_travels():
                 learner, = descendants(p.pid, "actord-learner")
                 os.kill(learner, signal.SIGSTOP)
                 os.kill(worked[0], signal.SIGKILL)
-                wait_for("the node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+                e.wait_until_given_back()
                 os.kill(learner, signal.SIGCONT)
 
         r = e.run("Distribution.Nodes=2", *sets, example=conf, small=(*PLUGIN, "Learner.TimeoutSec=3600"), during=during)
@@ -384,7 +387,7 @@ def plugin_does_not_load():
         # The job lasts until then.
         learner = wait_for("the learner is there", lambda: descendants(p.pid, "actord-learner"), 60)[0]
         os.kill(learner, signal.SIGSTOP)
-        wait_for("the node is given back", lambda: any(l.startswith("hear 2 ") for l in log(e.path)), 60)
+        e.wait_until_given_back()
         os.kill(learner, signal.SIGCONT)
 
     r = e.run("Distribution.Nodes=1", example=conf, small=(*PLUGIN, "Learner.TimeoutSec=3600"), during=during)

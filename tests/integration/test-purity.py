@@ -95,14 +95,10 @@ def pairs():
     assert len(killer.killed) >= 1, killer.killed
     equal(after.policy_sha256, before.policy_sha256, "policies with actors killed and without")
     assert after.invocations["retried"] >= 1, after.invocations
-    killer = Killer("actord-learner", low=0.3, high=0.5, most=1)
+    killer = within(before, "actord-learner")
     after = run("cartpole-rebel", *sets, seed=5, during=killer)
-    equal((after.policy_sha256, len(killer.killed)), (before.policy_sha256, 1), "policies, and learners killed")
-
-
-def within(before, comm):
-    """Kills one process in the first half of a run, which takes as long as the one before it: hosts differ by a factor of ten."""
-    return Killer(comm, low=0.2 * before.seconds, high=0.4 * before.seconds, most=1)
+    killer.hit(after)
+    equal(after.policy_sha256, before.policy_sha256, "policies with the learner killed and without")
 
 
 @story("a killed learner starts the job's next life, which ends with the same policy")
@@ -111,7 +107,7 @@ def killed_learner():
     before = run("hopper", *sets, seed=5)
     killer = within(before, "actord-learner")
     after = run("hopper", *sets, seed=5, during=killer)
-    equal(len(killer.killed), 1, "learners killed")
+    killer.hit(after)
     equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
@@ -121,7 +117,7 @@ def killed_invoker():
     before = run("hopper", *sets, seed=5)
     killer = within(before, "actord-invoker")
     after = run("hopper", *sets, seed=5, during=killer)
-    equal(len(killer.killed), 1, "invokers killed")
+    killer.hit(after)
     equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
@@ -136,7 +132,7 @@ def elastic():
     for comm in ("actord-learner", "actord-invoker"):
         killer = within(before, comm)
         after = run("hopper", *sets, seed=5, during=killer)
-        equal(len(killer.killed), 1, "killed")
+        killer.hit(after)
         equal(after.policy_sha256, before.policy_sha256, f"policies after {comm} was killed")
         equal(after.env_steps, before.env_steps, "environment steps")
 
@@ -163,7 +159,7 @@ def replay_learner():
     before = run("cartpole-dqn", *sets, seed=5)
     killer = within(before, "actord-learner")
     after = run("cartpole-dqn", *sets, seed=5, during=killer)
-    equal(len(killer.killed), 1, "learners killed")
+    killer.hit(after)
     equal(digests(after), digests(before), "policies, and all else that was learned")
 
 
@@ -178,7 +174,8 @@ def carried_noise():
     for comm in "actord-actor", "actord-learner":
         killer = within(before, comm)
         after = run("pendulum-ddpg", *sets, seed=5, during=killer)
-        equal((digests(after), len(killer.killed)), (digests(before), 1), f"with {comm} killed")
+        killer.hit(after)
+        equal(digests(after), digests(before), f"with {comm} killed")
 
 
 # Seen as images of bytes, through convolutions.

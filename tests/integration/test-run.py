@@ -412,17 +412,17 @@ def cgroups():
 def thread_cgroups():
     ours, seen = Cgroups(), set()
     for comm in "actord-learner", "actord-invoker":
-        killer = Killer(comm, low=0.8, high=0.8, most=1)
+        killer = Killer(comm, most=1)
 
         def during(p):
             ours(p)
-            wait_for("the first rounds", lambda: p.poll() is not None or descendants(p.pid, "actord-learner"))
-            time.sleep(0.5)
+            wait_for("the first rounds", lambda: p.poll() is not None or rounds_of_newest_run() > 0)
             seen.update(ours.there("/thread-"))
             killer(p)
+            wait_for("the next life", lambda: p.poll() is not None or set(descendants(p.pid, comm)) - set(killer.killed))
+            p.send_signal(signal.SIGINT)
 
-        run("hopper", "Distribution.Policy=fused", "Learner.Threads=2", "Job.StopSteps=60000", "Job.StopReturn=", during=during, ok=False)
-        equal(len(killer.killed), 1, "processes killed")
+        killer.hit(run("hopper", "Distribution.Policy=fused", "Learner.Threads=2", "Job.StopSteps=100000000", "Job.StopReturn=", during=during, ok=False))
     wait_for("the end of every cgroup", lambda: not ours.there(), 5)
     if not seen:
         raise Skip("no threaded cgroup can be made here")
