@@ -32,7 +32,7 @@ static void act(Host *host, uint64_t episode, uint32_t t) {
                                 t);
                 forward_draw(host->forward, 0, &random);
                 forward_row(host->forward, (uint8_t *) host->observation + a * l->observation_bytes,
-                                host->parameters, NULL);
+                                host->parameters);
                 action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
                                 host->sample, NULL);
                 if (host->noise && settings->evaluation_stochastic)

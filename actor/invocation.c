@@ -302,8 +302,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
                                 v->order->ordinal, t);
                 forward_draw(v->host->forward, k, &randoms[k]);
         }
-        forward_rows(v->host->forward, slot_sight(v, row, e), l->observation_bytes, n, v->host->parameters,
-                        NULL);
+        forward_rows(v->host->forward, slot_sight(v, row, e), l->observation_bytes, n, v->host->parameters);
 
         for (uint32_t k = 0; k < n; k++)
                 action_sample(&v->page->network,

@@ -386,7 +386,7 @@ SharesAction trade_policy_choose(const TradePolicy *policy, const float inputs[S
         assert(policy);
         assert(forward_parameters(&policy->network) <= G_N_ELEMENTS(logits));
 
-        forward_row(policy->forward, inputs, logits, NULL);
+        forward_row(policy->forward, inputs, logits);
         action_sample(&policy->network, logits, true, NULL, &choice, NULL);
         return (SharesAction) choice;
 }

@@ -153,8 +153,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
                                 s->clients[actor].ordinal, s->clients[actor].ask.step);
                 forward_draw(station->forward, k, &randoms[k]);
         }
-        forward_rows(station->forward, station->observations, l->observation_bytes, n, station->parameters,
-                        NULL);
+        forward_rows(station->forward, station->observations, l->observation_bytes, n, station->parameters);
 
         for (uint32_t k = 0; k < n; k++) {
                 uint32_t actor = s->ready[(first + k) / l->envs], e = (uint32_t) ((first + k) % l->envs);

@@ -31,7 +31,6 @@ struct Forward {
         Network network;
         ActordSpace space;
         uint64_t acts; /* bit i: layer i is needed to act, not only for the value */
-        bool values;   /* the other layers have memory, too */
 
         const PolicyHead *bank; /* the bank of the last forward_load() */
         const PolicyLayout *layout;
@@ -169,10 +168,9 @@ typedef struct Sizes {
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: it has none */
 } Sizes;
 
-/* Counts the floats for the layers that are computed: those needed to act and, if values are wanted, the
- * others. Transposed weights are kept for acting layers, in the order of the network, for as many as fit the
- * limit. */
-static void sizes_count(const Network *network, uint64_t acts, bool values, Sizes *ret) {
+/* Counts the floats for the layers that are needed to act. Transposed weights are kept in the order of the
+ * network, for as many layers as fit the limit. */
+static void sizes_count(const Network *network, uint64_t acts, Sizes *ret) {
         size_t n_kept = 0;
 
         *ret = (Sizes){ .observation = FORWARD_ROWS_MAX * padded(network_inputs(network)) };
@@ -180,16 +178,15 @@ static void sizes_count(const Network *network, uint64_t acts, bool values, Size
         ret->noise = (size_t) FORWARD_ROWS_MAX * network->passes * network->n_action;
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *layer = &network->layers[i];
-                bool layer_acts = acts >> i & 1;
 
-                if (layer->kind == LAYER_PARAMETER || !(layer_acts || values))
+                if (layer->kind == LAYER_PARAMETER || !(acts >> i & 1))
                         continue;
                 ret->outputs[i] = FORWARD_ROWS_MAX * padded(layer->n_out);
                 if (layer->kind == LAYER_CONVOLUTION) {
                         ret->squares = max_of(ret->squares, FORWARD_ROWS_MAX * padded(layer->n_reads));
                         ret->units = max_of(ret->units, FORWARD_ROWS_MAX * padded(layer->n_units));
                 }
-                if (layer_acts && n_kept + layer_numbers(layer) <= KEPT_MAX) {
+                if (n_kept + layer_numbers(layer) <= KEPT_MAX) {
                         ret->kept[i] = layer_numbers(layer);
                         n_kept += ret->kept[i];
                 } else
@@ -222,7 +219,7 @@ static float *take(float **next, size_t n) {
         return n > 0 ? part : NULL;
 }
 
-static int forward_make(const Network *network, const ActordEnvSpec *spec, bool values, Forward **ret) {
+int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
         const size_t header = (sizeof(Forward) + 63) / 64 * 64;
         Forward *forward;
         Sizes sizes;
@@ -239,7 +236,7 @@ static int forward_make(const Network *network, const ActordEnvSpec *spec, bool 
                 return -EINVAL;
 
         acts = network_acting_layers(network);
-        sizes_count(network, acts, values, &sizes);
+        sizes_count(network, acts, &sizes);
         r = sizes_total(&sizes, &n);
         if (r < 0)
                 return r;
@@ -252,7 +249,6 @@ static int forward_make(const Network *network, const ActordEnvSpec *spec, bool 
         forward->network = *network;
         forward->space = spec->observation;
         forward->acts = acts;
-        forward->values = values;
 
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = take(&next, sizes.observation);
@@ -268,14 +264,6 @@ static int forward_make(const Network *network, const ActordEnvSpec *spec, bool 
 
         *ret = forward;
         return 0;
-}
-
-int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
-        return forward_make(network, spec, false, ret);
-}
-
-int forward_new_with_values(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
-        return forward_make(network, spec, true, ret);
 }
 
 Forward *forward_free(Forward *forward) {
@@ -454,13 +442,14 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
 
 /* Writes the outputs of layer i for row r to their destination. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
-                size_t r, float *ret_parameters, float *ret_value) {
+                size_t r, float *ret_parameters) {
         const Network *network = &forward->network;
         const Layer *layer = &network->layers[i];
         size_t first = r * padded(layer->n_out);
 
         switch ((LayerOutput) layer->output) {
-        case OUTPUT_HIDDEN: break;
+        case OUTPUT_HIDDEN:
+        case OUTPUT_VALUE: break;
         case OUTPUT_ACTION:
                 memcpy(ret_parameters, forward->outputs[i] + first, network->n_action * sizeof(float));
                 if (network->act == ACT_EPSILON_GREEDY || network->act == ACT_DETERMINISTIC ||
@@ -474,10 +463,6 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
                                 layer->kind == LAYER_PARAMETER ? parameters + layer->bias_at
                                                                : forward->outputs[i] + first,
                                 network->n_action * sizeof(float));
-                break;
-        case OUTPUT_VALUE:
-                if (ret_value)
-                        *ret_value = forward->outputs[i][first];
                 break;
         }
 }
@@ -536,9 +521,9 @@ static void pass_end(Forward *forward, const SamplerPass *pass, uint32_t k, uint
         }
 }
 
-static void rows_forward(Forward *forward, const float *parameters, bool values, size_t n_rows) {
+static void rows_forward(Forward *forward, const float *parameters, size_t n_rows) {
         for (uint32_t i = 0; i < forward->network.n_layers; i++)
-                if (forward->network.layers[i].kind != LAYER_PARAMETER && (values || forward->acts >> i & 1))
+                if (forward->network.layers[i].kind != LAYER_PARAMETER && (forward->acts >> i & 1))
                         layer_forward(forward, parameters, i, n_rows);
 }
 
@@ -552,34 +537,32 @@ static void rows_sample(Forward *forward, const float *parameters, size_t n_rows
 
                 sampler_pass(forward->network.act, forward->network.passes, k, &pass);
                 pass_begin(forward, &pass, k, n_rows);
-                rows_forward(forward, parameters, false, n_rows);
+                rows_forward(forward, parameters, n_rows);
                 pass_end(forward, &pass, k, layer, n_rows);
         }
 }
 
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
-                float *ret_parameters, float *ret_values) {
+                float *ret_parameters) {
         const Network *network = &forward->network;
         const float *parameters;
 
         assert(forward->bank);
         assert(n_rows > 0 && n_rows <= FORWARD_ROWS_MAX);
-        assert(!ret_values || forward->values);
 
         parameters = policy_numbers(forward->bank, forward->layout->parameters_at);
         rows_read(forward, forward->bank, forward->layout, observations, stride, n_rows);
         if (network->passes > 0)
                 rows_sample(forward, parameters, n_rows);
         else
-                rows_forward(forward, parameters, ret_values, n_rows);
+                rows_forward(forward, parameters, n_rows);
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 for (size_t r = 0; r < n_rows; r++)
                         row_tell(forward, forward->bank, parameters, i, r,
-                                        ret_parameters + r * forward_parameters(network),
-                                        ret_values ? &ret_values[r] : NULL);
+                                        ret_parameters + r * forward_parameters(network));
         }
 }
 
-void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value) {
-        forward_rows(forward, observation, 0, 1, ret_parameters, ret_value);
+void forward_row(Forward *forward, const void *observation, float *ret_parameters) {
+        forward_rows(forward, observation, 0, 1, ret_parameters);
 }

@@ -17,10 +17,9 @@
 
 typedef struct Forward Forward; /* one caller's scratch memory; after it is made, nothing is allocated */
 
-/* 0, -ENOMEM, -E2BIG; -EINVAL: network_derive() never makes such a network. forward_new() leaves out the
- * layers that only the value needs, so it computes no values. */
+/* 0, -ENOMEM, -E2BIG; -EINVAL: network_derive() never makes such a network. The layers that only the value
+ * needs are left out: no actor computes a value. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
-int forward_new_with_values(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
 /* Loads the policy in `bank`, a bank of the policy segment. All of the bank must be readable. It must not
@@ -36,15 +35,14 @@ static inline size_t forward_parameters(const Network *network) {
  * or the values of the choices and the chance of a random action. BOX: means, then log standard deviations.
  * ACT_DETERMINISTIC: shares of the bounds, then the chance of a random action. ACT_SQUASHED: means, then the
  * log standard deviations as shares of their bounds, then this chance. Policies that act by passes: shares
- * of the bounds, then this chance. value NULL: layers that only the value needs are left out; otherwise the
- * Forward must come from forward_new_with_values(). If the network has no value, none is written. */
-void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
+ * of the bounds, then this chance. */
+void forward_row(Forward *forward, const void *observation, float *ret_parameters);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. Each row gets the
  * same bits as alone, but faster, since the weights are read from memory once for all rows. ret_parameters:
- * [n_rows][forward_parameters()]; ret_values, unless NULL: [n_rows]. */
+ * [n_rows][forward_parameters()]. */
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
-                float *ret_parameters, float *ret_values);
+                float *ret_parameters);
 
 /* Draws the noise for all passes of the row. The next forward_rows() removes it from the row's action. Only
  * policies that act by passes draw noise. */

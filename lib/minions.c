@@ -252,7 +252,7 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
                         (float *) (bank + layout.parameters_at));
 
         forward_load(forward, (const PolicyHead *) bank, &layout);
-        forward_row(forward, features, logits, NULL);
+        forward_row(forward, features, logits);
         action_sample(&network, logits, true, NULL, &choice, NULL);
         *ret = (uint32_t) choice + 1;
         return 0;

@@ -38,9 +38,12 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
  * 1. The slots stay as they are. 0, -EIO. */
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
-/* Makes `fused` evaluate the newest policy of `from`, which may have another environment. From then on
- * `fused` does not learn any more. 0; -EINVAL: that policy has another shape. */
+/* For figures and tests, which have no checkpoint: makes `fused` evaluate the newest policy of `from`, which
+ * may have another environment. From then on `fused` does not learn any more. 0; -EINVAL: that policy has
+ * another shape. */
 int fused_take_policy(Fused *fused, const Fused *from);
 
 const FusedFault *fused_fault(const Fused *fused);
-void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]); /* of the newest policy */
+
+/* For figures and tests: the hash of the newest policy, as records have it. */
+void fused_hash_policy(const Fused *fused, uint8_t ret_sha256[32]);

@@ -224,11 +224,6 @@ KERNEL_TARGET static void KERNEL(adam)(float *restrict parameters, float *restri
         }
 }
 
-KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                x[i] = elementary_exp(x[i]);
-}
-
 /* Computes m rows from i on, for a block of columns from j on, over n_k numbers from k on. m is a constant
  * where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,

@@ -65,7 +65,6 @@ typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8),
                         (float *parameters, float *m, float *v, const float *gradient, size_t n,            \
                                         const AdamScalars *scalars),                                        \
                         (parameters, m, v, gradient, n, scalars))                                           \
-        X(void, exp, (float *x, size_t n), (x, n))                                                          \
         X(void, double_product, (const DoubleProduct *p), (p))                                              \
         X(void, double_dots, (const double *a, uint32_t n_rows, size_t n, const double *x, double *ret),    \
                         (a, n_rows, n, x, ret))                                                             \

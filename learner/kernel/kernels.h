@@ -70,8 +70,6 @@ void kernel_add(float *x, const float *y, size_t n); /* x += y */
 double kernel_square_sum(const float *x, size_t n);
 void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
                 const AdamScalars *scalars);
-/* x[i] = exp(x[i]) */
-void kernel_exp(float *x, size_t n);
 
 /* Kernels in double precision, for the figures of schedulers. Products are not fused with additions, so a
  * CPU without fused multiply-add is no slower. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of one row: the forward pass of usual networks, to act alone, with the value, and side by side
+/* The cost of one row: the forward pass of usual networks, to act alone, and side by side
  * with others; and the whole of acting, with its draw. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static double now_seconds(void) {
 }
 
 static void row_act(Bench *bench, const float *observation, uint32_t i) {
-        forward_row(bench->forward, observation, bench->parameters, NULL);
+        forward_row(bench->forward, observation, bench->parameters);
 }
 
 /* The first of every FORWARD_ROWS_MAX rows computes them all in one call. */
@@ -41,13 +41,7 @@ static void row_together(Bench *bench, const float *observation, uint32_t i) {
         size_t stride = bench->page.network.n_observation * sizeof(float);
 
         if (i % FORWARD_ROWS_MAX == 0)
-                forward_rows(bench->forward, observation, stride, FORWARD_ROWS_MAX, bench->parameters, NULL);
-}
-
-static void row_value(Bench *bench, const float *observation, uint32_t i) {
-        float value;
-
-        forward_row(bench->forward, observation, bench->parameters, &value);
+                forward_rows(bench->forward, observation, stride, FORWARD_ROWS_MAX, bench->parameters);
 }
 
 static void row_sample(Bench *bench, const float *observation, uint32_t i) {
@@ -102,7 +96,7 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
                         .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { n_action }
                 };
         if (job_page_make(&b.settings, &b.spec, &b.page) < 0 ||
-                        forward_new_with_values(&b.page.network, &b.spec, &b.forward) < 0)
+                        forward_new(&b.page.network, &b.spec, &b.forward) < 0)
                 exit(EXIT_FAILURE);
 
         b.bank = aligned_alloc(64, b.page.policy.bank_bytes);
@@ -121,11 +115,10 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
         for (uint32_t i = 0; i < ROWS * n_observation; i++)
                 b.observations[i] = (float) actord_random_normal(&random);
 
-        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  together %7.0f ns  with value %7.0f ns  act and "
-               "draw %7.0f ns\n",
+        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  together %7.0f ns  act and draw %7.0f ns\n",
                         n_observation, width, width, n_action, continuous ? "continuous" : "discrete",
                         nsec_per_row(&b, row_act), nsec_per_row(&b, row_together),
-                        nsec_per_row(&b, row_value), nsec_per_row(&b, row_sample));
+                        nsec_per_row(&b, row_sample));
 
         (void) forward_free(b.forward);
         free(b.bank);

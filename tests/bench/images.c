@@ -95,7 +95,7 @@ static double act_measure(const Bed *bed, Forward *forward, uint32_t n) {
                 forward_load(forward, policy_bank(bed->policy, &bed->page.policy, 0), &bed->page.policy);
                 for (uint32_t i = 0; i < FRAMES; i += n)
                         forward_rows(forward, segment_observation(bed->segments[0], &bed->page.segment, i),
-                                        bed->page.segment.observation_bytes, n, parameters, NULL);
+                                        bed->page.segment.observation_bytes, n, parameters);
                 best = least(best, (now_msec() - start) / FRAMES);
         }
         return best * 1e3;

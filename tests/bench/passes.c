@@ -48,7 +48,7 @@ static double act(Side *side) {
 
                 random_begin(&random, 1, RANDOM_ACTION, 0, 0, i);
                 forward_draw(side->forward, 0, &random);
-                forward_row(side->forward, observation, parameters, NULL);
+                forward_row(side->forward, observation, parameters);
         }
         return (now_usec() - start) / ACTS;
 }

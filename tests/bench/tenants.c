@@ -224,8 +224,7 @@ static void decide(int argc, char *argv[]) {
         for (uint32_t i = 0; i < n_decisions; i += n_agents) {
                 company_join(&settings, &page, &in, joined);
                 for (uint32_t a = 0; a < n_agents; a++) {
-                        forward_row(forward, joined + a * space_numbers(&page.spec.observation), parameters,
-                                        NULL);
+                        forward_row(forward, joined + a * space_numbers(&page.spec.observation), parameters);
                         action_sample(&page.network, parameters, true, NULL, &actions[a], NULL);
                 }
         }

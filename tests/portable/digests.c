@@ -51,7 +51,8 @@ static void tell_doubles(void) {
 static void tell_kernels(void) {
         static float w[OUT * IN], bias[OUT], x[IN * ROWS], y[OUT * ROWS], dx[IN * ROWS], m[OUT * IN],
                         v[OUT * IN];
-        static float xt[ROWS * 48], dw[OUT * IN];
+        static float xt[ROWS * 48], dw[OUT * IN], probability[ROWS], entropy[ROWS];
+        static const int32_t choice[ROWS] = {};
         AdamScalars adam = { .step_size = 1e-3,
                 .beta1 = 0.9,
                 .beta2 = 0.999,
@@ -71,8 +72,9 @@ static void tell_kernels(void) {
         tell("backward", dx, sizeof(dx));
         kernel_adam(w, m, v, dw, OUT * IN, &adam);
         tell("adam", w, sizeof(w));
-        kernel_exp(x, IN * ROWS);
-        tell("exp", x, sizeof(x));
+        kernel_categorical(x, choice, IN, ROWS, probability, entropy);
+        tell("categorical", x, sizeof(x));
+        tell("entropy", entropy, sizeof(entropy));
 }
 
 static void tell_actor(void) {
@@ -106,7 +108,7 @@ static void tell_actor(void) {
         draw(5, observations[0], STEPS * 11);
 
         forward_load(forward, bank, &page.policy);
-        forward_rows(forward, observations, sizeof(observations[0]), STEPS, parameters[0], NULL);
+        forward_rows(forward, observations, sizeof(observations[0]), STEPS, parameters[0]);
         random_begin(&random, 1, RANDOM_ACTION, 0, 0, 0);
         for (uint32_t t = 0; t < STEPS; t++)
                 action_sample(&page.network, parameters[t], false, &random, actions[t], &actions[t][3]);

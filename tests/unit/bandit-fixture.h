@@ -31,7 +31,7 @@ static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
                 float x = *(float *) segment_observation(segment, l, row);
                 double *reward = &segment_rewards(segment, l)[row];
 
-                forward_row(forward, &x, parameters, NULL);
+                forward_row(forward, &x, parameters);
                 action_sample(&bed->page.network, parameters, false, &random,
                                 segment_action(segment, l, row),
                                 &segment_log_probabilities(segment, l)[row]);

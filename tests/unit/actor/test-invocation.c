@@ -265,7 +265,7 @@ static void test_log_probabilities(void) {
                 const SegmentLayout *l = &job.page.segment;
                 float parameters[2], expected;
 
-                forward_row(forward, segment_observation(job.segments[0], l, row), parameters, NULL);
+                forward_row(forward, segment_observation(job.segments[0], l, row), parameters);
                 expected = action_log_probability(
                                 &job.page.network, parameters, segment_action(job.segments[0], l, row));
                 g_assert_true(segment_log_probabilities(job.segments[0], l)[row] == expected);

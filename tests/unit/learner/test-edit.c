@@ -126,7 +126,7 @@ static void policy_act(const Policy *p, const Bench *bench, float ret[ROWS][2]) 
         for (unsigned i = 0; i < REAL; i++) {
                 for (unsigned k = 0; k < 3; k++)
                         observation[k] = bench->terms[k][i];
-                forward_row(forward, observation, parameters, NULL);
+                forward_row(forward, observation, parameters);
                 memcpy(ret[i], parameters, sizeof(ret[i]));
         }
         (void) forward_free(forward);

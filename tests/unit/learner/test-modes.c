@@ -69,7 +69,7 @@ static void sample(const Bed *bed, double ret[MODES]) {
                 random_begin(&random, 1, RANDOM_ACTION, i, 0, 0);
                 if (passes)
                         forward_draw(forward, 0, &random);
-                forward_row(forward, &observation, parameters, NULL);
+                forward_row(forward, &observation, parameters);
                 action_sample(network, parameters, passes, &random, action, &ignored);
                 for (unsigned m = 0; m < MODES; m++)
                         if (hypot((double) action[0] - place(m, 0), (double) action[1] - place(m, 1)) <=

@@ -175,31 +175,51 @@ static void test_numeric(void) {
         bed_close(&bed);
 }
 
-/* What actors compute row by row is what the learner computes in batches, but for rounding. */
+/* A network that acts by the value of another one: actors compute only what they need to act. */
+static Network value_as_action(const Network *network) {
+        Network ret = *network;
+
+        for (uint32_t i = 0; i < ret.n_layers; i++)
+                ret.layers[i].output = ret.layers[i].output == OUTPUT_VALUE ? OUTPUT_ACTION : OUTPUT_HIDDEN;
+        ret.act = ACT_EPSILON_GREEDY;
+        ret.n_action = 1;
+        return ret;
+}
+
+/* Computes the values and the log-probabilities of a batch's rows as actors compute numbers, row by row:
+ * the values have the same bits, and the log-probabilities differ by rounding alone. */
+static void check_rows(Bed *bed, double epsilon) {
+        const Network *network = &bed->page.network, of_value = value_as_action(network);
+        const Batch *b = bed->learner->batch;
+        float parameters[8], value[2];
+        Forward *policy, *valued;
+
+        g_assert_cmpint(forward_new(network, &bed->page.spec, &policy), ==, 0);
+        g_assert_cmpint(forward_new(&of_value, &bed->page.spec, &valued), ==, 0);
+        /* Version 0 lies in bank 0 still, and had no statistics. */
+        forward_load(policy, bed->policy, &bed->page.policy);
+        forward_load(valued, bed->policy, &bed->page.policy);
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                const void *observation = segment_observation(bed->segments[0], &bed->page.segment, row);
+                const void *action = segment_action(bed->segments[0], &bed->page.segment, row);
+
+                forward_row(policy, observation, parameters);
+                forward_row(valued, observation, value);
+                g_assert_true(value[0] == b->value[row]);
+                g_assert_cmpfloat_with_epsilon(action_log_probability(network, parameters, action),
+                                b->log_probability[row], epsilon);
+        }
+        (void) forward_free(policy);
+        (void) forward_free(valued);
+}
+
 static void test_forward(void) {
         for (uint32_t n_choices = 0; n_choices < 4; n_choices += 3) {
                 Bed bed = {};
-                float parameters[8], value;
-                Forward *forward;
-                const Batch *b;
 
                 learn_filled(&bed, "Epochs=1\nMinibatchSize=128\nLearningRate=0\nNormalizeObservations=yes",
                                 n_choices, 1);
-                b = bed.learner->batch;
-                g_assert_cmpint(forward_new_with_values(&bed.page.network, &bed.page.spec, &forward), ==, 0);
-                /* Version 0 lies in bank 0 still, and had no statistics. */
-                forward_load(forward, bed.policy, &bed.page.policy);
-                for (uint32_t row = 0; row < b->step_rows; row++) {
-                        forward_row(forward, segment_observation(bed.segments[0], &bed.page.segment, row),
-                                        parameters, &value);
-                        g_assert_true(value == b->value[row]);
-                        g_assert_cmpfloat_with_epsilon(
-                                        action_log_probability(&bed.page.network, parameters,
-                                                        segment_action(bed.segments[0], &bed.page.segment,
-                                                                        row)),
-                                        b->log_probability[row], 1e-4f);
-                }
-                forward_free(forward);
+                check_rows(&bed, 1e-4);
                 bed_close(&bed);
         }
 }
@@ -207,8 +227,6 @@ static void test_forward(void) {
 /* The same through convolutions, of an image with its channels last. */
 static void test_forward_images(void) {
         ActordEnvSpec spec = bed_spec_box(1, 1, 3);
-        float parameters[3], value;
-        Forward *forward;
         const Batch *b;
         Bed bed = {};
 
@@ -226,20 +244,10 @@ static void test_forward_images(void) {
 
         b = bed.learner->batch;
         g_assert_null(b->observations);
-        g_assert_cmpint(forward_new_with_values(&bed.page.network, &bed.page.spec, &forward), ==, 0);
-        forward_load(forward, bed.policy, &bed.page.policy);
-        for (uint32_t row = 0; row < b->step_rows; row++) {
-                const void *observation = segment_observation(bed.segments[0], &bed.page.segment, row);
-
-                g_assert_cmpmem(batch_observation(b, row), 1020, observation, 1020);
-                forward_row(forward, observation, parameters, &value);
-                g_assert_true(value == b->value[row]);
-                g_assert_cmpfloat_with_epsilon(
-                                action_log_probability(&bed.page.network, parameters,
-                                                segment_action(bed.segments[0], &bed.page.segment, row)),
-                                b->log_probability[row], 1e-5f);
-        }
-        forward_free(forward);
+        for (uint32_t row = 0; row < b->step_rows; row++)
+                g_assert_cmpmem(batch_observation(b, row), 1020,
+                                segment_observation(bed.segments[0], &bed.page.segment, row), 1020);
+        check_rows(&bed, 1e-5);
         bed_close(&bed);
 }
 

@@ -103,7 +103,7 @@ static bool acted_right(Scene *scene, Forward *forward, uint32_t actor, uint32_t
 
         forward_load(forward, policy_bank(bed->policy, &bed->page.policy, scene->order.policy_version),
                         &bed->page.policy);
-        forward_row(forward, segment_observation(bed->segments[actor], l, row), parameters, NULL);
+        forward_row(forward, segment_observation(bed->segments[actor], l, row), parameters);
         random_begin(&random, bed->settings.seed, RANDOM_ACTION, actor * ENVS + e, 40 + (uint64_t) actor, t);
         action_sample(&bed->page.network, parameters, false, &random, action, &log_probability);
         return memcmp(action, segment_action(bed->segments[actor], l, row), sizeof(action)) == 0 &&

@@ -154,7 +154,7 @@ static void test_squashed_network(void) {
         memcpy((uint8_t *) head + layout.parameters_at, weights, sizeof(weights));
         g_assert_cmpint(forward_new(&network, &spec, &forward), ==, 0);
         forward_load(forward, head, &layout);
-        forward_rows(forward, observation, 0, 2, parameters[0], NULL);
+        forward_rows(forward, observation, 0, 2, parameters[0]);
         for (int i = 0; i < 2; i++) {
                 g_assert_cmpfloat(parameters[i][0], ==, 41);
                 g_assert_cmpfloat(parameters[i][1], ==, 402);

@@ -85,7 +85,7 @@ static void check_convolutions(
         ActordRandom random;
         Forward *forward;
         uint8_t *observation;
-        float parameters[3], value, *image;
+        float parameters[3], *image;
         const float *w;
         Fixture f;
 
@@ -105,9 +105,9 @@ static void check_convolutions(
                         memcpy(observation + i * sizeof(float), &image[i], sizeof(float));
         }
 
-        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
         forward_load(forward, f.bank, &f.page.policy);
-        forward_row(forward, observation, parameters, &value);
+        forward_row(forward, observation, parameters);
         for (uint32_t i = 0; i < layers->n; i++) {
                 const Layer *l = &f.page.network.layers[i];
                 const Convolution *c = &l->convolution;
@@ -154,7 +154,7 @@ static void test_convolutions(void) {
 static void test_rows(void) {
         static const setting_convolutions layers = { 2, 0, { { 5, 3, 2, 1 }, { 9, 4, 1, 0 } } };
         enum { ROWS = 7, BYTES = 2 * 8 * 9 };
-        float together[ROWS][2 * 3], values[ROWS];
+        float together[ROWS][2 * 3];
         uint8_t observations[ROWS][BYTES];
         ActordRandom random;
         Forward *forward;
@@ -166,15 +166,14 @@ static void test_rows(void) {
                 for (uint32_t i = 0; i < BYTES; i++)
                         observations[r][i] = (uint8_t) random_below(&random, 256);
 
-        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
         forward_load(forward, f.bank, &f.page.policy);
-        forward_rows(forward, observations, BYTES, ROWS, together[0], values);
+        forward_rows(forward, observations, BYTES, ROWS, together[0]);
         for (uint32_t r = 0; r < ROWS; r++) {
-                float alone[2 * 3], value;
+                float alone[2 * 3];
 
-                forward_row(forward, observations[r], alone, &value);
+                forward_row(forward, observations[r], alone);
                 g_assert_cmpmem(together[r], 3 * sizeof(float), alone, 3 * sizeof(float));
-                g_assert_cmpmem(&values[r], sizeof(float), &value, sizeof(float));
         }
         (void) forward_free(forward);
         free(f.bank);

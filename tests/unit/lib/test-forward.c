@@ -80,8 +80,7 @@ static void fixture_done(Fixture *f) {
 }
 
 /* Layer by layer in double, with libm's tanh. */
-static void reference_row(
-                const Fixture *f, const float *observation, double *ret_parameters, double *ret_value) {
+static void reference_row(const Fixture *f, const float *observation, double *ret_parameters) {
         const Network *network = &f->page.network;
         const float *w = policy_numbers(f->bank, f->page.policy.parameters_at);
         const float *mean = policy_numbers(f->bank, f->page.policy.mean_at);
@@ -120,8 +119,6 @@ static void reference_row(
                 if (layer->output == OUTPUT_LOG_STD)
                         memcpy(ret_parameters + network->n_action, outputs[i],
                                         network->n_action * sizeof(double));
-                if (layer->output == OUTPUT_VALUE)
-                        *ret_value = outputs[i][0];
         }
 
         for (uint32_t i = 0; i < network->n_layers; i++)
@@ -133,28 +130,20 @@ static void check_reference(const Fixture *f) {
         uint32_t n_observation = f->page.network.n_observation, n_action = f->page.network.n_action;
         uint32_t n_parameters = f->page.network.act == ACT_GAUSSIAN ? 2 * n_action : n_action;
         g_autofree float *observation = g_new(float, n_observation);
-        g_autofree float *got = g_new(float, n_parameters), *alone = g_new(float, n_parameters);
+        g_autofree float *got = g_new(float, n_parameters);
         g_autofree double *expected = g_new(double, n_parameters);
         Forward *forward;
         ActordRandom random;
 
-        g_assert_cmpint(forward_new_with_values(&f->page.network, &f->spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new(&f->page.network, &f->spec, &forward), ==, 0);
         forward_load(forward, f->bank, &f->page.policy);
         random_begin(&random, 2, RANDOM_INIT, 0, 0, 0);
 
         for (int row = 0; row < 20; row++) {
-                double expected_value = NAN;
-                float value;
-
                 for (uint32_t i = 0; i < n_observation; i++)
                         observation[i] = draw(&random);
-                reference_row(f, observation, expected, &expected_value);
-                forward_row(forward, observation, got, &value);
-                /* Leaving the value out changes nothing else. */
-                forward_row(forward, observation, alone, NULL);
-
-                g_assert_cmpmem(got, n_parameters * sizeof(float), alone, n_parameters * sizeof(float));
-                g_assert_cmpfloat(fabs(value - expected_value), <, 2e-5 * (1 + fabs(expected_value)));
+                reference_row(f, observation, expected);
+                forward_row(forward, observation, got);
                 for (uint32_t i = 0; i < n_parameters; i++)
                         g_assert_cmpfloat(fabs(got[i] - expected[i]), <, 2e-5 * (1 + fabs(expected[i])));
         }
@@ -192,7 +181,7 @@ static void check_layers(const Fixture *f, const Forward *forward, size_t n_rows
                 const Layer *l = &f->page.network.layers[i];
                 const float *x = l->input == i ? forward->observation : forward->outputs[l->input];
 
-                for (size_t r = 0; l->kind == LAYER_DENSE && r < n_rows; r++)
+                for (size_t r = 0; forward->outputs[i] && r < n_rows; r++)
                         for (uint32_t o = 0; o < l->n_out; o++) {
                                 float y = sum_in_order(w[l->bias_at + o],
                                                 w + l->weight_at + (size_t) o * l->n_in,
@@ -216,7 +205,6 @@ static void check_order(uint32_t n_observation, uint32_t n_action, uint32_t firs
         g_autofree float *observations = g_new(float, FORWARD_ROWS_MAX *n_observation);
         g_autofree float *parameters = g_new(float, FORWARD_ROWS_MAX * 2 * n_action);
         setting_u32list hidden = { 2, { first, second } };
-        float values[FORWARD_ROWS_MAX];
         ActordRandom random;
         Forward *forward;
         Fixture f;
@@ -230,11 +218,11 @@ static void check_order(uint32_t n_observation, uint32_t n_action, uint32_t firs
                 if (!width_present(width))
                         continue;
                 width_choose(width);
-                g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
+                g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
                 forward_load(forward, f.bank, &f.page.policy);
                 for (size_t n_rows = 1; n_rows <= FORWARD_ROWS_MAX; n_rows += n_rows < 6 ? 1 : 5) {
                         forward_rows(forward, observations, n_observation * sizeof(float), n_rows,
-                                        parameters, values);
+                                        parameters);
                         check_layers(&f, forward, n_rows);
                 }
                 forward = forward_free(forward);
@@ -257,13 +245,13 @@ static void test_order(void) {
 static void test_neighbours(void) {
         enum { ROWS = 64, N = 11 };
         setting_u32list hidden = { 2, { 64, 64 } };
-        float rows[ROWS][N], alone[ROWS][6], value[ROWS];
+        float rows[ROWS][N], alone[ROWS][6];
         Forward *together;
         ActordRandom random;
         Fixture f;
 
         fixture_make(&f, N, 3, true, false, ACTIVATION_TANH, &hidden);
-        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &together), ==, 0);
+        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &together), ==, 0);
         forward_load(together, f.bank, &f.page.policy);
         random_begin(&random, 4, RANDOM_INIT, 0, 0, 0);
 
@@ -272,29 +260,27 @@ static void test_neighbours(void) {
 
                 for (int k = 0; k < N; k++)
                         rows[i][k] = draw(&random);
-                g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &own), ==, 0);
+                g_assert_cmpint(forward_new(&f.page.network, &f.spec, &own), ==, 0);
                 forward_load(own, f.bank, &f.page.policy);
-                forward_row(own, rows[i], alone[i], &value[i]);
+                forward_row(own, rows[i], alone[i]);
                 (void) forward_free(own);
         }
 
         for (int k = 0; k < 4 * ROWS; k++) {
                 int i = (int) random_below(&random, ROWS);
-                float got[6], got_value;
+                float got[6];
 
-                forward_row(together, rows[i], got, &got_value);
+                forward_row(together, rows[i], got);
                 g_assert_cmpmem(got, sizeof(got), alone[i], sizeof(alone[i]));
-                g_assert_cmpmem(&got_value, sizeof(float), &value[i], sizeof(float));
         }
 
         /* At once: each number of rows, from each first one that leaves room. */
         for (size_t n = 1; n <= FORWARD_ROWS_MAX; n++)
                 for (size_t i = 0; i + n <= ROWS; i += n) {
-                        float got[FORWARD_ROWS_MAX][6], got_value[FORWARD_ROWS_MAX];
+                        float got[FORWARD_ROWS_MAX][6];
 
-                        forward_rows(together, rows[i], sizeof(rows[i]), n, got[0], got_value);
+                        forward_rows(together, rows[i], sizeof(rows[i]), n, got[0]);
                         g_assert_cmpmem(got, n * sizeof(got[0]), alone[i], n * sizeof(alone[i]));
-                        g_assert_cmpmem(got_value, n * sizeof(float), &value[i], n * sizeof(float));
                 }
 
         (void) forward_free(together);
@@ -474,7 +460,7 @@ static void test_forward_values(void) {
         head->epsilon = 0.25;
         g_assert_cmpint(forward_new(&page.network, &spec, &forward), ==, 0);
         forward_load(forward, head, &page.policy);
-        forward_row(forward, observation, parameters, NULL);
+        forward_row(forward, observation, parameters);
         g_assert_cmpfloat(parameters[0], ==, 0);
         g_assert_cmpfloat(parameters[2], ==, 0.25f);
         forward_free(forward);
@@ -528,15 +514,14 @@ static void test_clip(void) {
         g_assert_cmpint(choice, ==, 7);
 }
 
-/* Of an image's numbers as they are, [84][84][4], and 16 units. */
-static size_t memory_of(bool shared, int (*make)(const Network *, const ActordEnvSpec *, Forward **)) {
-        setting_u32list hidden = { 1, { 16 } };
+static size_t memory_of(uint32_t n_observation, uint32_t n_units, bool shared) {
+        setting_u32list hidden = { 1, { n_units } };
         Forward *forward;
         size_t bytes;
         Fixture f;
 
-        fixture_make(&f, 84 * 84 * 4, 3, false, shared, ACTIVATION_TANH, &hidden);
-        g_assert_cmpint(make(&f.page.network, &f.spec, &forward), ==, 0);
+        fixture_make(&f, n_observation, 3, false, shared, ACTIVATION_TANH, &hidden);
+        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
         bytes = malloc_usable_size(forward);
         (void) forward_free(forward);
         fixture_done(&f);
@@ -545,13 +530,16 @@ static size_t memory_of(bool shared, int (*make)(const Network *, const ActordEn
 
 /* An actor has no memory for a network that it does not use; and a panel is no wider than its layer. */
 static void test_memory(void) {
-        size_t slack = 16384, panel = 84 * 84 * 4 * 16 * sizeof(float);
-        size_t shared = memory_of(true, forward_new), apart = memory_of(false, forward_new);
-        size_t values = memory_of(false, forward_new_with_values);
+        enum { IMAGE = 84 * 84 * 4, LARGE = 60000, UNITS = 36 };
+        size_t slack = 32768, observations = (size_t) FORWARD_ROWS_MAX * LARGE * sizeof(float);
+        size_t panel = LARGE * padded(UNITS) * sizeof(float), large = memory_of(LARGE, UNITS, false);
 
-        g_assert_cmpuint(apart, <, shared + slack);
-        g_assert_cmpuint(values, >=, apart + panel - slack);
-        g_assert_cmpuint(values, <, apart + panel + slack);
+        g_assert_cmpuint(memory_of(IMAGE, 16, false), <, memory_of(IMAGE, 16, true) + slack);
+        /* Its weights are too many to be turned around once. */
+        g_assert_cmpuint(LARGE * padded(UNITS), >, KEPT_MAX);
+        g_assert_cmpuint(padded(UNITS), <, PANEL);
+        g_assert_cmpuint(large, >=, observations + panel);
+        g_assert_cmpuint(large, <, observations + panel + slack);
 }
 
 static void test_refuses(void) {

@@ -188,7 +188,7 @@ static void check_batches(Forward *forward, float rows[ROWS][OBSERVATIONS], floa
                                 random_begin(&noise, 4, RANDOM_ACTION, (uint32_t) (i + k), 0, 0);
                                 forward_draw(forward, k, &noise);
                         }
-                        forward_rows(forward, rows[i], sizeof(rows[i]), n, got[0], NULL);
+                        forward_rows(forward, rows[i], sizeof(rows[i]), n, got[0]);
                         g_assert_cmpmem(got, n * sizeof(got[0]), alone[i], n * sizeof(alone[i]));
                 }
 }
@@ -226,7 +226,7 @@ static void check_passes(const char *algorithm, uint32_t passes) {
                 (diffuses ? reference_diffusion : reference_consistency)(
                                 &bed.page.network, parameters, rows[i], noise, expected);
                 forward_draw(forward, 0, &noise);
-                forward_row(forward, rows[i], alone[i], NULL);
+                forward_row(forward, rows[i], alone[i]);
                 for (unsigned k = 0; k < ACTIONS; k++)
                         g_assert_cmpfloat_with_epsilon((double) alone[i][k], expected[k], 1e-4);
         }
