@@ -183,7 +183,6 @@ async function fill() {
     filling = false;
     if (again)
         soon();
-    again = false;
 }
 
 function soon() {
