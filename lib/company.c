@@ -11,6 +11,7 @@
 
 #include "lib/algorithm-traits.h"
 #include "lib/slot.h"
+#include "lib/space.h"
 
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret) {
         const ActordSpace *own = &spec->observation, *action = &spec->action;
@@ -34,14 +35,7 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         if (n > UINT32_MAX)
                 return -E2BIG;
 
-        joined.observation = (ActordSpace){
-                .kind = ACTORD_BOX,
-                .element = ACTORD_F32,
-                .n_dims = 1,
-                .shape = { (uint32_t) n },
-                .low = own->low,
-                .high = own->high,
-        };
+        joined.observation = space_of_numbers((uint32_t) n, own->low, own->high);
         if (company == COMPANY_MEANS) {
                 joined.observation.low =
                                 fmin(own->low, action->kind == ACTORD_BOX ? fmin(action->low, 0) : 0);

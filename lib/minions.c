@@ -16,6 +16,7 @@
 #include "lib/forward.h"
 #include "lib/network.h"
 #include "lib/slot.h"
+#include "lib/space.h"
 #include "lib/statistics.h"
 
 #define ROUNDS_HALF 20.0 /* the round that is in the middle of the scale */
@@ -184,13 +185,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
 
         *ret_spec = (ActordEnvSpec){
                 .name = "scheduler",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { MINIONS_N_FEATURES },
-                                .low = -1,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = n_choices },
+                .observation = space_of_numbers(MINIONS_N_FEATURES, -1, 1),
+                .action = space_of_choices(n_choices),
                 .n_agents = 1,
         };
         return network_derive(&settings, ret_spec, ret);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "lib/doubles.h"
+#include "lib/space.h"
 
 static float unit(double x) {
         /* written so that a NaN becomes 0 */
@@ -23,19 +24,8 @@ static double pace_of(double needed, double got) {
 void shares_spaces(ActordEnvSpec *ret) {
         assert(ret);
 
-        ret->observation = (ActordSpace){
-                .kind = ACTORD_BOX,
-                .element = ACTORD_F32,
-                .n_dims = 1,
-                .shape = { SHARES_N_FEATURES },
-                .low = 0,
-                .high = 1,
-        };
-        ret->action = (ActordSpace){
-                .kind = ACTORD_DISCRETE,
-                .element = ACTORD_I32,
-                .n_choices = SHARES_N_ACTIONS,
-        };
+        ret->observation = space_of_numbers(SHARES_N_FEATURES, 0, 1);
+        ret->action = space_of_choices(SHARES_N_ACTIONS);
 }
 
 void shares_features(

@@ -9,6 +9,7 @@
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
+#include "lib/space.h"
 
 #define STEP_SECONDS 0.2
 #define GRAVITY      9.8
@@ -41,17 +42,11 @@ static int acrobot_spec(const ActordOption *options, uint32_t n_options, ActordE
         if (r < 0)
                 return r;
 
-        *ret = (ActordEnvSpec) {
+        *ret = (ActordEnvSpec){
                 .name = "Acrobot-v1",
-                .observation = {
-                        .kind = ACTORD_BOX,
-                        .element = ACTORD_F32,
-                        .n_dims = 1,
-                        .shape = { N_OBSERVATION },
-                        .low = -SPEED_2_MAX, /* the widest range: cosines and sines stay within 1 */
-                        .high = SPEED_2_MAX,
-                },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 3 },
+                /* the widest range: cosines and sines stay within 1 */
+                .observation = space_of_numbers(N_OBSERVATION, -SPEED_2_MAX, SPEED_2_MAX),
+                .action = space_of_choices(3),
                 .horizon_steps = 500,
                 .n_agents = 1,
                 .reward_low = -1,

@@ -11,6 +11,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define GRAVITY          9.8
 #define CART_MASS        1.0
@@ -49,13 +50,8 @@ static int cartpole_spec(const char *name, uint32_t horizon_steps, double solved
                 return r;
 
         *ret = (ActordEnvSpec){
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_STATE },
-                                .low = -INFINITY,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 2 },
+                .observation = space_of_numbers(N_STATE, -INFINITY, INFINITY),
+                .action = space_of_choices(2),
                 .horizon_steps = horizon_steps,
                 .n_agents = 1,
                 .reward_low = cartpole.sutton_barto_reward ? -1 : 1,

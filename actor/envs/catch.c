@@ -11,6 +11,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
 enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
@@ -60,7 +61,7 @@ static int catch_spec(const ActordOption *options, uint32_t n_options, ActordEnv
                         .low = 0,
                         .high = UINT8_MAX,
                 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = CHOICES },
+                .action = space_of_choices(CHOICES),
                 .horizon_steps = ROWS - 1,
                 .n_agents = 1,
                 .reward_low = -1,

@@ -42,6 +42,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/waits.h"
 #include "include/environments.h"
+#include "lib/space.h"
 
 #define STEP_SECONDS    10.0
 #define SHARES_CORE     1024.0
@@ -139,13 +140,8 @@ static int faas_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
 
         *ret = (ActordEnvSpec){
                 .name = "faas",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = 0,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = N_ACTIONS },
+                .observation = space_of_numbers(N_OBSERVATION, 0, 1),
+                .action = space_of_choices(N_ACTIONS),
                 .horizon_steps = HORIZON,
                 .n_agents = (uint32_t) n_agents(&f),
                 .reward_low = -1,

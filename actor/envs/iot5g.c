@@ -31,6 +31,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define BANDWIDTH_MIN_HZ 50e3
 #define BANDWIDTH_RATIO  20.0
@@ -89,13 +90,8 @@ static int link_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
 
         *ret = (ActordEnvSpec){
                 .name = "iot5g-discrete",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = -1,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 9 },
+                .observation = space_of_numbers(N_OBSERVATION, -1, 1),
+                .action = space_of_choices(9),
                 .horizon_steps = 200,
                 .n_agents = 1,
                 .reward_low = LOG_BER_MIN - l.bandwidth_weight - l.power_weight,
@@ -116,9 +112,7 @@ static int continuous_spec(const ActordOption *options, uint32_t n_options, Acto
                 return r;
 
         strcpy(spec.name, "iot5g-continuous");
-        spec.action = (ActordSpace){
-                .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 2 }, .low = -1, .high = 1
-        };
+        spec.action = space_of_numbers(2, -1, 1);
         *ret = spec;
         return 0;
 }

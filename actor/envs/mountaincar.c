@@ -9,6 +9,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define POSITION_MIN             -1.2
 #define POSITION_MAX             0.6
@@ -46,15 +47,8 @@ static int mountaincar_describe(const ActordOption *options, uint32_t n_options,
         if (r < 0)
                 return r;
 
-        *ret = (ActordEnvSpec) {
-                .observation = {
-                        .kind = ACTORD_BOX,
-                        .element = ACTORD_F32,
-                        .n_dims = 1,
-                        .shape = { N_STATE },
-                        .low = POSITION_MIN,
-                        .high = POSITION_MAX,
-                },
+        *ret = (ActordEnvSpec){
+                .observation = space_of_numbers(N_STATE, POSITION_MIN, POSITION_MAX),
                 .n_agents = 1,
                 .instance_bytes = sizeof(MountainCar),
                 .snapshot_bytes = sizeof(car.state),
@@ -70,7 +64,7 @@ static int mountaincar_spec(const ActordOption *options, uint32_t n_options, Act
                 return r;
 
         strcpy(ret->name, "MountainCar-v0");
-        ret->action = (ActordSpace){ .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 3 };
+        ret->action = space_of_choices(3);
         ret->horizon_steps = 200;
         ret->reward_low = ret->reward_high = -1;
         ret->solved_return = -110;
@@ -85,9 +79,7 @@ static int mountaincar_continuous_spec(const ActordOption *options, uint32_t n_o
                 return r;
 
         strcpy(ret->name, "MountainCarContinuous-v0");
-        ret->action = (ActordSpace){
-                .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 1 }, .low = -1, .high = 1
-        };
+        ret->action = space_of_numbers(1, -1, 1);
         ret->horizon_steps = 999;
         ret->reward_low = -FORCE_COST;
         ret->reward_high = GOAL_REWARD_CONTINUOUS;

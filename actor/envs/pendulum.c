@@ -8,6 +8,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define SPEED_MAX    8.0
 #define TORQUE_MAX   2.0
@@ -46,18 +47,8 @@ static int pendulum_spec(const ActordOption *options, uint32_t n_options, Actord
         *ret = (ActordEnvSpec){
                 .name = "Pendulum-v1",
                 /* The widest of the three bounds: cosine and sine stay within 1. */
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { 3 },
-                                .low = -SPEED_MAX,
-                                .high = SPEED_MAX },
-                .action = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { 1 },
-                                .low = -TORQUE_MAX,
-                                .high = TORQUE_MAX },
+                .observation = space_of_numbers(3, -SPEED_MAX, SPEED_MAX),
+                .action = space_of_numbers(1, -TORQUE_MAX, TORQUE_MAX),
                 .horizon_steps = 200,
                 .n_agents = 1,
                 .reward_low = -COST_MAX,

@@ -31,6 +31,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define GRAVITY         9.8
 #define CART_MASS       0.94
@@ -92,18 +93,8 @@ static int phy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
 
         *ret = (ActordEnvSpec){
                 .name = "phydrl-cartpole",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = -INFINITY,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { 1 },
-                                .low = -1,
-                                .high = 1 },
+                .observation = space_of_numbers(N_OBSERVATION, -INFINITY, INFINITY),
+                .action = space_of_numbers(1, -1, 1),
                 .horizon_steps = 1000,
                 .n_agents = 1,
                 .reward_low = -INFINITY,

@@ -36,6 +36,7 @@
 #include "actor/envs/picture.h"
 #include "actor/envs/state.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define GRAVITY            9.81
 #define SECONDS            30.0
@@ -101,18 +102,8 @@ static int two_ponds_spec(const ActordOption *options, uint32_t n_options, Actor
 
         *ret = (ActordEnvSpec){
                 .name = "two-ponds",
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = 0,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_PONDS },
-                                .low = -1,
-                                .high = 1 },
+                .observation = space_of_numbers(N_OBSERVATION, 0, INFINITY),
+                .action = space_of_numbers(N_PONDS, -1, 1),
                 .horizon_steps = HORIZON,
                 .n_agents = 1,
                 .reward_low = -INFINITY,

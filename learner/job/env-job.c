@@ -23,6 +23,7 @@
 #include "learner/job/loop.h"
 #include "lib/environments.h"
 #include "lib/minions.h"
+#include "lib/space.h"
 #include "lib/string-tables.h"
 
 typedef struct InnerOptions {
@@ -65,15 +66,8 @@ static int job_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
                 return r;
 
         *ret = (ActordEnvSpec){
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { MINIONS_N_FEATURES },
-                                .low = -1,
-                                .high = 1 },
-                .action = { .kind = ACTORD_DISCRETE,
-                                .element = ACTORD_I32,
-                                .n_choices = settings_actors_max(&inner) },
+                .observation = space_of_numbers(MINIONS_N_FEATURES, -1, 1),
+                .action = space_of_choices(settings_actors_max(&inner)),
                 .n_agents = 1,
                 .reward_low = -INFINITY,
                 .reward_high = 0,

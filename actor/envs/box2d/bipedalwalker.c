@@ -12,6 +12,7 @@
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "lib/space.h"
 
 #define SCALE            30.0 /* pixels per metre */
 #define WIDTH            (600 / SCALE)
@@ -80,18 +81,8 @@ static int spec_of(const EpisodeKind *kind, const char *name, const ActordOption
 
         *ret = (ActordEnvSpec){
                 /* Velocities exceed the bounds that Gymnasium states when a leg hits the ground. */
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = -INFINITY,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_JOINTS },
-                                .low = -1,
-                                .high = 1 },
+                .observation = space_of_numbers(N_OBSERVATION, -INFINITY, INFINITY),
+                .action = space_of_numbers(N_JOINTS, -1, 1),
                 .horizon_steps = kind->horizon_steps,
                 .n_agents = 1,
                 .reward_low = -INFINITY,

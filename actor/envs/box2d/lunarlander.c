@@ -12,6 +12,7 @@
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define SCALE            30.0 /* pixels per metre */
 #define WIDTH            (600 / SCALE)
@@ -93,13 +94,8 @@ static int lander_spec(const ActordOption *options, uint32_t n_options, ActordEn
         *ret = (ActordEnvSpec){
                 .name = "LunarLander-v3",
                 /* Velocities and the angle sometimes exceed the bounds that Gymnasium states. */
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { N_OBSERVATION },
-                                .low = -INFINITY,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = N_ACTIONS },
+                .observation = space_of_numbers(N_OBSERVATION, -INFINITY, INFINITY),
+                .action = space_of_choices(N_ACTIONS),
                 .horizon_steps = HORIZON,
                 .n_agents = 1,
                 .reward_low = -INFINITY,
@@ -120,9 +116,7 @@ static int continuous_spec(const ActordOption *options, uint32_t n_options, Acto
                 return r;
 
         strcpy(spec.name, "LunarLanderContinuous-v3");
-        spec.action = (ActordSpace){
-                .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 2 }, .low = -1, .high = 1
-        };
+        spec.action = space_of_numbers(2, -1, 1);
         *ret = spec;
         return 0;
 }

@@ -10,6 +10,7 @@
 #include "actor/envs/mujoco/release.h"
 #include "include/environments.h"
 #include "lib/cleanup.h"
+#include "lib/space.h"
 
 /* The count of numbers in a body's inertia, and in a velocity or force with its rotation. */
 enum { N_CINERT = 10, N_SPATIAL = 6 };
@@ -154,23 +155,12 @@ int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options
         if (r < 0)
                 return r;
 
-        *ret = (ActordEnvSpec) {
-                .observation = {
-                        .kind = ACTORD_BOX,
-                        .element = ACTORD_F32,
-                        .n_dims = 1,
-                        .shape = { n_observation(task, version, model, &parsed) },
-                        .low = -INFINITY,
-                        .high = INFINITY,
-                },
-                .action = {
-                        .kind = ACTORD_BOX,
-                        .element = ACTORD_F32,
-                        .n_dims = 1,
-                        .shape = { (uint32_t) model->nu },
-                        .low = task->scaled_controls ? -1 : model->actuator_ctrlrange[0],
-                        .high = task->scaled_controls ? 1 : model->actuator_ctrlrange[1],
-                },
+        *ret = (ActordEnvSpec){
+                .observation = space_of_numbers(
+                                n_observation(task, version, model, &parsed), -INFINITY, INFINITY),
+                .action = space_of_numbers((uint32_t) model->nu,
+                                task->scaled_controls ? -1 : model->actuator_ctrlrange[0],
+                                task->scaled_controls ? 1 : model->actuator_ctrlrange[1]),
                 .horizon_steps = task->horizon_steps,
                 .n_agents = 1,
                 .reward_low = -INFINITY,

@@ -12,6 +12,7 @@
 #include "actor/envs/option.h"
 #include "actor/envs/swmm/tasks.h"
 #include "include/environment-options.h"
+#include "lib/space.h"
 
 #define RAIN_MAX  1e3
 #define SCALE_MAX 1e9
@@ -69,18 +70,9 @@ static int stormwater_spec(
                 return r;
 
         *ret = (ActordEnvSpec){
-                .observation = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { s.forecast ? task->n_observation : task->n_published },
-                                .low = -INFINITY,
-                                .high = INFINITY },
-                .action = { .kind = ACTORD_BOX,
-                                .element = ACTORD_F32,
-                                .n_dims = 1,
-                                .shape = { task->n_valves },
-                                .low = s.actions == ACTIONS_OPENINGS ? 0 : -1,
-                                .high = 1 },
+                .observation = space_of_numbers(
+                                s.forecast ? task->n_observation : task->n_published, -INFINITY, INFINITY),
+                .action = space_of_numbers(task->n_valves, s.actions == ACTIONS_OPENINGS ? 0 : -1, 1),
                 .horizon_steps = task->n_steps,
                 .n_agents = 1,
                 .reward_low = -INFINITY,
