@@ -46,19 +46,6 @@ typedef struct Service {
         char words[sizeof(((NodeHello *) NULL)->words)]; /* why this node cannot begin */
 } Service;
 
-bool node_is_wanted(void) {
-        const Invoked *invoked;
-        bool wanted;
-        void *map;
-
-        if (fd_map(INVOKER_FD_INVOKED, sizeof(Invoked), false, &map) < 0)
-                return false; /* setup.c reports it */
-        invoked = map;
-        wanted = invoked->launch.purpose == LAUNCH_NODE;
-        fd_unmap(map, sizeof(Invoked));
-        return wanted;
-}
-
 /* Makes the memory of the policy. Only this process writes it, and actors read it. */
 static int make_policy(Service *node) {
         Placement *place = &node->place;

@@ -4,7 +4,4 @@
  * nothing. It takes orders from a stream (invoker/frame.h) until the stream ends. */
 #pragma once
 
-#include <stdbool.h>
-
-bool node_is_wanted(void);
 int node_serve(void);

@@ -28,19 +28,6 @@ typedef struct Trying {
         Container actor;
 } Trying;
 
-bool trial_is_wanted(void) {
-        const Invoked *invoked;
-        bool wanted;
-        void *map;
-
-        if (fd_map(INVOKER_FD_INVOKED, sizeof(Invoked), false, &map) < 0)
-                return false; /* setup.c reports it */
-        invoked = map;
-        wanted = invoked->launch.purpose == LAUNCH_TRIAL;
-        fd_unmap(map, sizeof(Invoked));
-        return wanted;
-}
-
 /* Maps the request and the numbers behind it. */
 static int map_request(const TrialRequest **ret) {
         const TrialRequest *request;

@@ -4,7 +4,4 @@
  * actor sends its rows straight to actorctl. */
 #pragma once
 
-#include <stdbool.h>
-
-bool trial_is_wanted(void); /* whether this process was launched for a trial */
 int trial_serve(void);

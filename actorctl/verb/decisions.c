@@ -64,9 +64,7 @@ ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
         g_autofree char *path = NULL;
         ExitStatus status;
 
-        if (series_check_options(options) != STATUS_OK)
-                return STATUS_USAGE;
-        status = job_open(options, arguments[0], &connection, &path);
+        status = series_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
         if (options->check)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "actorctl/actorctl.h"
-#include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "include/settings.h"
 #include "lib/cleanup.h"
@@ -98,8 +97,6 @@ ExitStatus verb_keys(const Options *options, char **arguments, size_t n) {
                 complain_unknown(word);
                 return STATUS_USAGE;
         }
-        pager_open(options);
-        table_print(table, options, "key");
-        pager_close();
+        table_page(table, options, "key");
         return STATUS_OK;
 }

@@ -8,7 +8,6 @@
 #include "actorctl/job-list.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/age.h"
-#include "actorctl/view/pager.h"
 #include "actorctl/view/sort.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -206,8 +205,6 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         g_array_sort_with_data(rows, compare_rows, &sort);
         for (guint i = 0; i < rows->len; i++)
                 add_row(table, &g_array_index(rows, ListedJob, i), now_usec);
-        pager_open(options);
-        table_print(table, options, "job");
-        pager_close();
+        table_page(table, options, "job");
         return STATUS_OK;
 }

@@ -42,9 +42,7 @@ static ExitStatus price_list(const Options *options, Connection *connection) {
                 complain("the list of price sheets cannot be read");
                 return STATUS_FAILED;
         }
-        pager_open(options);
-        table_print(table, options, "price sheet");
-        pager_close();
+        table_page(table, options, "price sheet");
         return STATUS_OK;
 }
 

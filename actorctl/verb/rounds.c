@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* rounds: prints all figures of a job's rounds. A screen shows a few columns; programs get all of them. */
 #include "actorctl/bus.h"
-#include "actorctl/job-open.h"
 #include "actorctl/job-rounds.h"
 #include "actorctl/view/series.h"
 
@@ -27,9 +26,7 @@ ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
         g_autofree char *path = NULL;
         ExitStatus status;
 
-        if (series_check_options(options) != STATUS_OK)
-                return STATUS_USAGE;
-        status = job_open(options, arguments[0], &connection, &path);
+        status = series_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
         return series_print(options, connection, path, &rounds);

@@ -10,7 +10,6 @@
 #include "actorctl/private.h"
 #include "actorctl/run-note.h"
 #include "actorctl/view/age.h"
-#include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
@@ -120,8 +119,6 @@ ExitStatus verb_runs(const Options *options, char **arguments, size_t n) {
 
                 add_run(table, directory, number, now_usec);
         }
-        pager_open(options);
-        table_print(table, options, "run");
-        pager_close();
+        table_page(table, options, "run");
         return STATUS_OK;
 }

@@ -5,7 +5,6 @@
 
 #include "actorctl/file.h"
 #include "actorctl/job-status.h"
-#include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "actorctl/scheduler/train.h"
 #include "actorctl/scheduler/trained.h"
@@ -49,9 +48,7 @@ static ExitStatus list(const Options *options) {
                 table_shown(table, "", json_word(t->model.currency));
                 table_string(table, t->path);
         }
-        pager_open(options);
-        table_print(table, options, "trained scheduler");
-        pager_close();
+        table_page(table, options, "trained scheduler");
         return STATUS_OK;
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "actorctl/bus.h"
-#include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -59,8 +58,6 @@ ExitStatus verb_totals(const Options *options, char **arguments, size_t n) {
                 complain("the totals cannot be read");
                 return STATUS_FAILED;
         }
-        pager_open(options);
-        table_print(table, options, "total");
-        pager_close();
+        table_page(table, options, "total");
         return STATUS_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/job-open.h"
 #include "actorctl/job-rounds.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/screen.h"
@@ -16,12 +17,13 @@
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
 
-ExitStatus series_check_options(const Options *options) {
+ExitStatus series_open(
+                const Options *options, const char *job, Connection **ret_connection, char **ret_path) {
         if (options->csv && options->json != JSON_OFF) {
                 complain("--csv and --json exclude each other");
                 return STATUS_USAGE;
         }
-        return STATUS_OK;
+        return job_open(options, job, ret_connection, ret_path);
 }
 
 static const SeriesColumn *column_find(const SeriesColumn *known, const char *name) {

@@ -25,5 +25,6 @@ typedef struct SeriesKind {
 ExitStatus series_print(
                 const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
 
-/* The checks that both verbs share. */
-ExitStatus series_check_options(const Options *options);
+/* Checks the options of both verbs, and opens the job. */
+ExitStatus series_open(
+                const Options *options, const char *job, Connection **ret_connection, char **ret_path);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/view/pager.h"
 #include "actorctl/view/screen.h"
 #include "lib/sanitise.h"
 
@@ -308,6 +309,12 @@ void table_print(const Table *table, const Options *options, const char *noun) {
         if (noun && !options->no_legend)
                 printf("%s%zu %s%s listed.\n", table_rows(table) > 0 ? "\n" : "", table_rows(table), noun,
                                 table_rows(table) == 1 ? "" : "s");
+}
+
+void table_page(const Table *table, const Options *options, const char *noun) {
+        pager_open(options);
+        table_print(table, options, noun);
+        pager_close();
 }
 
 static void wrap(const char *first, const char *rest, const char *text, unsigned longest) {

@@ -36,6 +36,8 @@ void table_shown(Table *table, const char *text, JsonNode *node);
 
 /* Prints to standard output. noun ("job"): for the footer; NULL: there is none. */
 void table_print(const Table *table, const Options *options, const char *noun);
+/* The same in a pager of its own. */
+void table_page(const Table *table, const Options *options, const char *noun);
 
 /* The rows as an array of objects, for use in a larger JSON object. */
 JsonNode *table_to_json(const Table *table);

@@ -112,20 +112,12 @@ static LedgerDecision decision_read(sqlite3_stmt *s) {
         return d;
 }
 
-typedef struct Decisions {
-        LedgerDecision *rows;
-        size_t n, n_allocated;
-} Decisions;
-
-static void decisions_done(Decisions *decisions) {
-        free(decisions->rows);
-}
-
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        _cleanup_(decisions_done) Decisions decisions = {};
+        _cleanup_free_ LedgerDecision *rows = NULL;
         _cleanup_free_ char *sql = NULL;
+        size_t n = 0, n_allocated = 0;
         int r;
 
         assert(ledger);
@@ -138,16 +130,15 @@ int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most
         if (r < 0)
                 return r;
         while ((r = ledger_next(ledger, statement)) > 0) {
-                r = ledger_rows_grow(&decisions.rows, &decisions.n_allocated, decisions.n,
-                                sizeof(*decisions.rows));
+                r = ledger_rows_grow(&rows, &n_allocated, n, sizeof(*rows));
                 if (r < 0)
                         return r;
-                decisions.rows[decisions.n++] = decision_read(statement);
+                rows[n++] = decision_read(statement);
         }
         if (r < 0)
                 return r;
 
-        *ret_n = decisions.n;
-        *ret = TAKE_PTR(decisions.rows);
+        *ret_n = n;
+        *ret = TAKE_PTR(rows);
         return 0;
 }

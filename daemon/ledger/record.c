@@ -251,19 +251,11 @@ static const char rounds_sql[] =
                                    "ORDER BY r.round";
 #undef S
 
-typedef struct Rounds {
-        LedgerRound *rows;
-        size_t n, n_allocated;
-} Rounds;
-
-static void rounds_done(Rounds *rounds) {
-        free(rounds->rows);
-}
-
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        _cleanup_(rounds_done) Rounds rounds = {};
+        _cleanup_free_ LedgerRound *rows = NULL;
+        size_t n = 0, n_allocated = 0;
         int r;
 
         assert(ledger);
@@ -274,15 +266,15 @@ int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, L
         if (r < 0)
                 return r;
         while ((r = ledger_next(ledger, statement)) > 0) {
-                r = ledger_rows_grow(&rounds.rows, &rounds.n_allocated, rounds.n, sizeof(*rounds.rows));
+                r = ledger_rows_grow(&rows, &n_allocated, n, sizeof(*rows));
                 if (r < 0)
                         return r;
-                rounds.rows[rounds.n++] = round_read(statement);
+                rows[n++] = round_read(statement);
         }
         if (r < 0)
                 return r;
 
-        *ret_n = rounds.n;
-        *ret = TAKE_PTR(rounds.rows);
+        *ret_n = n;
+        *ret = TAKE_PTR(rows);
         return 0;
 }
