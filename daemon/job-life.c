@@ -1,211 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Begins a life of a job: finds the checkpoint, prepares settings and descriptors, asks the spawner to
- * launch the invoker, and connects to the invoker. After a restart of the daemon, the invoker runs already,
- * and the daemon only connects. If the host lacks something for a time (memory, a process), the daemon tries
+/* Begins a life of a job: finds the checkpoint, asks the spawner to launch the invoker, and connects to the
+ * invoker. job-launch.c prepares the request. After a restart of the daemon, the invoker runs already, and
+ * the daemon only connects. If the host lacks something for a time (memory, a process), the daemon tries
  * again later; any other failure ends the job. */
 #include "daemon/job-life.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "daemon/descriptors.h"
-#include "daemon/files.h"
 #include "daemon/job-checkpoint.h"
 #include "daemon/job-distribution.h"
 #include "daemon/job-end.h"
+#include "daemon/job-launch.h"
 #include "daemon/job-records.h"
 #include "daemon/job-schedule.h"
 #include "daemon/job-settle.h"
 #include "daemon/job-turn.h"
 #include "daemon/job-watch.h"
 #include "daemon/sources.h"
-#include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
-#include "lib/environments.h"
-#include "lib/fd.h"
 #include "lib/limits.h"
 #include "lib/settings/print.h"
-#include "lib/settings/settings.h"
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
 /* The tries for a job that has never run; together they take about 25 s. */
 enum { FIRST_DELAYS_MAX = 8 };
-
-static void socket_name(const Job *job, char ret[32]) {
-        (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
-}
-
-/* The invoker will accept connections on this socket. The daemon closes its own descriptor after the launch,
- * so that a connection to a dead invoker is refused. */
-static int listen_for_us(const Job *job) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        _cleanup_close_ int fd = -EBADF;
-        char name[32];
-        int n;
-
-        socket_name(job, name);
-        n = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-                        job->context->sockets_fd, name);
-        assert(n > 0 && (size_t) n < sizeof(address.sun_path));
-
-        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return -errno;
-        (void) unlinkat(job->context->sockets_fd, name, 0);
-        if (bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 || listen(fd, 4) < 0)
-                return -errno;
-        return TAKE_FD(fd);
-}
-
-/* Opens the standard error of the job's processes. In run mode it is the caller's. Otherwise it is a journal
- * stream for this job, or the daemon's standard error. */
-static int open_stderr(const Job *job) {
-        int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-
-        return fd < 0 ? -errno : fd;
-}
-
-static void fill_launch(Job *job, Launch *launch) {
-        JobContext *context = job->context;
-        bool ranges = context_reserves_ids(context);
-        /* Jobs of other private daemons may have the same number. */
-        uint64_t range = job->row.id + (context->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
-
-        *launch = (Launch){
-                .abi = LAUNCH_ABI,
-                .struct_bytes = sizeof(Launch),
-                .job = job->row.id,
-                .life = job->row.life,
-                .purpose = job->row.purpose,
-                .manager = context->launch_manager,
-                .uid_first = ranges ? UID_RANGE_FIRST + (uint32_t) (range % UID_RANGES) * UIDS_MAX
-                                    : (uint32_t) getuid(),
-                .n_uids = ranges ? UIDS_MAX : 1,
-                .sandbox = job->settings.sandbox,
-                .scope_each = settings_scopes(&job->settings),
-                .exit_with_daemon = context->mode == DAEMON_RUN,
-                .journal = context->mode != DAEMON_RUN && context->launch_manager != LAUNCH_MANAGER_NONE,
-                .resume_round = job->resume_round,
-                .n_episodes = job->row.n_episodes,
-                .cluster = job->row.purpose == LAUNCH_TRAIN && settings_has_nodes(&job->settings),
-                .owner = job->answer.owner,
-                .submitter = job->row.uid,
-                .alone_usec = context->config.orphan_timeout_usec,
-        };
-}
-
-/* Takes fd. */
-static void add_mount(LaunchRequest *request, int fd, const char *at) {
-        LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
-
-        request->fds[_LAUNCH_FD_FIXED + request->launch.n_mounts++] = fd;
-        *mount = (LaunchMount){ .read_only = 1 };
-        (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
-}
-
-/* A file that came with the job. at: where it is mounted; NULL: it is not mounted. */
-static int add_file(const Job *job, LaunchRequest *request, const char *key, const char *at) {
-        int fd = at ? job_file_open(job->context->jobs_fd, job->row.id, key) : 0;
-
-        if (at && fd >= 0)
-                add_mount(request, fd, at);
-        return MIN(fd, 0);
-}
-
-static int add_plugin(const Job *job, LaunchRequest *request) {
-        const char *slash = strrchr(job->settings.environment, '/');
-        g_autofree char *at = NULL;
-
-        if (environment_is_file(job->settings.environment))
-                at = g_strconcat(PLUGIN_DIRECTORY, slash + 1, NULL);
-        return add_file(job, request, BUS_FILE_ENVIRONMENT, at);
-}
-
-/* -ENOTRECOVERABLE: a directory is not open any more, and only its submitter can open it again. */
-static int add_directories(const Job *job, LaunchRequest *request) {
-        if (job_lost_directory(job) != _DIRECTORY_KIND_MAX)
-                return -ENOTRECOVERABLE;
-        for (DirectoryKind kind = 0; kind < _DIRECTORY_KIND_MAX; kind++) {
-                int theirs = job->directories.fds[kind];
-                int fd = theirs < 0 ? theirs : fcntl(theirs, F_DUPFD_CLOEXEC, 3);
-
-                if (fd >= 0)
-                        add_mount(request, fd, directory_row(kind)->at);
-                else if (theirs >= 0)
-                        return -errno;
-        }
-        return 0;
-}
-
-/* Returns a descriptor of the job's settings, followed by those of its inner job if it has one; or a
- * negative errno. In these settings, the chosen distribution replaces Policy=auto. */
-static int seal_settings(const Job *job) {
-        g_autofree JobSettings *both = g_new0(JobSettings, 2);
-        g_autofree char *message = NULL;
-        int r;
-
-        both[0] = job->settings;
-        both[0].distribution = job_distribution(job, &both[0].n_learners, NULL);
-        if (!environment_is_job(job->settings.environment))
-                return memfd_make_sealed("actord-settings", both, sizeof(JobSettings));
-
-        r = settings_parse_inner(job->row.text, job->row.file_name, &job->settings, &both[1], &message);
-        return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
-}
-
-/* checkpoint_fd: from job_checkpoint_choose(). *ret_what: a missing thing, for messages. The request takes
- * the descriptors, even on failure. */
-static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
-        bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
-        int r;
-
-        *ret_what = "its checkpoint";
-        if (checkpoint_fd < 0 && !begins_anew)
-                return checkpoint_fd;
-        fill_launch(job, &request->launch);
-        request->launch.has_checkpoint = !begins_anew;
-        request->fds[LAUNCH_FD_CHECKPOINT] =
-                        begins_anew ? open("/dev/null", O_RDONLY | O_CLOEXEC) : checkpoint_fd;
-
-        *ret_what = "memory for its settings";
-        r = request->fds[LAUNCH_FD_SETTINGS] = seal_settings(job);
-        if (r < 0)
-                return r;
-        *ret_what = "a descriptor for its actors' messages";
-        r = request->fds[LAUNCH_FD_STDERR] = open_stderr(job);
-        if (r < 0)
-                return r;
-        *ret_what = "its directory";
-        r = request->fds[LAUNCH_FD_STATE] = job_state_open(job->context->jobs_fd, job->row.id);
-        if (r < 0)
-                return r;
-        *ret_what = "its socket";
-        r = request->fds[LAUNCH_FD_SOCKET] = listen_for_us(job);
-        if (r < 0)
-                return r;
-        *ret_what = "its environment";
-        r = add_plugin(job, request);
-        if (r < 0)
-                return r;
-        *ret_what = "a directory that it brought";
-        r = add_directories(job, request);
-        if (r < 0)
-                return r;
-        *ret_what = "its data set";
-        if (!job->settings.dataset[0] || job->row.purpose == LAUNCH_EVALUATE)
-                return 0;
-        return add_file(job, request, BUS_FILE_DATASET, DATASET_FILE);
-}
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         Job *job = userdata;
@@ -327,7 +153,7 @@ static int connect_invoker(Job *job) {
         char name[32];
         int r;
 
-        socket_name(job, name);
+        job_socket_name(job, name);
         fd = plan_connect(job->context->sockets_fd, name);
         if (fd < 0)
                 return fd;
@@ -508,7 +334,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
                 request.fds[i] = -EBADF;
-        r = prepare(job, checkpoint_fd, &request, ret_what);
+        r = job_launch_prepare(job, checkpoint_fd, &request, ret_what);
         job->progress.round = job->resume_round;
         if (r >= 0) {
                 *ret_what = "its spawner";

@@ -95,7 +95,7 @@ struct Job {
         Record held; /* a record from the spool that is not in the ledger yet */
         bool has_held;
         uint64_t acknowledged;
-        Plan plan;           /* the plan as it was sent */
+        Plan plan; /* the plan as it was sent */
         uint64_t stop_deadline_nsec;
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
         const char *back_reason; /* why it is sent back to the queue; NULL: it is not */
