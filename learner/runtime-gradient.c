@@ -276,31 +276,6 @@ void runtime_recompute(Runtime *rt, Net net) {
                 recompute_gather(rt);
 }
 
-/* The highest value of any choice, for the rows that follow the steps. */
-static void choose_task(void *arg, uint32_t task, uint32_t thread) {
-        Runtime *rt = arg;
-        Batch *b = rt->batch;
-        Bench *bench = &rt->benches[thread];
-        uint32_t first = b->step_rows + task * SHARD_ROWS_MAX;
-        Gathered g = { .first = first, .stride = SHARD_ROWS_MAX };
-
-        g.n = b->next_rows - first < SHARD_ROWS_MAX ? b->next_rows - first : SHARD_ROWS_MAX;
-        bench_gather(bench, b, &g);
-        pass_forward(bench->pass, rt->nets[rt->work.net]->parameters);
-        values_greatest(bench->pass->output[rt->layer_action], rt->network->n_action, SHARD_ROWS_MAX,
-                        bench->choices);
-        memcpy(b->choices + first, bench->choices, g.n * sizeof(int32_t));
-}
-
-void runtime_choose(Runtime *rt, Net net) {
-        assert(rt->network->act == ACT_EPSILON_GREEDY);
-        assert(rt->n_actors == 1);
-
-        rt->work.net = net;
-        threads_run(rt->threads, choose_task, rt, (rt->batch->envs + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX);
-        spent_count(rt->spent, PRODUCT_advantage, rt->batch->envs, network_forward_operations(rt->network));
-}
-
 /* Gradients */
 
 TapePlace bench_place(const Runtime *rt, Bench *bench, uint32_t stride) {

@@ -60,6 +60,7 @@ static inline size_t gathered_row(const Gathered *g, uint32_t i) {
 
 typedef struct Work { /* the phase in progress */
         Net net;
+        Net chooser; /* of the actions whose values are bootstrapped */
         Rows rows;
         Tape tape;
         bool applies; /* the tape applies networks; otherwise it reads the terms of one */

@@ -90,12 +90,3 @@ Rows runtime_replay(Runtime *rt, uint32_t draw, double gamma) {
         rt->work.draw = draw;
         return runtime_rows(rt);
 }
-
-void runtime_bootstrap(Runtime *rt) {
-        Batch *b = rt->batch;
-
-        assert(b == rt->replay->drawn);
-
-        for (uint32_t row = 0; row < b->step_rows; row++)
-                b->target[row] = b->scaled[row] + rt->replay->discounts[row] * b->value[b->step_rows + row];
-}

@@ -1,9 +1,43 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Targets of replayed rows, computed by a tape that is executed only forwards. */
+/* Targets of replayed rows: by the value of the action that a network chooses, or by a tape that is executed
+ * only forwards. */
 #include <assert.h>
 #include <string.h>
 
+#include "learner/algorithm/values.h"
 #include "learner/runtime-internal.h"
+
+/* Both networks have the same shape, so they read the same columns. */
+static void bootstrap_task(void *arg, uint32_t task, uint32_t thread) {
+        Runtime *rt = arg;
+        Batch *b = rt->batch;
+        Bench *bench = &rt->benches[thread];
+        const float *outputs = bench->pass->output[rt->layer_action];
+        float *value = bench->terms[TERM_VALUE];
+        uint32_t first = task * SHARD_ROWS_MAX, left = b->step_rows - first;
+        Gathered after = { .first = b->step_rows + first, .stride = SHARD_ROWS_MAX };
+
+        after.n = left < SHARD_ROWS_MAX ? left : SHARD_ROWS_MAX;
+        bench_gather(bench, b, &after);
+        pass_forward(bench->pass, rt->nets[rt->work.chooser]->parameters);
+        values_greatest(outputs, rt->network->n_action, SHARD_ROWS_MAX, bench->choices);
+        pass_forward(bench->pass, rt->nets[rt->work.net]->parameters);
+        values_of(outputs, bench->choices, rt->network->n_action, SHARD_ROWS_MAX, value);
+        for (uint32_t i = 0; i < after.n; i++)
+                b->target[first + i] = b->scaled[first + i] + rt->replay->discounts[first + i] * value[i];
+}
+
+void runtime_bootstrap(Runtime *rt, Net chooser, Net net) {
+        assert(rt->network->act == ACT_EPSILON_GREEDY);
+        assert(rt->replay && rt->batch == rt->replay->drawn);
+
+        rt->work.chooser = chooser;
+        rt->work.net = net;
+        threads_run(rt->threads, bootstrap_task, rt,
+                        (rt->batch->step_rows + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX);
+        spent_count(rt->spent, PRODUCT_advantage, rt->batch->step_rows,
+                        2 * network_forward_operations(rt->network));
+}
 
 static void targets_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;

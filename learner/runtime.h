@@ -101,13 +101,11 @@ void runtime_draw(Runtime *runtime, uint32_t pass);
 
 /* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and returns how many
  * windows of NSteps= there are. runtime_replay() draws MinibatchSize= of them, another set for each number
- * `draw`, and all functions work on these until the next draw. runtime_choose() then finds the action that a
- * network chooses after each window. runtime_bootstrap() makes targets: the window's rewards, plus the value
- * of that action by runtime_recompute(). */
+ * `draw`, and all functions work on these until the next draw. runtime_bootstrap() then makes targets: the
+ * window's rewards, plus the value, by `net`, of the action that `chooser` chooses after the window. */
 uint64_t runtime_store(Runtime *runtime);
 Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
-void runtime_choose(Runtime *runtime, Net net);
-void runtime_bootstrap(Runtime *runtime);
+void runtime_bootstrap(Runtime *runtime, Net chooser, Net net);
 
 /* For algorithms with critics. Makes a target for each row that runtime_replay() drew: the result of a tape
  * (tape_result()). The tape's observation is the one after the row's window. The tape also reads

@@ -36,9 +36,7 @@ static int dqn_step(Runtime *runtime, uint32_t draw, double rate, double *loss, 
         int r;
 
         rows = runtime_replay(runtime, draw, s->gamma);
-        runtime_choose(runtime, NET_POLICY);
-        runtime_recompute(runtime, NET_TARGET);
-        runtime_bootstrap(runtime);
+        runtime_bootstrap(runtime, NET_POLICY, NET_TARGET);
 
         r = runtime_gradient(runtime, NET_POLICY, rows, dqn_loss, s, &sum, 1);
         if (r < 0)
