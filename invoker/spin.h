@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether the invoker spins until the learner answers, instead of sleeping. A wake-up takes some 20 us, which
- * is much for a round of 100 us. So the invoker spins if the last order of this kind was short, and if a core
- * is free: the learner's threads leave one over, and no other program wants it.
+/* Whether the invoker spins until the learner answers, instead of sleeping. A wake-up takes some 20 us,
+ * which is much for a round of 100 us. So the invoker spins if the last order of this kind was short, and
+ * if a core is free: the learner's threads leave one over, and no other program wants it.
  *
- * Whether a program wants the core shows only while the invoker spins, since it then yields the core again and
- * again (lib/turn.h). So the invoker keeps a balance, like the threads of a learner (learner/threads.c). Each
- * answer that comes in time adds half a wake-up. The time in which other programs had the core is subtracted,
- * and so is the time of a spin that ends without an answer. When the balance is below 0, the invoker sleeps
- * for FORBEARANCE times the loss, and then tries again. Pure. */
+ * Whether a program wants the core shows only while the invoker spins, since it then yields the core again
+ * and again (lib/turn.h). So the invoker keeps a balance, like the threads of a learner
+ * (learner/threads.c). Each answer that comes in time adds half a wake-up. The time in which other
+ * programs had the core is subtracted, and so is the time of a spin that ends without an answer. When the
+ * balance is below 0, the invoker sleeps for FORBEARANCE times the loss, and then tries again. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -91,9 +91,7 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Lets the file give freed pages back to the file system. Only a file without pages is changed: in other
- * files each start would write, even on a full disk. */
-static int make_room_returnable(Ledger *ledger) {
+int ledger_make_room_returnable(Ledger *ledger) {
         uint64_t n_pages;
         int r;
 
@@ -128,7 +126,7 @@ static int configure(Ledger *ledger) {
         r = configure_reading(ledger);
         if (r < 0)
                 return r;
-        r = make_room_returnable(ledger);
+        r = ledger_make_room_returnable(ledger);
         if (r < 0)
                 return r;
         r = ledger_exec_all(ledger, pragmas, ELEMENTSOF(pragmas));
@@ -138,7 +136,7 @@ static int configure(Ledger *ledger) {
         return 0;
 }
 
-static int ledger_read(Ledger *ledger, const char *path, bool check) {
+static int ledger_read(Ledger *ledger, const char *path, bool check, bool created) {
         int r;
 
         r = ledger_error(ledger,
@@ -155,7 +153,7 @@ static int ledger_read(Ledger *ledger, const char *path, bool check) {
                 if (r < 0)
                         return r;
         }
-        return ledger_schema_apply(ledger);
+        return created ? 0 : ledger_schema_apply(ledger);
 }
 
 bool ledger_is_full(const Ledger *ledger) {
@@ -176,17 +174,24 @@ const char *ledger_error_words(int error) {
         }
 }
 
-/* SQLite opens any file with the right name beside a database, and waits for ever if it is a pipe. */
-static bool are_regular_files(const char *path) {
+/* SQLite opens any file with the right name beside a database, and waits for ever if it is a pipe.
+ * *ret_absent: no such file exists. If only the ledger's own file is missing, SQLite makes it, since it also
+ * deals with the others: in a file that it did not see empty, it would replay an older WAL. */
+static bool are_regular_files(const char *path, bool *ret_absent) {
         static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
 
+        *ret_absent = true;
         for (size_t i = 0; i < ELEMENTSOF(endings); i++) {
                 _cleanup_free_ char *name = NULL;
                 struct stat st;
 
                 if (asprintf(&name, "%s%s", path, endings[i]) < 0)
                         return false;
-                if (stat(name, &st) >= 0 && !S_ISREG(st.st_mode))
+                if (stat(name, &st) < 0)
+                        *ret_absent = *ret_absent && errno == ENOENT;
+                else if (S_ISREG(st.st_mode))
+                        *ret_absent = false;
+                else
                         return false;
         }
         return true;
@@ -199,28 +204,33 @@ static uint64_t bytes_at(const char *path) {
 }
 
 static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint64_t bytes)) {
-        bool in_memory = strcmp(path, ":memory:") == 0, check;
+        bool in_memory = strcmp(path, ":memory:") == 0, absent = false, check;
         int r;
 
         if (!in_memory) {
                 r = lock_acquire(path, &ledger->lock_fd);
                 if (r < 0)
                         return r;
-                if (!are_regular_files(path))
+                if (!are_regular_files(path, &absent))
                         return -EUCLEAN;
+        }
+        if (absent) {
+                r = ledger_create(path);
+                if (r < 0)
+                        return r;
         }
 
         check = !in_memory && left_behind(path, ledger->lock_fd);
         if (check && checking)
                 checking(bytes_at(path));
-        r = ledger_read(ledger, path, check);
+        r = ledger_read(ledger, path, check, absent);
         if ((r == -ENOSPC || r == -EDQUOT) && !in_memory) {
                 /* There is no space for the file in which SQLite keeps the index of the WAL. With exclusive
                  * locking the index is in memory. */
                 ledger->full = true;
                 (void) sqlite3_close(ledger->db);
                 ledger->db = NULL;
-                r = ledger_read(ledger, path, check);
+                r = ledger_read(ledger, path, check, absent);
         }
         if (r < 0 || in_memory)
                 return r;
@@ -271,13 +281,13 @@ static int open_to_read(Ledger *ledger, const char *path) {
 }
 
 static int ledger_setup_to_read(Ledger *ledger, const char *path, void (*checking)(uint64_t bytes)) {
-        bool check;
+        bool check, absent;
         int r;
 
         r = lock_share(path, &ledger->lock_fd);
         if (r < 0)
                 return r;
-        if (!are_regular_files(path))
+        if (!are_regular_files(path, &absent))
                 return -EUCLEAN;
         check = left_behind(path, ledger->lock_fd);
         if (check)

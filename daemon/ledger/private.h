@@ -166,6 +166,11 @@ int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
+/* Makes the file of a new ledger, which must not exist. If it fails, there is none. */
+int ledger_create(const char *path);
+/* Lets the file give freed pages back to the file system. Only a file without pages is changed: in other
+ * files each start would write, even on a full disk. */
+int ledger_make_room_returnable(Ledger *ledger);
 int ledger_schema_apply(Ledger *ledger); /* creates or checks it; -EUCLEAN: another program's, or newer */
 /* 1: this version's statements fit the schema; 0: it is older. */
 int ledger_schema_is_newest(Ledger *ledger);

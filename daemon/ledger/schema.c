@@ -5,7 +5,9 @@
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
+#include <glib.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/cleanup.h"
 #include "lib/string-tables.h"
 
@@ -97,7 +99,11 @@ static const char schema_rounds[] =
                                                    "WHERE r.kind = 6 AND NOT " REPEATED;
 #undef X
 
-static const char *const schema_rest[] = {
+static const char *const schema_1[] = {
+        schema_jobs,
+        schema_records,
+        schema_statistics,
+        schema_checkpoints,
         "CREATE INDEX records_rounds ON records (job, round) "
         "WHERE kind = 6 -- curves without a look at each invocation\n",
         "CREATE TABLE kinds ( -- words for records.kind\n"
@@ -117,6 +123,8 @@ static const char *const schema_rest[] = {
         "  r.memory_reserved_bytes / 1048576.0 AS memory_reserved_mib\n"
         "FROM records r JOIN jobs j ON j.id = r.job JOIN kinds k ON k.kind = r.kind\n"
         "  LEFT JOIN faults f ON f.fault = r.fault WHERE r.kind IN (2, 3, 4)",
+        schema_rounds,
+        "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID),
 };
 
 /* Schema 2 (after 0.1.0): the decisions of schedulers, and the data that schedulers were given. */
@@ -301,26 +309,77 @@ static int statistics_add_missing(Ledger *ledger) {
         return r < 0 ? r : ledger_exec(ledger, schema_rounds);
 }
 
+/* A schema's steps, in order. The first one makes an empty file a ledger. */
+static const struct {
+        const char *const *steps;
+        size_t n;
+} schemas[] = {
+        { schema_1, ELEMENTSOF(schema_1) },
+        { schema_2, ELEMENTSOF(schema_2) },
+        { schema_3, ELEMENTSOF(schema_3) },
+        { schema_4, ELEMENTSOF(schema_4) },
+        { schema_5, ELEMENTSOF(schema_5) },
+        { schema_6, ELEMENTSOF(schema_6) },
+        { schema_7, ELEMENTSOF(schema_7) },
+        { schema_8, ELEMENTSOF(schema_8) },
+        { schema_9, ELEMENTSOF(schema_9) },
+};
+
+static_assert(ELEMENTSOF(schemas) == LEDGER_SCHEMA);
+
+/* What follows `words` and a table's name: of CREATE TABLE its columns, of ALTER TABLE the change. NULL:
+ * it is another statement. An empty name stands for any table. */
+static const char *statement_of(const char *step, const char *words, const char *table, size_t n_table) {
+        size_t n = strlen(words);
+
+        if (strncmp(step, words, n) != 0 || strncmp(step + n, table, n_table) != 0)
+                return NULL;
+        return n_table == 0 || step[n + n_table] == ' ' ? step + n + n_table : NULL;
+}
+
+/* Adds the columns that later steps add to the table. They stand before its key, if the key has a line of
+ * its own, and so in the same order as in a table to which the steps added them. */
+static char *create_newest(const char *create, const char *table, size_t n_table) {
+        const char *key = strstr(create, "\n  PRIMARY KEY ("), *at = key ?: g_strrstr(create, "\n)");
+        GString *text = g_string_new_len(create, at - create);
+
+        for (size_t i = 0; i < ELEMENTSOF(schemas); i++)
+                for (size_t k = 0; k < schemas[i].n; k++) {
+                        const char *change =
+                                        statement_of(schemas[i].steps[k], "ALTER TABLE ", table, n_table);
+
+                        if (!change)
+                                continue;
+                        assert(g_str_has_prefix(change, " ADD COLUMN "));
+                        g_string_append_printf(text, "\n  %s%s%s", key ? "" : ", ",
+                                        change + strlen(" ADD COLUMN "), key ? "," : "");
+                }
+        g_string_append(text, at);
+        return g_string_free(text, FALSE);
+}
+
+static int step_newest(Ledger *ledger, const char *step) {
+        const char *table = statement_of(step, "CREATE TABLE ", "", 0);
+        g_autofree char *create = NULL;
+
+        if (statement_of(step, "ALTER TABLE ", "", 0))
+                return 0;
+        if (table)
+                create = create_newest(step, table, strcspn(table, " "));
+        return ledger_exec(ledger, create ?: step);
+}
+
+/* Makes an empty file a ledger of the newest schema: with each table at once as the steps leave it. SQLite
+ * reads a table's whole text again for each column that is added to it, which takes milliseconds. */
 static int schema_create(Ledger *ledger) {
-        static const char *const tables[] = { schema_jobs, schema_records, schema_statistics,
-                schema_checkpoints };
-        int r;
+        for (size_t i = 0; i < ELEMENTSOF(schemas); i++)
+                for (size_t k = 0; k < schemas[i].n; k++) {
+                        int r = step_newest(ledger, schemas[i].steps[k]);
 
-        for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-                r = ledger_exec(ledger, tables[i]);
-                if (r < 0)
-                        return r;
-        }
-        for (size_t i = 0; i < sizeof(schema_rest) / sizeof(schema_rest[0]); i++) {
-                r = ledger_exec(ledger, schema_rest[i]);
-                if (r < 0)
-                        return r;
-        }
-
-        r = ledger_exec(ledger, schema_rounds);
-        if (r < 0)
-                return r;
-        return ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
 }
 
 static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char *(*word)(uint32_t)) {
@@ -365,30 +424,14 @@ int ledger_probe(Ledger *ledger) {
 
 /* Upgrades an empty file, or an older schema. */
 static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
-        static const struct {
-                const char *const *steps;
-                size_t n;
-        } schemas[] = {
-                { schema_2, ELEMENTSOF(schema_2) },
-                { schema_3, ELEMENTSOF(schema_3) },
-                { schema_4, ELEMENTSOF(schema_4) },
-                { schema_5, ELEMENTSOF(schema_5) },
-                { schema_6, ELEMENTSOF(schema_6) },
-                { schema_7, ELEMENTSOF(schema_7) },
-                { schema_8, ELEMENTSOF(schema_8) },
-                { schema_9, ELEMENTSOF(schema_9) },
-        };
         int r;
-
-        static_assert(ELEMENTSOF(schemas) == LEDGER_SCHEMA - 1);
 
         if (is_new) {
                 r = schema_create(ledger);
                 if (r < 0)
                         return r;
         }
-        /* the first row leads to schema 2 */
-        for (size_t i = version < 2 ? 0 : (size_t) version - 1; i < ELEMENTSOF(schemas); i++) {
+        for (size_t i = (size_t) version; !is_new && i < ELEMENTSOF(schemas); i++) {
                 r = ledger_exec_all(ledger, schemas[i].steps, schemas[i].n);
                 if (r < 0)
                         return r;

@@ -153,6 +153,77 @@ static void test_cut_short(void) {
         remove_ledger(path, directory);
 }
 
+/* Every table, view, index and trigger of a ledger, and each column with its place. Only statistics come
+ * in any order, since they are added without a new schema. */
+static char *shape_of(Ledger *ledger) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        GString *shape = g_string_new(NULL);
+
+        assert_ok(ledger_prepare(ledger,
+                        "SELECT s.type || ' ' || s.name || ' ' || coalesce(c.name || ' ' || c.type || ' ' "
+                        "|| c.\"notnull\" || ' ' || coalesce(c.dflt_value, '-') || ' ' || c.pk || ' ' "
+                        "|| iif(s.name IN ('statistics', 'rounds'), '-', c.cid), '') "
+                        "FROM sqlite_schema s LEFT JOIN pragma_table_xinfo(s.name) c "
+                        "ORDER BY s.name, c.name",
+                        &statement));
+        while (sqlite3_step(statement) == SQLITE_ROW)
+                g_string_append_printf(shape, "%s\n", column_string(statement, 0));
+        return g_string_free(shape, FALSE);
+}
+
+/* A new ledger has the same tables as one that was upgraded step by step, and is a whole file at once. */
+static void test_new_file(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
+                        *path = older_file(directory, "ledger-1.sql"), *upgraded = NULL, *created = NULL,
+                        *beside = g_strconcat(path, "-new", NULL);
+        Ledger *ledger = NULL;
+
+        assert_ok(ledger_open(path, &ledger));
+        upgraded = shape_of(ledger);
+        ledger_close(ledger);
+        g_assert_cmpint(g_unlink(path), ==, 0);
+
+        /* A daemon that was killed while it made the file left a part of it beside. */
+        g_assert_true(g_file_set_contents(beside, "part", -1, NULL));
+        assert_ok(ledger_open(path, &ledger));
+        created = shape_of(ledger);
+        g_assert_nonnull(strstr(created, "\ntable jobs alerts INTEGER 1 0 0 37\n"));
+        g_assert_true(strcmp(created, upgraded) == 0); /* too long to print */
+        g_assert_cmpint(ask(ledger, "PRAGMA auto_vacuum"), ==, 2);
+        g_assert_cmpint(ask(ledger, "SELECT journal_mode = 'wal' FROM pragma_journal_mode"), ==, 1);
+        g_assert_cmpint(ask(ledger, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), ==, 1);
+        g_assert_cmpint(ask(ledger, "PRAGMA user_version"), ==, LEDGER_SCHEMA);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) > 0 FROM kinds"), ==, 1);
+        g_assert_false(g_file_test(beside, G_FILE_TEST_EXISTS));
+        ledger_close(ledger);
+
+        remove_ledger(path, directory);
+}
+
+/* If only the write-ahead file of a removed ledger is left, it does not become part of the new one. */
+static void test_old_wal(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
+                        *path = g_build_filename(directory, "ledger.sqlite", NULL),
+                        *wal = g_strconcat(path, "-wal", NULL), *pages = NULL;
+        Ledger *ledger = NULL;
+        gsize n;
+
+        assert_ok(ledger_open(path, &ledger));
+        assert_ok(ledger_exec(
+                        ledger, "INSERT INTO totals VALUES (1, 'month', '', 'USD', 's', 1, 1, 1, 1, 1)"));
+        g_assert_true(g_file_get_contents(wal, &pages, &n, NULL));
+        g_assert_cmpuint(n, >, 0);
+        ledger_close(ledger);
+
+        g_assert_cmpint(g_unlink(path), ==, 0);
+        g_assert_true(g_file_set_contents(wal, pages, (gssize) n, NULL));
+        assert_ok(ledger_open(path, &ledger));
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM totals"), ==, 0);
+        ledger_close(ledger);
+
+        remove_ledger(path, directory);
+}
+
 /* SQLite would wait for ever where a file of its own beside the ledger is a pipe. */
 static void test_pipe(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
@@ -173,6 +244,8 @@ int main(int argc, char **argv) {
         g_test_add_func("/ledger/schema/older-file", test_older_file);
         g_test_add_func("/ledger/schema/3", test_schema_3);
         g_test_add_func("/ledger/schema/cut-short", test_cut_short);
+        g_test_add_func("/ledger/schema/new-file", test_new_file);
+        g_test_add_func("/ledger/schema/old-wal", test_old_wal);
         g_test_add_func("/ledger/schema/pipe", test_pipe);
         return g_test_run();
 }

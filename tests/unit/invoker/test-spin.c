@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When the invoker spins for an answer: after short orders, while a core is free. A job with long rounds shows
- * that it sleeps there. */
+/* When the invoker spins for an answer: after short orders, while a core is free. A job with long rounds
+ * shows that it sleeps there. */
 #include "invoker/spin.h"
 #include "tests/unit/invoker-fixture.h"
 
