@@ -2,8 +2,8 @@
 /* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
  * The worker sleeps on `go` (a futex; while cores are free, it spins first). The invoker sleeps in epoll on
- * one eventfd for each worker, or spins for a learner's answer. A worker rings its eventfd only while
- * `asleep` is set. Only lib/turn.c uses these words.
+ * one eventfd for each worker. A worker rings its eventfd only while `asleep` is set. Only lib/turn.c uses
+ * these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop over all events of a job. It sleeps in epoll, or spins for a learner's answer (spin.h). All
- * consequences of an event follow immediately, here or in conduct.c. While records wait for a place in the
- * spool, the job pauses: the loop then reacts only to the daemon and to signals. */
+/* The loop over all events of a job. It sleeps in epoll. All consequences of an event follow immediately,
+ * here or in conduct.c. While records wait for a place in the spool, the job pauses: the loop then reacts
+ * only to the daemon and to signals. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 
@@ -169,7 +169,6 @@ static bool learner_event(Invoker *invoker, uint32_t k, bool ended) {
 
         if (answered) {
                 storm_over(&invoker->reporter);
-                spin_learn(&invoker->spin, learner->order.kind, clock_boottime() - learner->ordered_nsec);
                 if (learner_answered(&invoker->learners, k, &answer))
                         conduct_learner_answered(invoker, &invoker->learners.answer);
         }
@@ -402,49 +401,16 @@ static ProfileSleep sleeps_for(const Invoker *invoker) {
         return SLEEP_OTHER;
 }
 
-/* Whether the job waits for the only learner, and for no actor. */
-static bool waits_for_learner(const Invoker *invoker) {
-        if (invoker->place.n_learners != 1 || !invoker->learners.workers[0].busy)
-                return false;
-        for (uint32_t k = 0; invoker->pool.containers && k < containers_all(&invoker->place); k++)
-                if (invoker->pool.containers[k].worker.busy)
-                        return false;
-        return true;
-}
-
-/* Whether an answer of the only learner has come without a ring. */
-static bool hears_learner(Invoker *invoker) {
-        Worker *learner = &invoker->learners.workers[0];
-        uint64_t begun_nsec = clock_boottime(), nsec = 0, displaced_nsec, now;
-        bool answered;
-
-        if (waits_for_learner(invoker))
-                nsec = spin_nsec(&invoker->spin, learner->order.kind, invoker->place.n_cpus,
-                                invoker->place.settings->n_threads, begun_nsec);
-        if (nsec == 0)
-                return worker_listen(learner);
-
-        answered = worker_spin(learner, nsec, &displaced_nsec);
-        now = clock_boottime();
-        spin_ended(&invoker->spin, answered, now - begun_nsec, displaced_nsec, now);
-        return answered || worker_listen(learner);
-}
-
-static int wait_for_event(Invoker *invoker) {
-        return hears_learner(invoker) ? loop_look(&invoker->loop, EVENT_BELL, ACTOR_LEARNER)
-                                      : loop_wait(&invoker->loop);
-}
-
 static int sleep_until_event(Invoker *invoker) {
         ProfileSleep sleep;
         int r;
 
         if (!invoker->profile.on)
-                return wait_for_event(invoker);
+                return loop_wait(&invoker->loop);
 
         sleep = sleeps_for(invoker);
         profile_fall_asleep(&invoker->profile);
-        r = wait_for_event(invoker);
+        r = loop_wait(&invoker->loop);
         profile_wake(&invoker->profile, sleep);
         return r;
 }

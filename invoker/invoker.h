@@ -16,7 +16,6 @@
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: bells that ring without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
- *   spin.h             whether the invoker spins for an answer, or sleeps
  *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it */
 #pragma once
 
@@ -32,7 +31,6 @@
 #include "invoker/profile.h"
 #include "invoker/progress.h"
 #include "invoker/report.h"
-#include "invoker/spin.h"
 
 /* In run mode: how long an ended job waits for a daemon to read its records, and how long a new job waits
  * for the first connection. */
@@ -55,7 +53,6 @@ typedef struct Invoker {
         Nodes nodes;
         Learners learners;
         Profile profile;
-        Spin spin;
 
         bool stop; /* the loop must end */
         int signal_fd;

@@ -8,12 +8,8 @@
 
 #include "lib/cleanup.h"
 
-static struct epoll_event event_of(uint32_t events, uint32_t kind, uint32_t index) {
-        return (struct epoll_event){ .events = events, .data.u64 = (uint64_t) kind << 32 | index };
-}
-
 static int control(Loop *loop, int operation, int fd, uint32_t events, uint32_t kind, uint32_t index) {
-        struct epoll_event event = event_of(events, kind, index);
+        struct epoll_event event = { .events = events, .data.u64 = (uint64_t) kind << 32 | index };
 
         return epoll_ctl(loop->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
 }
@@ -94,19 +90,10 @@ bool loop_next(Loop *loop, Event *ret) {
         return true;
 }
 
-static int see(Loop *loop, int n_seen, int timeout_msec) {
-        int n = epoll_wait(loop->epoll_fd, loop->seen + n_seen, EVENTS_AT_ONCE - n_seen, timeout_msec);
+int loop_wait(Loop *loop) {
+        int n = epoll_wait(loop->epoll_fd, loop->seen, EVENTS_AT_ONCE, -1);
 
         loop->n_served = 0;
-        loop->n_seen = n_seen + (n > 0 ? n : 0);
+        loop->n_seen = n > 0 ? n : 0;
         return n < 0 && errno != EINTR ? -errno : 0;
-}
-
-int loop_wait(Loop *loop) {
-        return see(loop, 0, -1);
-}
-
-int loop_look(Loop *loop, EventKind kind, uint32_t index) {
-        loop->seen[0] = event_of(0, kind, index);
-        return see(loop, 1, 0);
 }

@@ -57,5 +57,3 @@ uint64_t loop_timer_rang(Loop *loop);
  * there is one. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);
-/* Does not sleep: the next event is this one, and then come those that are there already. */
-int loop_look(Loop *loop, EventKind kind, uint32_t index);

@@ -127,10 +127,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* The bit is set except while the invoker spins, so that every other answer rings: a ring costs less
-         * than a missed wake-up. */
+        /* The bit is always set, so that every answer rings: a ring costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
-        worker->silent = false;
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
         worker->born_nsec = clock_boottime();
@@ -179,23 +177,6 @@ void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec) {
 
 bool worker_answered(const Worker *worker, Answer *ret) {
         return worker->busy && turn_answer(&worker->page->turn, ret) >= 0;
-}
-
-bool worker_spin(Worker *worker, uint64_t spin_nsec, uint64_t *ret_displaced_nsec) {
-        assert(worker->busy);
-
-        if (!worker->silent)
-                turn_asleep(&worker->page->turn, false);
-        worker->silent = true;
-        return turn_await(&worker->page->turn, spin_nsec, ret_displaced_nsec);
-}
-
-bool worker_listen(Worker *worker) {
-        if (!worker->silent)
-                return false;
-        turn_asleep(&worker->page->turn, true);
-        worker->silent = false;
-        return worker->busy && turn_answered(&worker->page->turn);
 }
 
 void worker_kill(const Worker *worker) {

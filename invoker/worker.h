@@ -33,7 +33,6 @@ typedef struct Worker {
         bool late;              /* it was killed because its deadline had passed */
         uint32_t n_false_rings; /* since the last order: how often its bell rang without an answer */
         bool muted;             /* its bell is not listened to: storm.c */
-        bool silent;            /* it does not ring when it answers, since the invoker spun for the answer */
 } Worker;
 
 #define WORKER_EMPTY                                                                        \
@@ -66,10 +65,6 @@ void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
 /* Restarts its deadline: the invoker or the whole host was stopped, and could not notice its answer. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
-/* Spins for its answer as turn_await() does. The worker does not ring then, so worker_listen() must be
- * called before the invoker sleeps. It returns whether the worker has answered without a ring. */
-bool worker_spin(Worker *worker, uint64_t spin_nsec, uint64_t *ret_displaced_nsec);
-bool worker_listen(Worker *worker);
 
 void worker_kill(const Worker *worker);
 /* Reaps a process that has ended, or ends within this time. Reads its last use, and why it ended. -EAGAIN:

@@ -14,9 +14,6 @@
 /* Pauses between two looks at the clock; a pause takes some 40 ns on current cores and 10 on older ones. */
 enum { SPINS_PER_LOOK = 32 };
 
-/* A look that takes longer, with a yield of the core, gave the core to another program. */
-enum { FREE_NSEC = 50000 };
-
 static inline void spin_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();

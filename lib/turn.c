@@ -15,7 +15,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #include "lib/futex.h"
@@ -62,33 +61,6 @@ void turn_asleep(Turn *turn, bool asleep) {
         assert(turn);
 
         atomic_store_explicit(&turn->asleep, asleep, memory_order_seq_cst);
-}
-
-static bool turn_comes(const Turn *turn) {
-        for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
-                if (turn_answered(turn))
-                        return true;
-                spin_pause();
-        }
-        return false;
-}
-
-bool turn_await(const Turn *turn, uint64_t spin_nsec, uint64_t *ret_displaced_nsec) {
-        uint64_t begun_nsec = now_nsec(), looked_nsec = begun_nsec, displaced_nsec = 0, now;
-        bool answered;
-
-        assert(turn);
-        assert(ret_displaced_nsec);
-
-        while (!(answered = turn_comes(turn)) && looked_nsec - begun_nsec < spin_nsec) {
-                (void) sched_yield();
-                now = now_nsec();
-                if (now - looked_nsec > FREE_NSEC)
-                        displaced_nsec += now - looked_nsec;
-                looked_nsec = now;
-        }
-        *ret_displaced_nsec = displaced_nsec;
-        return answered;
 }
 
 void turn_reset(Turn *turn) {

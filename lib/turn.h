@@ -18,10 +18,6 @@ int turn_answer(const Turn *turn,
 void turn_asleep(Turn *turn,
                 /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
                 bool asleep);
-/* Spins until the worker has answered, but at most for spin_nsec. Meanwhile it offers its core to other
- * programs. Returns whether there is an answer. *ret_displaced_nsec: how long other programs had the
- * core. */
-bool turn_await(const Turn *turn, uint64_t spin_nsec, uint64_t *ret_displaced_nsec);
 void turn_reset(Turn *turn); /* before a new worker takes over the page; the old one must have been reaped */
 
 /* For the worker: waits for the next order, spinning at most spin_nsec before it sleeps. */

@@ -16,7 +16,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { ROUNDS = 10000 };
 #else
-enum { ROUNDS = 20000 }; /* of twelve cases */
+enum { ROUNDS = 30000 }; /* of eight cases */
 #endif
 
 /* A lost wake-up would wait for ever: a wait longer than any scheduler causes counts as lost. */
@@ -25,7 +25,7 @@ enum { LOST_MSEC = 20000 };
 typedef struct Pair {
         Turn *turn;
         int bell_fd;
-        uint64_t spin_nsec, await_nsec;
+        uint64_t spin_nsec;
 } Pair;
 
 /* Both sides make up their bytes from the round alone, at both ends of the structure. */
@@ -64,14 +64,8 @@ static void bell_await(int bell_fd) {
         g_assert_cmpint(read(bell_fd, &rung, sizeof(rung)), ==, sizeof(rung));
 }
 
-/* As the invoker does it: spins if it knows that this pays, says that it sleeps, looks once more, sleeps. */
+/* As the invoker does it: says that it sleeps, looks once more, sleeps. */
 static void answer_await(Pair *pair, Answer *ret) {
-        uint64_t displaced_nsec;
-
-        if (pair->await_nsec > 0 && turn_await(pair->turn, pair->await_nsec, &displaced_nsec)) {
-                g_assert_cmpint(turn_answer(pair->turn, ret), ==, 0);
-                return;
-        }
         turn_asleep(pair->turn, true);
         while (turn_answer(pair->turn, ret) == -EAGAIN)
                 bell_await(pair->bell_fd);
@@ -113,12 +107,11 @@ static void conduct(Pair *pair, bool sleep) {
         order_and_check(pair, &end, false, sleep);
 }
 
-static void pair_make(Pair *ret, uint64_t spin_nsec, uint64_t await_nsec) {
+static void pair_make(Pair *ret, uint64_t spin_nsec) {
         *ret = (Pair){
                 .turn = mmap(NULL, sizeof(Turn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
                 .bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
                 .spin_nsec = spin_nsec,
-                .await_nsec = await_nsec,
         };
         g_assert_true(ret->turn != MAP_FAILED);
         g_assert_cmpint(ret->bell_fd, >=, 0);
@@ -133,7 +126,6 @@ typedef struct Case {
         const char *path;
         uint64_t spin_nsec;
         bool sleep;
-        uint64_t await_nsec;
 } Case;
 
 static const Case cases[] = {
@@ -143,8 +135,6 @@ static const Case cases[] = {
         { "brink-sleep", 2000,
                         /* spins about as long as an answer takes, so that it falls asleep at each instant */
                         true },
-        { "spin-await", 1000000, true, 1000000 },
-        { "brink-brink", 2000, true, 2000 },
 };
 
 static void test_threads(gconstpointer data) {
@@ -152,7 +142,7 @@ static void test_threads(gconstpointer data) {
         pthread_t thread;
         Pair pair;
 
-        pair_make(&pair, c->spin_nsec, c->await_nsec);
+        pair_make(&pair, c->spin_nsec);
         g_assert_cmpint(pthread_create(&thread, NULL, worker_run, &pair), ==, 0);
         conduct(&pair, c->sleep);
         g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
@@ -165,7 +155,7 @@ static void test_processes(gconstpointer data) {
         int status;
         pid_t pid;
 
-        pair_make(&pair, c->spin_nsec, c->await_nsec);
+        pair_make(&pair, c->spin_nsec);
         pid = fork();
         g_assert_cmpint(pid, >=, 0);
         if (pid == 0) {
@@ -184,7 +174,7 @@ static void test_bell_only_for_sleepers(void) {
         Order order = order_of(1), got;
         Pair pair;
 
-        pair_make(&pair, 0, 0);
+        pair_make(&pair, 0);
         poll_fd = (struct pollfd){ .fd = pair.bell_fd, .events = POLLIN };
 
         turn_order(pair.turn, &order, false);
@@ -217,7 +207,7 @@ static void test_reset(void) {
         Answer answer = {};
         Pair pair;
 
-        pair_make(&pair, 0, 0);
+        pair_make(&pair, 0);
         turn_order(pair.turn, &order, true);
         turn_asleep(pair.turn, true);
         turn_reset(pair.turn);
@@ -243,7 +233,7 @@ static void test_hostile_words(void) {
         Answer answer = {};
         Pair pair;
 
-        pair_make(&pair, 0, 0);
+        pair_make(&pair, 0);
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
                 for (size_t k = 0; k < G_N_ELEMENTS(words); k++) {
                         atomic_store(&pair.turn->go, words[i]);
@@ -254,27 +244,6 @@ static void test_hostile_words(void) {
                         turn_reply(pair.turn, &answer, -EBADF);
                         g_assert_true(turn_answered(pair.turn));
                 }
-        pair_done(&pair);
-}
-
-/* The invoker spins as long as it was told to, and not when the answer is there. */
-static void test_await(void) {
-        Order order = order_of(1), got;
-        Answer answer = {};
-        uint64_t displaced_nsec;
-        gint64 begun_usec;
-        Pair pair;
-
-        pair_make(&pair, 0, 0);
-        turn_order(pair.turn, &order, false);
-        begun_usec = g_get_monotonic_time();
-        g_assert_false(turn_await(pair.turn, 3000000, &displaced_nsec));
-        g_assert_cmpint(g_get_monotonic_time() - begun_usec, >=, 2999);
-
-        turn_wait(pair.turn, 0, &got);
-        turn_reply(pair.turn, &answer, pair.bell_fd);
-        g_assert_true(turn_await(pair.turn, UINT64_MAX, &displaced_nsec));
-        g_assert_cmpuint(displaced_nsec, ==, 0);
         pair_done(&pair);
 }
 
@@ -289,7 +258,6 @@ int main(int argc, char *argv[]) {
                 g_test_add_data_func(processes, &cases[i], test_processes);
         }
         g_test_add_func("/turn/bell", test_bell_only_for_sleepers);
-        g_test_add_func("/turn/await", test_await);
         g_test_add_func("/turn/reset", test_reset);
         g_test_add_func("/turn/hostile", test_hostile_words);
 
