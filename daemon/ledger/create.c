@@ -17,6 +17,16 @@
  * (fileformat2.html): 2 means WAL. */
 enum { VERSIONS_AT = 18, VERSION_WAL = 2 };
 
+int ledger_make_room_returnable(Ledger *ledger) {
+        uint64_t n_pages;
+        int r;
+
+        r = ledger_number(ledger, "PRAGMA page_count", NO_VALUES, &n_pages);
+        if (r < 0 || n_pages > 0)
+                return r;
+        return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");
+}
+
 static void image_freep(unsigned char **image) {
         sqlite3_free(*image);
 }

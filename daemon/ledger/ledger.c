@@ -91,16 +91,6 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-int ledger_make_room_returnable(Ledger *ledger) {
-        uint64_t n_pages;
-        int r;
-
-        r = ledger_number(ledger, "PRAGMA page_count", NO_VALUES, &n_pages);
-        if (r < 0 || n_pages > 0)
-                return r;
-        return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");
-}
-
 /* The settings that readers and writers share. */
 static int configure_reading(Ledger *ledger) {
         static const char *const pragmas[] = {
