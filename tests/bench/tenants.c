@@ -12,15 +12,12 @@
  * --decide: nothing is trained; an untrained policy decides so often, for so many agents, in a process that
  * does little else, so that its instructions can be counted.
  */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/company.h"
 #include "lib/forward.h"
 #include "lib/slot.h"
-#include "tests/bench/job.h"
+#include "tests/bench/plays.h"
 
 /* As actor/envs/faas.c orders its state and its snapshot. */
 enum { N_CLUSTER = 2, N_FUNCTION = 11, CONTAINERS = 0, QUEUE = 2, SERVED = 7, UTILIZATION = 9 };
@@ -144,19 +141,6 @@ static double percentile(double share, uint32_t n_agents) {
         return NAN;
 }
 
-/* words: the job's, then the play's own. */
-static void settings_of(char *const *job, int n_job, char *const *own, int n_own, JobSettings *ret) {
-        g_auto(GStrv) argv = g_new0(char *, (size_t) n_job + (size_t) n_own + 3);
-        int n = 0;
-
-        argv[n++] = g_strdup("tenants");
-        for (int i = 0; i < n_job; i++)
-                argv[n++] = g_strdup(job[i]);
-        for (int i = 0; i < n_own; i++)
-                argv[n++] = g_strdup(own[i]);
-        bench_settings(n, argv, 2, ret);
-}
-
 static uint32_t agents_of(const JobSettings *settings, const ActordEnv *env, uint64_t *ret_snapshot_bytes) {
         ActordEnvSpec spec = {};
 
@@ -206,7 +190,7 @@ static void decide(int argc, char *argv[]) {
         Forward *forward;
         CompanyIn in;
 
-        settings_of(argv + 2, argc - 2, NULL, 0, &settings);
+        plays_settings(argv + 2, argc - 2, NULL, 0, &settings);
         env = bench_environment(&settings);
         g_assert_cmpint(env->spec(settings.options, settings.n_options, &spec), ==, 0);
         spec.n_agents = n_agents;
@@ -231,61 +215,10 @@ static void decide(int argc, char *argv[]) {
         (void) forward_free(forward);
 }
 
-/* Words up to the next --play. */
-static int n_words(int argc, char *argv[], int first) {
-        int n = 0;
-
-        while (first + n < argc && !g_str_equal(argv[first + n], "--play"))
-                n++;
-        return n;
-}
-
-static Fused *train(const JobSettings *settings, const ActordEnv *env) {
-        Fused *fused = bench_job_new(settings, env);
-        Statistics statistics;
-        FusedTimes times;
-        uint8_t sha256[32];
-
-        do
-                g_assert_cmpint(fused_round(fused, settings->n_actors, &statistics, &times), ==, 0);
-        while (statistics.n_env_steps < settings->stop_steps);
-        fused_hash_policy(fused, sha256);
-        printf("trained %" PRIu64 " steps return %.4f policy ", statistics.n_env_steps,
-                        statistics.return_mean);
-        for (unsigned i = 0; i < 8; i++)
-                printf("%02x", sha256[i]);
-        printf("\n");
-        return fused;
-}
-
 int main(int argc, char *argv[]) {
-        JobSettings settings;
-        const ActordEnv *env;
-        Fused *trained;
-        int n_job;
-
         if (argc > 4 && g_str_equal(argv[1], "--decide")) {
                 decide(argc - 2, argv + 2);
                 return 0;
         }
-        if (argc < 2) {
-                (void) fprintf(stderr, "usage: tenants FILE [Section.Key=VALUE]... [--play NAME EPISODES "
-                                       "[Section.Key=VALUE]...]...\n");
-                return 2;
-        }
-        n_job = n_words(argc, argv, 1);
-        settings_of(argv + 1, n_job, NULL, 0, &settings);
-        env = env_watched(bench_environment(&settings));
-        trained = train(&settings, env);
-        for (int at = 1 + n_job; at + 2 < argc;) {
-                int n_own = n_words(argc, argv, at + 3);
-                JobSettings other;
-
-                settings_of(argv + 1, n_job, argv + at + 3, n_own, &other);
-                episodes_play(argv[at + 1], (uint32_t) atoi(argv[at + 2]), &other, env, trained);
-                at += 3 + n_own;
-        }
-        (void) fused_free(trained);
-        g_array_free(play.waits, TRUE);
-        return 0;
+        return plays_main(argc, argv, env_watched, episodes_play);
 }

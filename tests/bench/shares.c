@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Trains a policy of `shares` in one process, and plays its episodes with any number of jobs
+ * (tests/bench/plays.h has the command line). What the jobs got of the host is computed from the states
+ * before and after each step, of which an episode's own metrics know only two sums.
+ *
+ * A play named rule-... follows a rule instead of the policy: a job moves up while its pace is above 0.45,
+ * and else down, as the environment's own neighbours do. In a play named equal-... all weights stay 100.
+ * Job.Seed= of a play is that of its episodes: two plays with one seed begin with the same jobs.
+ *
+ * Episodes are summed up in blocks of BLOCK, a line for each. `work`: core-steps done in a step. `met` and
+ * `missed`: deadlines. `jain`: the mean over episodes of Jain's index of x = the job's work done / (the
+ * steps it was there, times the CPUs it could use), over all jobs of the episode.
+ */
+#include <math.h>
+
+#include "include/environments.h"
+#include "lib/shares.h"
+#include "tests/bench/plays.h"
+
+/* As actor/envs/shares.c orders its state. */
+enum { N_HOST = 2, WORK = 0, PARALLEL, DEADLINE, AGE, DONE, SPEED, WEIGHT, N_JOB };
+enum { N_STATE = N_HOST + SHARES_JOBS_MAX * N_JOB, BLOCK = 50 };
+
+typedef enum Chooser { CHOOSER_POLICY, CHOOSER_RULE, CHOOSER_EQUAL } Chooser;
+
+/* The play that goes on; not `on` while a policy trains. */
+static struct {
+        const ActordEnv *env;
+        uint32_t n_agents, n_jobs;
+        bool on;
+        Chooser chooser;
+        double before[N_STATE];
+        float observation[SHARES_JOBS_MAX * SHARES_N_FEATURES];
+        double work, met, missed, jain; /* of the block */
+        double n, sum, squares;         /* of the episode: its jobs, x and x^2 */
+        double n_finished, n_missed;    /* of the episode, as its own metrics have them */
+} play;
+
+/* What the next step is compared with. */
+static int look(const void *instance, const void *observation) {
+        memcpy(play.observation, observation,
+                        play.n_agents * SHARES_N_FEATURES * sizeof(play.observation[0]));
+        return play.env->get_state(instance, play.before);
+}
+
+static int reset_watched(void *instance, ActordRandom *random, void *ret_observation) {
+        int r;
+
+        r = play.env->reset(instance, random, ret_observation);
+        if (r < 0 || !play.on)
+                return r;
+        play.n = play.sum = play.squares = 0;
+        play.n_finished = play.n_missed = 0;
+        return look(instance, ret_observation);
+}
+
+static void choose(int32_t ret[SHARES_JOBS_MAX]) {
+        for (uint32_t a = 0; a < play.n_agents; a++) {
+                float pace = play.observation[a * SHARES_N_FEATURES + SHARES_PACE];
+
+                ret[a] = SHARES_SAME;
+                if (play.chooser == CHOOSER_RULE)
+                        ret[a] = pace > 0.45f ? SHARES_UP : SHARES_DOWN;
+        }
+}
+
+static void note_share(double done, double age, double parallel) {
+        double x = done / (age * parallel);
+
+        play.n++;
+        play.sum += x;
+        play.squares += x * x;
+}
+
+/* One job in one step. A job that has ended has no work any more, or is the next one, which has no age. */
+static void note_job(const double before[N_JOB], const double after[N_JOB]) {
+        double age = before[AGE] + 1, deadline = before[DEADLINE];
+        bool ended = after[WORK] <= 0 || after[AGE] <= 0, in_time = deadline <= 0 || age <= deadline;
+
+        if (before[WORK] <= 0)
+                return;
+        play.work += (ended ? before[WORK] : after[DONE]) - before[DONE];
+        if (ended)
+                note_share(before[WORK], age, before[PARALLEL]);
+        if (ended && in_time) {
+                play.n_finished++;
+                play.met += deadline > 0;
+        }
+        if (!in_time && before[AGE] <= deadline) {
+                play.n_missed++;
+                play.missed++;
+        }
+}
+
+static int step_watched(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        double before[N_STATE];
+        int32_t choices[SHARES_JOBS_MAX];
+        int r;
+
+        if (!play.on)
+                return play.env->step(instance, action, random, ret_observation, ret);
+        if (play.chooser != CHOOSER_POLICY) {
+                choose(choices);
+                action = choices;
+        }
+        r = play.env->step(instance, action, random, ret_observation, ret);
+        if (r < 0)
+                return r;
+        memcpy(before, play.before, sizeof(before));
+        r = look(instance, ret_observation);
+        for (uint32_t i = 0; i < play.n_jobs; i++)
+                note_job(before + N_HOST + i * N_JOB, play.before + N_HOST + i * N_JOB);
+        return r;
+}
+
+/* At an episode's end: jobs that are still there count with what they got so far. */
+static void end_episode(const double metrics[]) {
+        for (uint32_t i = 0; i < play.n_jobs; i++) {
+                const double *job = play.before + N_HOST + i * N_JOB;
+
+                if (job[WORK] > 0 && job[AGE] > 0)
+                        note_share(job[DONE], job[AGE], job[PARALLEL]);
+        }
+        play.jain += play.sum * play.sum / (play.n * play.squares);
+        g_assert_cmpfloat(metrics[0], ==, play.n_finished);
+        g_assert_cmpfloat(metrics[1], ==, play.n_missed);
+}
+
+static int metrics_watched(const void *instance, double *ret) {
+        int r;
+
+        r = play.env->metrics(instance, ret);
+        if (r >= 0 && play.on)
+                end_episode(ret);
+        return r;
+}
+
+static const ActordEnv *env_watched(const ActordEnv *env) {
+        static ActordEnv watched;
+
+        play.env = env;
+        memcpy(&watched, env, env->struct_bytes);
+        watched.reset = reset_watched;
+        watched.step = step_watched;
+        watched.metrics = metrics_watched;
+        return &watched;
+}
+
+static void numbers_of(const JobSettings *settings, const ActordEnv *env) {
+        ActordStatePart parts[2];
+        ActordEnvSpec spec = {};
+        g_autofree void *instance = NULL;
+
+        g_assert_cmpint(env->spec(settings->options, settings->n_options, &spec), ==, 0);
+        play.n_agents = spec.n_agents;
+        instance = g_malloc0(spec.instance_bytes);
+        g_assert_cmpint(env->init(instance, settings->options, settings->n_options), ==, 0);
+        g_assert_cmpint(env->state_parts(instance, parts), ==, 2);
+        g_assert_cmpuint(parts[0].n_numbers, ==, N_HOST);
+        play.n_jobs = parts[1].n_numbers / N_JOB;
+        g_assert_cmpuint(play.n_jobs * N_JOB, ==, parts[1].n_numbers);
+        env->close(instance);
+}
+
+static void episodes_play(const char *name, uint32_t n_episodes, const JobSettings *settings,
+                const ActordEnv *env, const Fused *trained) {
+        Fused *fused = bench_job_new(settings, env);
+
+        numbers_of(settings, env);
+        play.chooser = g_str_has_prefix(name, "rule")    ? CHOOSER_RULE
+                       : g_str_has_prefix(name, "equal") ? CHOOSER_EQUAL
+                                                         : CHOOSER_POLICY;
+        if (play.chooser == CHOOSER_POLICY && fused_take_policy(fused, trained) < 0)
+                g_error("%s: the policy has another shape", name);
+        play.on = true;
+        for (uint32_t first = 0; first < n_episodes; first += BLOCK) {
+                uint32_t n = MIN(n_episodes - first, BLOCK);
+                double mean;
+
+                play.work = play.met = play.missed = play.jain = 0;
+                g_assert_cmpint(fused_evaluate(fused, first, n, &mean), ==, 0);
+                printf("play %s jobs %u episodes %u return %.4f work %.6f met %.0f missed %.0f "
+                       "jain %.6f\n",
+                                name, play.n_jobs, n, mean, play.work / (200.0 * n), play.met, play.missed,
+                                play.jain / n);
+        }
+        play.on = false;
+        (void) fused_free(fused);
+}
+
+int main(int argc, char *argv[]) {
+        return plays_main(argc, argv, env_watched, episodes_play);
+}
