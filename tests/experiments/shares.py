@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs that trade CPU weight, in the model: docs/experiments/shares.md.
+"""Jobs that trade CPU weight, in the model and real ones: docs/experiments/shares.md.
 
-shares.py run [--seeds N]   the trainings that are missing, each with its plays
-shares.py table             writes the tables into the page
-shares.py check             fails if a table is not that of the cells
+shares.py run [--seeds N]       the trainings that are missing, each with its plays
+shares.py vm [--seconds N]      real jobs in a virtual machine (tests/vm/run.sh, shares_vm.py), which runs so long at most
+shares.py table                 writes the tables into the page
+shares.py check                 fails if a table is not that of the cells
 
-A training on a host, or a rule there, is a line of docs/experiments/shares.csv. A line has a value for each block of 50 episodes."""
-import argparse, os, random, re, subprocess
+A training on a host, or a rule there, is a line of docs/experiments/shares.csv, with a value for each block of 50 episodes. An arm of a repetition in the machine
+is a line of shares-vm.csv."""
+import argparse, glob, json, os, random, re, subprocess, sys, tempfile
 from intervals import RESAMPLES, mean
 from learning import BUILD, ROOT
 from trainings import enter, is_there, publish, read
@@ -23,6 +25,11 @@ EPISODES, EPISODE_SEED, SEEDS = 1000, 2000, 20
 EQUAL, RULE, SIMPPO, LONGER, PPO = "equal weights", "rule", "SIMPPO", "SIMPPO, longer", "PPO"
 ARMS = {SIMPPO: (SEEDS, ["Job.StopSteps=1000000"]), PPO: (SEEDS, ["Job.StopSteps=1000000", "Job.Algorithm=ppo"]),
         LONGER: (SEEDS // 2, ["Job.StopSteps=10000000"])}
+
+VM_CELLS, VM_ARMS = "shares-vm.csv", ["equal", "simppo", "auto"]
+VM_COLUMNS = ["repetition", "arm", "seconds", "steps", "met", "missed", "jain", "cpus", "times", "deadlines", "policies"]
+VM_SEC, VM_BOOT_SEC = 2100, 120
+POLICY = os.path.join(BUILD, "shares", "four.safetensors")
 
 
 def host(jobs, cores):
@@ -66,6 +73,46 @@ def run(n_seeds):
             note(arm, seed, words, "policy")
 
 
+def ctl(env, *words):
+    r = subprocess.run([os.path.join(BUILD, "actorctl"), *words], capture_output=True, text=True, env=env)
+    if r.returncode != 0:
+        raise RuntimeError(f"actorctl {' '.join(words)}: {r.stderr.strip()}")
+    return r.stdout
+
+
+def export():
+    """The policy of seed 1, which must be that of the cells."""
+    with tempfile.TemporaryDirectory() as state:
+        env = {**os.environ, "XDG_STATE_HOME": state, "XDG_RUNTIME_DIR": state}
+        done = json.loads(ctl(env, "run", os.path.join(ROOT, "examples", "shares-simppo.conf"), "--json", "--seed", "1", "--set", "Evaluation.Episodes=0"))
+        if not is_there(CELLS, {"arm": SIMPPO, "seed": "1", "policy": done["policy_sha256"][:16]}):
+            raise RuntimeError(f"{done['policy_sha256']} is not the policy of the cells")
+        checkpoint = max(glob.glob(done["state_directory"] + "/jobs/*/state/checkpoint-*.safetensors"),
+                         key=lambda path: int(re.search(r"-(\d+)\.", os.path.basename(path))[1]))
+        os.makedirs(os.path.dirname(POLICY), exist_ok=True)
+        if os.path.exists(POLICY):
+            os.unlink(POLICY)
+        ctl(env, "export", checkpoint, "--weights-only", "--output=" + POLICY)
+
+
+def run_vm(seconds):
+    """What it prints is kept in build/shares, too. A cell is entered as soon as it is there."""
+    if read(VM_CELLS):
+        raise RuntimeError(f"{VM_CELLS} is there already: remove it to measure again")
+    export()
+    env = {**os.environ, "VM_DEADLINE": str(seconds), "TEST_DEADLINE": str(seconds - VM_BOOT_SEC)}
+    with open(os.path.join(BUILD, "shares", "vm.log"), "w", encoding="utf-8") as log, \
+            subprocess.Popen(["tests/vm/run.sh", "tests/experiments/shares_vm.py"], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as machine:
+        for line in machine.stdout:
+            log.write(line)
+            log.flush()
+            print(line, end="", flush=True)
+            if "# cell " in line:
+                enter(VM_CELLS, VM_COLUMNS, json.loads(line.split("# cell ", 1)[1]), lambda row: (int(row["repetition"]), VM_ARMS.index(row["arm"])))
+    if machine.returncode != 0:
+        sys.exit(f"the machine ended with {machine.returncode}; cells that were printed are entered")
+
+
 def numbers(text):
     return [float(word) for word in text.split()]
 
@@ -78,7 +125,7 @@ def matrix(arm, where, measure):
     return [[met / (met + missed) for met, missed in zip(numbers(row["met"]), numbers(row["missed"]))] for row in rows]
 
 
-def over_both(rows, statistic=lambda means: means):
+def over_both(rows):
     """The mean of a matrix with an interval over seeds and blocks: both are drawn anew."""
     draw = random.Random("actord")
 
@@ -90,10 +137,74 @@ def over_both(rows, statistic=lambda means: means):
     return mean([mean(row) for row in rows]), seen[int(0.025 * len(seen))], seen[int(0.975 * len(seen)) - 1]
 
 
-if __name__ == "__main__":
+def compared(where, measure, other, with_other):
+    """SIMPPO's values with those of another arm, block by block."""
+    [others] = matrix(other, where, measure)
+    return over_both([[with_other(mine, theirs) for mine, theirs in zip(row, others)] for row in matrix(SIMPPO, where, measure)])
+
+
+def less(mine, theirs):
+    return mine - theirs
+
+
+def ratio(mine, theirs):
+    return mine / theirs
+
+
+def verdict(low, high, bar):
+    return "met" if low > bar else "missed" if high < bar else "uncertain"
+
+
+TESTS = [("1. deadlines met, less equal weights", "deadlines", EQUAL, less, 0), ("2. deadlines met, less the rule", "deadlines", RULE, less, 0),
+         ("3. work / equal weights", "work", EQUAL, ratio, 0.99), ("4. fairness, less equal weights", "jain", EQUAL, less, 0)]
+
+
+def line(fields):
+    return f"| {' | '.join(map(str, fields))} |"
+
+
+def table(head, lines):
+    return "\n".join([line(head), "|---" + "|--:" * (len(head) - 1) + "|", *map(line, lines)])
+
+
+def spread(middle, low, high, digits=3):
+    middle, low, high = (f"{round(x, digits) + 0.0:.{digits}f}" for x in (middle, low, high))
+    return f"{middle} ({low} to {high})"
+
+
+def tests():
+    lines = []
+    for name, measure, other, with_other, bar in TESTS:
+        for jobs, cores in HOSTS:
+            found = compared((jobs, cores), measure, other, with_other)
+            lines.append([name, jobs, cores, spread(*found), f"above {bar:g}" if measure != "work" else f"at least {bar:g}", verdict(*found[1:], bar)])
+    return table(["SIMPPO's", "jobs", "CPUs", "figure", "bar", "verdict"], lines)
+
+
+def figures():
+    lines = []
+    for jobs, cores in HOSTS:
+        for arm in (EQUAL, RULE, *ARMS):
+            shown = [matrix(arm, (jobs, cores), measure) for measure in ("deadlines", "work", "jain", "return")]
+            if shown[0]:
+                lines.append([arm, jobs, cores, len(shown[0]) if arm in ARMS else "", *(spread(*over_both(rows), digits)
+                                                                                        for rows, digits in zip(shown, (3, 2, 3, 2)))])
+    return table(["arm", "jobs", "CPUs", "seeds", "deadlines met", "work", "fairness", "return"], lines)
+
+
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("run", "table", "check"))
+    parser.add_argument("verb", choices=("run", "vm", "table", "check"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--seconds", type=int, default=VM_SEC)
     args = parser.parse_args()
     if args.verb == "run":
         run(args.seeds)
+    elif args.verb == "vm":
+        run_vm(args.seconds)
+    else:
+        publish(PAGE, {"tests": tests(), "figures": figures()}, args.verb == "check")
+
+
+if __name__ == "__main__":
+    main()
