@@ -10,7 +10,7 @@ shares.py check                 fails if a table is not that of the cells
 A training on a host, or a rule there, is a line of docs/experiments/shares.csv, with a value for each block of 50 episodes. An arm of a repetition in the machine
 is a line of shares-vm.csv."""
 import argparse, glob, json, os, random, re, subprocess, sys, tempfile
-from intervals import RESAMPLES, mean
+from intervals import RESAMPLES, interval, mean
 from learning import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
@@ -192,6 +192,48 @@ def figures():
     return table(["arm", "jobs", "CPUs", "seeds", "deadlines met", "work", "fairness", "return"], lines)
 
 
+def machine(arm, measure):
+    """{repetition: value} of real jobs. A repetition without deadlines has no share of them."""
+    found = {}
+    for row in read(VM_CELLS):
+        n = int(row["met"]) + int(row["missed"])
+        if row["arm"] == arm and (n or measure != "deadlines"):
+            found[row["repetition"]] = {"deadlines": int(row["met"]) / n if n else 0, "jain": float(row["jain"]),
+                                        "speed": int(row["steps"]) / float(row["seconds"])}[measure]
+    return found
+
+
+def of_repetitions(values, digits=3):
+    return spread(mean(values), *interval(values), digits)
+
+
+def machine_compared(measure, other, with_other):
+    mine, theirs = machine("simppo", measure), machine(other, measure)
+    return [with_other(mine[repetition], theirs[repetition]) for repetition in mine if repetition in theirs]
+
+
+VM_TESTS = [("5. deadlines met, less equal", "deadlines", "equal", less, 0), ("6. deadlines met, less auto", "deadlines", "auto", less, 0),
+            ("7. steps a second / equal", "speed", "equal", ratio, 0.95), ("8. fairness, less equal", "jain", "equal", less, 0)]
+
+
+def machine_tests():
+    lines = []
+    for name, measure, other, with_other, bar in VM_TESTS:
+        values = machine_compared(measure, other, with_other)
+        lines.append([name, len(values), of_repetitions(values), f"at least {bar:g}" if bar else "above 0", verdict(*interval(values), bar)])
+    return table(["simppo's", "repetitions", "figure", "bar", "verdict"], lines)
+
+
+def machine_figures():
+    lines = []
+    for arm in VM_ARMS:
+        rows = [row for row in read(VM_CELLS) if row["arm"] == arm]
+        met, all_ = (sum(int(row[column]) for row in rows for column in columns) for columns in (["met"], ["met", "missed"]))
+        lines.append([arm, len(rows), f"{met} of {all_}", *(of_repetitions(list(machine(arm, measure).values()), digits)
+                                                            for measure, digits in (("deadlines", 3), ("speed", 1), ("jain", 3)))])
+    return table(["arm", "repetitions", "deadlines", "deadlines met", "steps a second", "fairness"], lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("run", "vm", "table", "check"))
@@ -203,7 +245,7 @@ def main():
     elif args.verb == "vm":
         run_vm(args.seconds)
     else:
-        publish(PAGE, {"tests": tests(), "figures": figures()}, args.verb == "check")
+        publish(PAGE, {"tests": tests(), "figures": figures(), "machine tests": machine_tests(), "machine": machine_figures()}, args.verb == "check")
 
 
 if __name__ == "__main__":
