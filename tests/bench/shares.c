@@ -9,7 +9,8 @@
  *
  * Episodes are summed up in blocks of BLOCK, a line for each. `work`: core-steps done in a step. `met` and
  * `missed`: deadlines. `jain`: the mean over episodes of Jain's index of x = the job's work done / (the
- * steps it was there, times the CPUs it could use), over all jobs of the episode.
+ * steps it was there, times the CPUs it could use), over all jobs of the episode. `hurried` and `patient`:
+ * the mean of x over the block's jobs with a deadline, and without one.
  */
 #include <math.h>
 
@@ -32,6 +33,7 @@ static struct {
         double before[N_STATE];
         float observation[SHARES_JOBS_MAX * SHARES_N_FEATURES];
         double work, met, missed, jain; /* of the block */
+        double n_of[2], sum_of[2];      /* of the block: jobs without and with a deadline, their x */
         double n, sum, squares;         /* of the episode: its jobs, x and x^2 */
         double n_finished, n_missed;    /* of the episode, as its own metrics have them */
 } play;
@@ -64,9 +66,12 @@ static void choose(int32_t ret[SHARES_JOBS_MAX]) {
         }
 }
 
-static void note_share(double done, double age, double parallel) {
-        double x = done / (age * parallel);
+static void note_share(const double job[N_JOB], double done, double age) {
+        double x = done / (age * job[PARALLEL]);
+        bool hurried = job[DEADLINE] > 0;
 
+        play.n_of[hurried]++;
+        play.sum_of[hurried] += x;
         play.n++;
         play.sum += x;
         play.squares += x * x;
@@ -81,7 +86,7 @@ static void note_job(const double before[N_JOB], const double after[N_JOB]) {
                 return;
         play.work += (ended ? before[WORK] : after[DONE]) - before[DONE];
         if (ended)
-                note_share(before[WORK], age, before[PARALLEL]);
+                note_share(before, before[WORK], age);
         if (ended && in_time) {
                 play.n_finished++;
                 play.met += deadline > 0;
@@ -120,7 +125,7 @@ static void end_episode(const double metrics[]) {
                 const double *job = play.before + N_HOST + i * N_JOB;
 
                 if (job[WORK] > 0 && job[AGE] > 0)
-                        note_share(job[DONE], job[AGE], job[PARALLEL]);
+                        note_share(job, job[DONE], job[AGE]);
         }
         play.jain += play.sum * play.sum / (play.n * play.squares);
         g_assert_cmpfloat(metrics[0], ==, play.n_finished);
@@ -163,14 +168,18 @@ static void numbers_of(const JobSettings *settings, const ActordEnv *env) {
         env->close(instance);
 }
 
+static Chooser chooser_of(const char *name) {
+        if (g_str_has_prefix(name, "rule"))
+                return CHOOSER_RULE;
+        return g_str_has_prefix(name, "equal") ? CHOOSER_EQUAL : CHOOSER_POLICY;
+}
+
 static void episodes_play(const char *name, uint32_t n_episodes, const JobSettings *settings,
                 const ActordEnv *env, const Fused *trained) {
         Fused *fused = bench_job_new(settings, env);
 
         numbers_of(settings, env);
-        play.chooser = g_str_has_prefix(name, "rule")    ? CHOOSER_RULE
-                       : g_str_has_prefix(name, "equal") ? CHOOSER_EQUAL
-                                                         : CHOOSER_POLICY;
+        play.chooser = chooser_of(name);
         if (play.chooser == CHOOSER_POLICY && fused_take_policy(fused, trained) < 0)
                 g_error("%s: the policy has another shape", name);
         play.on = true;
@@ -179,11 +188,13 @@ static void episodes_play(const char *name, uint32_t n_episodes, const JobSettin
                 double mean;
 
                 play.work = play.met = play.missed = play.jain = 0;
+                memset(play.n_of, 0, sizeof(play.n_of));
+                memset(play.sum_of, 0, sizeof(play.sum_of));
                 g_assert_cmpint(fused_evaluate(fused, first, n, &mean), ==, 0);
                 printf("play %s jobs %u episodes %u return %.4f work %.6f met %.0f missed %.0f "
-                       "jain %.6f\n",
+                       "jain %.6f hurried %.6f patient %.6f\n",
                                 name, play.n_jobs, n, mean, play.work / (200.0 * n), play.met, play.missed,
-                                play.jain / n);
+                                play.jain / n, play.sum_of[1] / play.n_of[1], play.sum_of[0] / play.n_of[0]);
         }
         play.on = false;
         (void) fused_free(fused);

@@ -15,10 +15,10 @@ from learning import BUILD, ROOT
 from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "shares.csv", "shares.md"
-MEASURES = ["work", "met", "missed", "jain", "return"]
+MEASURES = ["work", "met", "missed", "jain", "return", "hurried", "patient"]
 COLUMNS = ["arm", "jobs", "cores", "seed", "steps", "policy", "episodes", *MEASURES]
 PLAY = re.compile(r"play (?P<play>\S+) jobs \d+ episodes \d+ return (?P<return>\S+) work (?P<work>\S+) met (?P<met>\d+) missed (?P<missed>\d+) "
-                  r"jain (?P<jain>\S+)")
+                  r"jain (?P<jain>\S+) hurried (?P<hurried>\S+) patient (?P<patient>\S+)")
 TRAINED = (4, 8)
 HOSTS = [TRAINED, (2, 8), (8, 8), (8, 16)]  # jobs, CPUs
 EPISODES, EPISODE_SEED, SEEDS = 1000, 2000, 20
@@ -27,8 +27,8 @@ ARMS = {SIMPPO: (SEEDS, ["Job.StopSteps=1000000"]), PPO: (SEEDS, ["Job.StopSteps
         LONGER: (SEEDS // 2, ["Job.StopSteps=10000000"])}
 
 VM_CELLS, VM_ARMS = "shares-vm.csv", ["equal", "simppo", "auto"]
-VM_COLUMNS = ["repetition", "arm", "seconds", "steps", "met", "missed", "jain", "cpus", "times", "deadlines", "policies"]
-VM_SEC, VM_BOOT_SEC = 2100, 120
+VM_COLUMNS = ["repetition", "arm", "seconds", "steps", "met", "missed", "jain", "cpus", "times", "deadlines", "weights", "policies"]
+VM_SEC, VM_BOOT_SEC = 2100, 180
 POLICY = os.path.join(BUILD, "shares", "four.safetensors")
 
 

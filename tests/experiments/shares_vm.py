@@ -17,7 +17,7 @@ SPIN_USEC, STEPS_ROUND = 20000, 16  # of CPU time in a step; steps of one actor 
 UNIT_SEC = 0.5  # a step of the model shares
 # As in actor/envs/shares.c, on two CPUs
 LENGTHS, SLACKS, DEADLINE_CHANCE = (10, 40), (1.2, 4), 0.75
-POLL_SEC, LONGEST_SEC = 3, 400
+POLL_SEC, LONGEST_SEC = 3, 600
 REPETITIONS_MAX = 40
 JOB = f"""[Job]
 Environment=./greedy-env.so
@@ -124,7 +124,8 @@ def jain(shares):
 def one(host, arm, repetition, speeds):
     jobs = drawn(repetition)
     deadlines = [deadline_of(job, speeds) for job in jobs]
-    ended = host.ended(host.submit([sets_of(arm, job, deadline) for job, deadline in zip(jobs, deadlines)]))
+    numbers = host.submit([sets_of(arm, job, deadline) for job, deadline in zip(jobs, deadlines)])
+    ended = host.ended(numbers)
     times = [seconds_of(status) for status in ended]
     steps = [status["env_steps"] for status in ended]
     whole = (max(status["ended_usec"] for status in ended) - min(status["started_usec"] for status in ended)) / 1e6
@@ -133,7 +134,14 @@ def one(host, arm, repetition, speeds):
     return {"repetition": repetition, "arm": arm, "seconds": f"{whole:.1f}", "steps": sum(steps), "met": sum(met), "missed": len(met) - sum(met),
             "jain": f"{jain(shares):.4f}", "cpus": " ".join(str(parallel) for parallel, _, _ in jobs), "times": " ".join(f"{time:.1f}" for time in times),
             "deadlines": " ".join(str(deadline) if deadline else "none" for deadline in deadlines),
-            "policies": " ".join(status["policy_sha256"][:8] for status in ended)}
+            "weights": weights_of(numbers), "policies": " ".join(status["policy_sha256"][:8] for status in ended)}
+
+
+def weights_of(numbers):
+    """The least and the highest weight that the journal has of each job; nothing where it has none."""
+    said = bash("journalctl --boot --no-pager --unit actord.service --output=cat", check=False).stdout
+    seen = {number: [int(weight) for weight in re.findall(rf"Job {number} has CPU weight (\d+)\.", said)] for number in numbers}
+    return " ".join(f"{min(weights)}-{max(weights)}" for weights in seen.values() if weights)
 
 
 def arms_of(repetition):
