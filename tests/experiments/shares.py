@@ -137,10 +137,12 @@ def over_both(rows):
     return mean([mean(row) for row in rows]), seen[int(0.025 * len(seen))], seen[int(0.975 * len(seen)) - 1]
 
 
-def compared(where, measure, other, with_other):
-    """SIMPPO's values with those of another arm, block by block."""
-    [others] = matrix(other, where, measure)
-    return over_both([[with_other(mine, theirs) for mine, theirs in zip(row, others)] for row in matrix(SIMPPO, where, measure)])
+def compared(where, measure, other, with_other, arm=SIMPPO):
+    """An arm's values with those of another one, block by block, and seed by seed if the other one has seeds, too."""
+    mine, theirs = matrix(arm, where, measure), matrix(other, where, measure)
+    if len(theirs) == 1:
+        theirs *= len(mine)
+    return over_both([[with_other(x, y) for x, y in zip(row, other_row)] for row, other_row in zip(mine, theirs)])
 
 
 def less(mine, theirs):
@@ -179,6 +181,27 @@ def tests():
             found = compared((jobs, cores), measure, other, with_other)
             lines.append([name, jobs, cores, spread(*found), f"above {bar:g}" if measure != "work" else f"at least {bar:g}", verdict(*found[1:], bar)])
     return table(["SIMPPO's", "jobs", "CPUs", "figure", "bar", "verdict"], lines)
+
+
+CONTROLS = [("SIMPPO less PPO", SIMPPO, PPO), ("SIMPPO, longer, less SIMPPO", LONGER, SIMPPO)]
+
+
+def controls():
+    lines = []
+    for name, arm, other in CONTROLS:
+        for jobs, cores in HOSTS:
+            lines.append([name, jobs, cores, *(spread(*compared((jobs, cores), measure, other, less, arm), digits)
+                                               for measure, digits in (("deadlines", 3), ("jain", 3), ("return", 2)))])
+    return table(["", "jobs", "CPUs", "deadlines met", "fairness", "return"], lines)
+
+
+def paid():
+    """What jobs with and without a deadline get of the CPUs that they could use."""
+    lines = []
+    for jobs, cores in HOSTS:
+        for arm in (EQUAL, RULE, SIMPPO, PPO):
+            lines.append([arm, jobs, cores, *(spread(*over_both(matrix(arm, (jobs, cores), measure))) for measure in ("hurried", "patient"))])
+    return table(["arm", "jobs", "CPUs", "jobs with a deadline", "without"], lines)
 
 
 def figures():
@@ -245,7 +268,8 @@ def main():
     elif args.verb == "vm":
         run_vm(args.seconds)
     else:
-        publish(PAGE, {"tests": tests(), "figures": figures(), "machine tests": machine_tests(), "machine": machine_figures()}, args.verb == "check")
+        publish(PAGE, {"tests": tests(), "controls": controls(), "paid": paid(), "figures": figures(),
+                       **({"machine tests": machine_tests(), "machine": machine_figures()} if read(VM_CELLS) else {})}, args.verb == "check")
 
 
 if __name__ == "__main__":
