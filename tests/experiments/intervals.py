@@ -16,3 +16,15 @@ def interval(values, statistic=mean, stream="actord"):
     draw = random.Random(stream)
     seen = sorted(statistic(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
     return seen[int(0.025 * RESAMPLES)], seen[int(0.975 * RESAMPLES) - 1]
+
+
+def over_both(rows, resamples=RESAMPLES):
+    """The mean of a matrix, a row for each seed, with an interval over seeds and what the columns are, such as storms: both are drawn anew."""
+    draw = random.Random("actord")
+
+    def once():
+        columns = draw.choices(range(len(rows[0])), k=len(rows[0]))
+        return mean([mean([row[column] for column in columns]) for row in draw.choices(rows, k=len(rows))])
+
+    seen = sorted(once() for _ in range(resamples))
+    return mean([mean(row) for row in rows]), seen[int(0.025 * resamples)], seen[int(0.975 * resamples) - 1]

@@ -34,6 +34,14 @@ def change(name, columns, rows_now):
         write(name, columns, rows_now())
 
 
+def table(head, lines):
+    """Its first column is of words, and all others are of numbers."""
+    def line(fields):
+        return f"| {' | '.join(map(str, fields))} |"
+
+    return "\n".join([line(head), "|---" + "|--:" * (len(head) - 1) + "|", *map(line, lines)])
+
+
 def put(page, tables, write_it):
     """Puts {mark: text} between the marks of a page. False: other texts stand there; write_it decides whether they stay."""
     path = os.path.join(DOCS, page)

@@ -9,9 +9,9 @@ shares.py check                 fails if a table is not that of the cells
 
 A training on a host, or a rule there, is a line of docs/experiments/shares.csv, with a value for each block of 50 episodes. An arm of a repetition in the machine
 is a line of shares-vm.csv."""
-import argparse, glob, json, os, random, re, subprocess, sys, tempfile
-from intervals import RESAMPLES, interval, mean
-from learning import BUILD, ROOT
+import argparse, glob, json, os, re, subprocess, sys, tempfile
+from intervals import RESAMPLES, interval, mean, over_both
+from published import BUILD, ROOT, table
 from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "shares.csv", "shares.md"
@@ -125,16 +125,8 @@ def matrix(arm, where, measure):
     return [[met / (met + missed) for met, missed in zip(numbers(row["met"]), numbers(row["missed"]))] for row in rows]
 
 
-def over_both(rows):
-    """The mean of a matrix with an interval over seeds and blocks: both are drawn anew."""
-    draw = random.Random("actord")
-
-    def once():
-        columns = draw.choices(range(len(rows[0])), k=len(rows[0]))
-        return mean([mean([row[column] for column in columns]) for row in draw.choices(rows, k=len(rows))])
-
-    seen = sorted(once() for _ in range(RESAMPLES // 5))
-    return mean([mean(row) for row in rows]), seen[int(0.025 * len(seen))], seen[int(0.975 * len(seen)) - 1]
+def over(rows):
+    return over_both(rows, RESAMPLES // 5)
 
 
 def compared(where, measure, other, with_other, arm=SIMPPO):
@@ -142,7 +134,7 @@ def compared(where, measure, other, with_other, arm=SIMPPO):
     mine, theirs = matrix(arm, where, measure), matrix(other, where, measure)
     if len(theirs) == 1:
         theirs *= len(mine)
-    return over_both([[with_other(x, y) for x, y in zip(row, other_row)] for row, other_row in zip(mine, theirs)])
+    return over([[with_other(x, y) for x, y in zip(row, other_row)] for row, other_row in zip(mine, theirs)])
 
 
 def less(mine, theirs):
@@ -159,14 +151,6 @@ def verdict(low, high, bar):
 
 TESTS = [("1. deadlines met, less equal weights", "deadlines", EQUAL, less, 0), ("2. deadlines met, less the rule", "deadlines", RULE, less, 0),
          ("3. work / equal weights", "work", EQUAL, ratio, 0.99), ("4. fairness, less equal weights", "jain", EQUAL, less, 0)]
-
-
-def line(fields):
-    return f"| {' | '.join(map(str, fields))} |"
-
-
-def table(head, lines):
-    return "\n".join([line(head), "|---" + "|--:" * (len(head) - 1) + "|", *map(line, lines)])
 
 
 def spread(middle, low, high, digits=3):
@@ -200,7 +184,7 @@ def paid():
     lines = []
     for jobs, cores in HOSTS:
         for arm in (EQUAL, RULE, SIMPPO, PPO):
-            lines.append([arm, jobs, cores, *(spread(*over_both(matrix(arm, (jobs, cores), measure))) for measure in ("hurried", "patient"))])
+            lines.append([arm, jobs, cores, *(spread(*over(matrix(arm, (jobs, cores), measure))) for measure in ("hurried", "patient"))])
     return table(["arm", "jobs", "CPUs", "jobs with a deadline", "without"], lines)
 
 
@@ -210,7 +194,7 @@ def figures():
         for arm in (EQUAL, RULE, *ARMS):
             shown = [matrix(arm, (jobs, cores), measure) for measure in ("deadlines", "work", "jain", "return")]
             if shown[0]:
-                lines.append([arm, jobs, cores, len(shown[0]) if arm in ARMS else "", *(spread(*over_both(rows), digits)
+                lines.append([arm, jobs, cores, len(shown[0]) if arm in ARMS else "", *(spread(*over(rows), digits)
                                                                                         for rows, digits in zip(shown, (3, 2, 3, 2)))])
     return table(["arm", "jobs", "CPUs", "seeds", "deadlines met", "work", "fairness", "return"], lines)
 

@@ -31,10 +31,10 @@ Tests, each for PPO and for DDPG:
 
 A policy is the last one of its training. A second one, the `chosen`, is that checkpoint of the last fifth which costs least on the training
 storms: what a user who can afford no flood would take. It has rows of its own, and decides no test."""
-import argparse, glob, json, os, random, re, subprocess, tempfile
+import argparse, glob, json, os, re, subprocess, tempfile
 from statistics import stdev
-from intervals import RESAMPLES, mean
-from published import BUILD, ROOT
+from intervals import mean, over_both
+from published import BUILD, ROOT, table
 from trainings import enter, is_there, publish, read
 
 CELLS, PAGE = "stormwater.csv", "stormwater.md"
@@ -209,18 +209,6 @@ def spread(middle, low, high):
     return f"{number(middle)} ({number(low)} to {number(high)})"
 
 
-def over_both(rows):
-    """The mean of a matrix, a row for each seed, with an interval over seeds and storms: both are drawn anew."""
-    draw = random.Random("actord")
-
-    def once():
-        columns = draw.choices(range(len(rows[0])), k=len(rows[0]))
-        return mean([mean([row[column] for column in columns]) for row in draw.choices(rows, k=len(rows))])
-
-    seen = sorted(once() for _ in range(RESAMPLES))
-    return mean([mean(row) for row in rows]), seen[int(0.025 * RESAMPLES)], seen[int(0.975 * RESAMPLES) - 1]
-
-
 def less(rows, other):
     return [[mine - theirs for mine, theirs in zip(row, other)] for row in rows]
 
@@ -232,14 +220,6 @@ class Policies:
         self.name, self.rows = name, cells(arm)
         self.held_out = [numbers(row[column + "held_out"]) for row in self.rows]
         self.larger = [numbers(row[column + "larger"]) for row in self.rows]
-
-
-def line(fields):
-    return f"| {' | '.join(map(str, fields))} |"
-
-
-def table(head, lines):
-    return "\n".join([line(head), "|---" + "|--:" * (len(head) - 1) + "|", *map(line, lines)])
 
 
 def choice():
