@@ -51,8 +51,9 @@ N_HOURS = 10
 
 
 class Task:
-    def __init__(self, name, profile, n_steps, *sets):
+    def __init__(self, name, profile, n_steps, *sets, least=0.5, most=2):
         self.name, self.profile, self.n_steps, self.sets = name, profile, n_steps, sets
+        self.least, self.most = least, most  # how much of its rain a storm of the training family has
 
     def storm(self, number, scale):
         """As in actor/envs/swmm/storm.c."""
@@ -61,7 +62,7 @@ class Task:
         return [scale * sum(self.profile) * rain / sum(weighed) for rain in weighed], number * GOLDEN % 1
 
     def held_out(self, first):
-        return [self.storm(first + i, 0.5 + 1.5 * i / 19) for i in range(20)]
+        return [self.storm(first + i, self.least + (self.most - self.least) * i / 19) for i in range(20)]
 
 
 THETA = Task("theta", (0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0), 312, f"Environment.FloodWeight={PUBLISHED:g}", "Environment.RewardScale=1")
