@@ -16,7 +16,7 @@ import argparse, glob, json, os, re, tempfile
 from statistics import stdev
 import stormwater
 from intervals import mean
-from learning import ROOT
+from published import ROOT
 from stormwater import N_CHECKPOINTS, Task, number, numbers, over_both, played, settings, spread, table, text
 from trainings import enter, is_there, publish, read
 
