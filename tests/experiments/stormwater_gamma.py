@@ -238,7 +238,7 @@ def unrest(row):
 
 def seeds():
     lines = []
-    for arm in ("PPO", "DDPG"):
+    for arm in (PPO.name, LONG.name, DDPG.name):
         for row in cells(arm):
             shown_costs = costs(row, "held_out"), costs(row, "chosen_held_out")
             last, chosen = ([number(mean([cost.floods for cost in found])), number(published(found) / 1e6)] for found in shown_costs)
