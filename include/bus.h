@@ -29,7 +29,7 @@
 #define BUS_FILE_CHECKPOINT "checkpoint"        /* the checkpoint to evaluate */
 #define BUS_FILE_STDERR "stderr"                /* run mode: the destination of actors' own messages */
 
-/* Keys of SubmitJob's `options`. */
+/* Keys of SubmitJob's `options`, each with its D-Bus type. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
 #define BUS_OPTION_PRICE_SHEET "price-sheet"    /* s: the text of PriceSheet=./FILE */
 #define BUS_OPTION_EPISODES "episodes"          /* t: for evaluate */

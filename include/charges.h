@@ -10,9 +10,9 @@
  * charge is part of the paper total (execution only, as MinionsRL, Nitro and Stellaris count); FULL: only of
  * the full total. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: the word before the unit
  * of quantities that are kept and not used. A new kind needs a row here, and code in price.c that assigns
- * records to it. LOST is for lives that were killed. FLEET is for servers, busy or not. NODES and IDLE_NODES
- * are for a cluster's allocations, in place of the actors' work there. TRAFFIC is for bytes between
- * hosts. */
+ * records to it. LOST is for use that no record has, since the job's processes were killed. FLEET is for a
+ * fleet of servers, busy or not. NODES and IDLE_NODES are for a cluster's allocations, in place of the
+ * actors' work there. TRAFFIC is for bytes between hosts. */
 #define CHARGES(X)                                                                     \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> actord-cluster: a SEQPACKET socket with fixed records and no pointers. The invoker says how
- * many nodes its rounds are worth, and actord-cluster reports the nodes that it got. actord-cluster runs as
- * the job's user. Only actord-cluster knows the cluster, its network and its credentials. A node that is up
+ * many nodes its rounds need, and actord-cluster reports the nodes that it got. actord-cluster runs as the
+ * job's user. Only actord-cluster knows the cluster, its network and its credentials. A node that is up
  * comes with one descriptor: a SOCK_STREAM socket that carries bytes to and from the invoker of that node.
  * actord-cluster does not know the meaning of these bytes (invoker/frame.h).
  *
@@ -80,17 +80,17 @@ typedef struct ClusterCost {
         uint64_t waited_usec;                   /* from the request to the start */
         uint64_t memory_bytes;                  /* allocated */
         uint32_t n_cpus, n_gpus;                /* allocated */
-        /* TRES billing units by the site's weights; 0: it has none */
+        /* TRES billing units by the site's weights; 0: the site has no weights */
         double billing;
         uint32_t final;
-        uint32_t expires;                       /* its limit is near; WANT does not count it */
+        uint32_t expires;                       /* 1: near its time limit; WANT does not count it */
 } ClusterCost;
 
 typedef struct ClusterEvent {
         uint32_t abi, kind;
         uint32_t node;                          /* counted from 1; a job uses no number twice */
         uint32_t n_cpus;                        /* UP: how many actors may use there */
-        uint64_t memory_bytes;                  /* UP: the same */
+        uint64_t memory_bytes;                  /* UP: what actors may use there */
         ClusterCost cost;                       /* COST */
         char name[64];                          /* UP: the host's; NUL-terminated */
         char words[256];                        /* one line of printable ASCII, NUL-terminated */

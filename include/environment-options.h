@@ -50,7 +50,7 @@
         X(EnableWind, BOOL, enable_wind, , , "no") \
         X(WindPower, NUMBER, wind_power, 0, 1000, "15") \
         X(TurbulencePower, NUMBER, turbulence_power, 0, 1000, "1.5")
-/* Options of all tasks; theta has one more, and gamma another. */
+/* Options of all stormwater tasks; theta has one more, and gamma another. */
 #define STORMWATER_OPTIONS(X) \
         X(Storms, WORD, storms, storms_words, , "random") \
         X(Storm, WHOLE, storm, 0, N_HELD_OUT, "0") \
@@ -75,7 +75,7 @@
         X(IncludeCvel, BOOL, include_cvel, , , "yes") \
         X(IncludeQfrcActuator, BOOL, include_qfrc_actuator, , , "yes") \
         X(IncludeCfrcExt, BOOL, include_cfrc_ext, , , "yes")
-/* Robots that cannot fall, and robots whose falls end an episode */
+/* Two kinds of robots: those that cannot fall, and those whose falls end an episode */
 #define MUJOCO_MOVING(X, control) \
         MUJOCO_WEIGHT(X, ForwardRewardWeight, forward_reward_weight, "1") \
         MUJOCO_WEIGHT(X, CtrlCostWeight, ctrl_cost_weight, control)
@@ -112,7 +112,7 @@
         MUJOCO_MOVING(X, "0.0001") \
         MUJOCO_NOISE(X, "0.1") \
         MUJOCO_EXCLUDE(X)
-/* Where v4 has a constant without a name, only v5 has the option. */
+/* Options of v5 only; in v4 of the same task, the value is a constant. */
 #define INVERTEDPENDULUM_V5_OPTIONS(X) \
         MUJOCO_NOISE(X, "0.01")
 #define INVERTEDDOUBLEPENDULUM_V5_OPTIONS(X) \

@@ -94,8 +94,8 @@
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
-/* Environment=pettingzoo:MODULE is an environment of several agents. parallel_env() of the module makes it,
- * through the same bridge. Its [Environment] section has the keyword arguments. */
+/* Environment=pettingzoo:MODULE is an environment of several agents, which parallel_env() of the module
+ * makes (through env-gym.so, too). Its [Environment] section has the keyword arguments. */
 #define ENVIRONMENT_PETTINGZOO_PREFIX "pettingzoo:"
 
 /* The module of EPA SWMM, whose engine comes in a Python package. The engine is loaded inside of the

@@ -15,8 +15,8 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-/* The number of lanes in which a minibatch's shards are summed, and the number of sets of blocks in which
- * parameters are updated. Neither depends on the number of processes. */
+/* A minibatch's gradient is added up in this many partial sums (lanes), and parameters are updated in this
+ * many sets of blocks. The number does not depend on the number of processes. */
 #define GRADIENT_PARTS 16u
 
 /* X(NAME, word, its task) */
@@ -80,8 +80,8 @@ typedef enum Barrier {
 
 typedef struct Distribution {           /* a row of the table: everything that defines a distribution */
         uint32_t host[_FRAGMENT_MAX];   /* FragmentHost */
-        uint32_t round_barrier;         /* Barrier: the reason for which an update waits */
-        /* Barrier: the reason for which serving a step waits; NONE: actors act by themselves */
+        uint32_t round_barrier;         /* Barrier: the actors for which an update waits */
+        /* Barrier: the actors for which the learner waits before it acts; NONE: actors act by themselves */
         uint32_t inference_barrier;
         const char *help;
 } Distribution;

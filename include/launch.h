@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From daemon to spawner, once for each life of a job: one SEQPACKET record with its descriptors. The answer
- * is one LaunchAnswer, with the pidfd of the invoker if there is one. The spawner opens no path of a user
- * and reads no setting: it hands the settings to the invoker unread.
+/* From daemon to spawner, once for each life of a job (the time until its processes end): one SEQPACKET
+ * record with its descriptors. The answer is one LaunchAnswer, with the pidfd of the invoker if there is
+ * one. The spawner opens no path of a user and reads no setting: it hands the settings to the invoker
+ * unread.
  *
  * From spawner to invoker, across exec: a sealed memfd with the same record and the same descriptors at
  * fixed numbers (InvokerFd). */
@@ -56,7 +57,8 @@
 #define LAUNCH_MSEC(scope_each) (LAUNCH_SCOPES_MSEC(scope_each) + 15000u)
 #define LAUNCH_ANSWER_MSEC(scope_each) (LAUNCH_MSEC(scope_each) + 5000u)
 
-/* The order of the descriptors that are sent with a Launch */
+/* The order of the descriptors that are sent with a Launch. "TRIAL:" is the use of a descriptor for
+ * LAUNCH_TRIAL. */
 typedef enum LaunchFd {
         /* sealed memfd: JobSettings; for Environment=job:FILE, followed by the inner job's */
         LAUNCH_FD_SETTINGS,
@@ -85,7 +87,7 @@ typedef enum LaunchPurpose {
          * descriptors and start nothing. job, manager, owner and exit_with_daemon are those of the launch */
         LAUNCH_SETTLE,
         /* all lives of a job are settled in the ledger: remove the rest of its cgroup. cpu_weight not 0: the
-         * job's weight was written, and the manager's note of it is removed, too */
+         * job's weight was written, and systemd's own record of the weight is removed, too */
         LAUNCH_REMOVE,
         /* write cpu_weight as the weight of the job's cgroup among those of other jobs, and report what the
          * kernel has then; 0: only report */
@@ -114,7 +116,8 @@ typedef struct Launch {
         uint32_t purpose, manager;
         /* a reserved range of host uids (and gids); n_uids 1: only the caller's own */
         uint32_t uid_first, n_uids;
-        /* SandboxChoice_: auto takes the strongest available level; others are demanded */
+        /* SandboxChoice_: auto takes the strongest available level; if another level is not available, the
+         * launch fails */
         uint32_t sandbox;
         /* ActorScope=each: the number of containers, each of which gets a scope; 0: all are in the job's
          * scope */
@@ -201,7 +204,7 @@ typedef enum InvokerCgroup {
 
 typedef struct Invoked {
         Launch launch;
-        /* the possible SandboxLevel; its namespaces are entered already */
+        /* the SandboxLevel that this host can enforce; the spawner has entered its namespaces already */
         uint32_t level;
         uint32_t cgroup;                        /* InvokerCgroup */
         /* the directory of actord's programs and modules (env-mujoco.so) */

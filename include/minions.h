@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file of a trained scheduler: MinionsModel, then the network's parameters. Decisions need the actor's
- * half of the parameters. The critic's half is needed to continue the training from this file (actorctl
- * scheduler train --from). Each layer's weights come before its biases. A daemon may get the file from a
- * hostile user, so lib/minions.c refuses a file whose size does not follow exactly from its head. Numbers
- * are little-endian. */
+/* The file of a trained scheduler: MinionsModel, then the network's parameters. Decisions need only the
+ * policy's half of the parameters. The critic's half is needed to continue the training from this file
+ * (actorctl scheduler train --from). Each layer's weights come before its biases. A daemon may get the file
+ * from a hostile user, so lib/minions.c refuses a file whose size does not follow exactly from its head.
+ * Numbers are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */

@@ -13,13 +13,14 @@
 #include "include/actord/env.h"
 
 #define LAYERS_MAX 48u
-#define EDITED_MAX 36u                  /* the most inputs of an edited network */
+#define EDITED_MAX 36u                  /* the most inputs of an edited network (n_edited) */
 #define PASSES_MAX 5u                   /* the most passes of an iterative policy's network for one action */
 #define TIME_EMBEDDING 16u              /* how many numbers represent a time in a network */
-/* for jobs whose actors all act with the newest version; lib/fragment.h */
+/* the number of banks (copies of the policy) if all actors act with the newest version; distribution_banks()
+ * of lib/fragment.h has the other case */
 #define POLICY_BANKS 4u
 
-/* PARAMETER: n_out numbers that read nothing */
+/* PARAMETER: n_out numbers that depend on no input */
 typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind;
 typedef enum LayerActivation {
         LAYER_NONE,
@@ -89,11 +90,11 @@ typedef struct Network {
         uint32_t pixels;
         /* passes of the network for one action out of noise; otherwise 0 */
         uint32_t passes;
-        /* 1: noise is a process that each slot carries (lib/noise.h), and not a separate draw for each
+        /* 1: noise is a process, whose state each slot keeps (lib/noise.h), and not a separate draw for each
          * action */
         uint32_t noise_carried;
-        /* 0; or how many monomials of the observation layers read in its place: "network editing" (Cao et
-         * al., ICLR 2024) */
+        /* how many monomials of the observation the layers read in place of the observation ("network
+         * editing", Cao et al., ICLR 2024); 0: they read the observation itself */
         uint32_t n_edited;
         Monomial monomials[EDITED_MAX];
         uint64_t n_parameters;

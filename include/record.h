@@ -19,8 +19,8 @@
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
 typedef enum RecordKind {
-        /* the job runs: its level, and limits that are not enforced; metered: the start-up of the job
-         * itself */
+        /* the job runs: its sandbox level, and limits that are not enforced; metered: the start-up of the
+         * job itself */
         RECORD_STARTED,
         /* a container or the learner became ready; metered: its start-up, until its first order */
         RECORD_WORKER,
@@ -28,16 +28,16 @@ typedef enum RecordKind {
         /* one evaluation episode; statistics.evaluation_mean: its return, metered.n_steps: its length */
         RECORD_EVALUATION,
         RECORD_UPDATE,          /* one learner invocation: takes and update together */
-        /* a parked container; metered.emulated_nsec: the time for which it was kept ready. start to end: the
-         * same by this host's clock */
+        /* a container was kept ready without an order. metered.emulated_nsec: for how long; start to end:
+         * the same time by this host's clock */
         RECORD_POOL,
         /* the last record of a round: statistics, and the decision under which it ran; metered: the
          * invoker's own use */
         RECORD_ROUND,
         RECORD_CHECKPOINT,      /* the file is complete; it counts when the ledger has its row */
-        /* an attempt that failed, with its reason; its metered use is in a wasted record of its own */
+        /* an attempt that failed, with its reason; its use is in another record, whose `wasted` is 1 */
         RECORD_FAULT,
-        /* the last record of a life: end, sha256 of the policy, remaining control time */
+        /* the last record of a life: end, sha256 of the policy; metered: the use that no other record has */
         RECORD_ENDED,
         /* the end of an evaluation for which its round did not wait. ordinal: the seq of the ROUND that it
          * completes; statistics: those of that record, with the evaluation's. A CHECKPOINT of the round
@@ -141,7 +141,7 @@ typedef struct Metered {                        /* read by the invoker, never re
 
 typedef struct Decision {                       /* the data to repeat a run */
         uint64_t id;
-        /* how many actors act; if a round waits for all, it also learns from so many */
+        /* how many actors act; if a round waits for all, it also learns from this number */
         uint32_t n_actors;
         /* Policy=async: 1 + the actor from whose rollout the round learns; 0: all, or the one that comes
          * first */

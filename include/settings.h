@@ -25,7 +25,7 @@
 #define MATRIX_MAX 36u                  /* the most numbers in a matrix, row by row */
 #define CONVOLUTIONS_MAX 6u
 #define CONVOLUTION_CHANNELS_MAX 1024u
-#define CONVOLUTION_SIDE_MAX 64u        /* the most for a kernel, and between two kernels */
+#define CONVOLUTION_SIDE_MAX 64u        /* the most for a kernel's side, and for a stride */
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
 #define SCHEDULE_ROUNDS_MAX 1000000u    /* the most for one run */
@@ -501,7 +501,7 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* The quantities that each round measures: those that the job wants, and those that its scheduler reads. */
+/* The Curvature_ that each round measures: what the job wants, and what its scheduler reads. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
         bool both = s->curvature == CURVATURE_BOTH;
         bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||

@@ -15,7 +15,8 @@
 #define SHARES_LAYERS_MAX 4u            /* hidden layers of such a policy */
 #define SHARES_UNITS_MAX 512u           /* units in each of them */
 
-/* A job bids for the CPU with a weight. A move up multiplies it by SHARES_FACTOR; one down divides it. */
+/* A job bids for the CPU with a weight. A move up multiplies the weight by SHARES_FACTOR; a move down
+ * divides it. */
 #define SHARES_WEIGHT_MIN 10u
 #define SHARES_WEIGHT_DEFAULT 100u      /* the kernel's, for a cgroup whose weight is not set */
 #define SHARES_WEIGHT_MAX 1000u
@@ -23,7 +24,7 @@
 #define SHARES_KERNEL_MAX 10000u        /* the most that cpu.weight takes; it takes 1 at least */
 
 /* X(NAME): the observation of a job, in this order, each between 0 and 1. A trained policy is useless with
- * other ones. */
+ * other features. */
 #define SHARES_FEATURES(X)                                                                              \
         X(TIME_LEFT)            /* the share of the time until its deadline that is left; 1: it has none */ \
         X(WORK_LEFT)            /* the share of its work that is left */                                \

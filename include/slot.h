@@ -67,13 +67,13 @@ typedef struct SegmentLayout {
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
-/* The state of a slot: SlotState, then the observation for the action of its next step, then the
- * environment's own bytes. (An environment returns an observation only when it resets or steps.) lib/slot.h
- * finds the parts. */
 /* In an episode with a controller (lib/regulation.h): steps that broke the monitor's bound, and steps that
  * ended outside of the envelope. */
 typedef struct RegulationCounts { uint32_t n_violations, n_outside; } RegulationCounts;
 
+/* A slot's snapshot is a SlotState, then the observation for the action of its next step, then the
+ * environment's own bytes. (An environment returns an observation only when it resets or steps.) lib/slot.h
+ * finds the parts. */
 typedef struct SlotState {
         /* the ordinal of the slot's current episode, from 1; 0: none has begun yet */
         uint64_t episode;
@@ -98,7 +98,7 @@ typedef struct Exchange {
         _Atomic uint32_t parked;                /* set by the actor, which sleeps on `answered`: wake it */
         uint8_t pad0[44];
         _Atomic uint32_t answered;              /* becomes equal to asked */
-        _Atomic uint32_t asleep;                /* set by the learner, which sleeps: ring its bell */
+        _Atomic uint32_t asleep;                /* set by the learner, which sleeps: signal its eventfd */
         uint8_t pad1[56];
 } Exchange;
 static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "one cache line for each side");

@@ -2,8 +2,8 @@
 /* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
  * The worker sleeps on `go` (a futex; while cores are free, it spins first). The invoker sleeps in epoll on
- * one eventfd for each worker. A worker rings its eventfd only while `asleep` is set. Only lib/turn.c uses
- * these words.
+ * one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is set. Only
+ * lib/turn.c uses these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */
@@ -93,10 +93,10 @@ typedef struct Answer {         /* the worker writes it before `done`; an actor'
 } Answer;
 
 typedef struct Turn {
-        _Atomic uint32_t go;                    /* by the invoker; the worker waits while it equals `done` */
+        _Atomic uint32_t go;                    /* counts orders; the worker waits while it equals `done` */
         uint8_t pad0[60];
         _Atomic uint32_t done;                  /* the worker sets it to go */
-        _Atomic uint32_t asleep;                /* set by the invoker, which sleeps: ring its bell */
+        _Atomic uint32_t asleep;                /* set by the invoker, which sleeps: ring the bell */
         _Atomic uint32_t parked;                /* set by the worker, which sleeps on `go`: wake it */
         uint8_t pad1[52];
         Order order;
@@ -146,14 +146,14 @@ typedef struct WorkerPage {
         TrialPage trial;                        /* for LAUNCH_TRIAL, which has no orders */
         /* the number of this learner; number 0 publishes and writes checkpoints */
         uint32_t learner;
-        /* SERVE: all actors have rolled; LEARNER_FD_ASKS is rung together with this */
+        /* SERVE: 1: all actors have ended their rollouts; the writer also signals LEARNER_FD_ASKS */
         _Atomic uint32_t serve_stop;
         /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, at least about once a
          * second */
         _Atomic uint64_t served_nsec;
 
         /* CHECKPOINT (in), RESTORE (out): how many invocations of each actor were accepted; SERVE, ROLLOUT
-         * (in): the invocation of each actor, ORDINAL_NONE: it has rolled already */
+         * (in): the invocation of each actor; ORDINAL_NONE: its rollout has ended already */
         uint64_t ordinals[ACTORS_MAX];
         /* CHECKPOINT, ROLLOUT (in): the bank with each actor's current snapshots */
         uint32_t banks[ACTORS_MAX];
@@ -176,8 +176,8 @@ typedef enum LearnerFd {
         LEARNER_FD_BELL,        /* eventfd */
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* the file to restore from, or /dev/null */
-        /* an epoll of the bells that actors ring, for the first learner if the distribution lets it act (10
-         * is the program's) */
+        /* only for the first learner, if the distribution lets it act: an epoll of the eventfds that actors
+         * signal (descriptor 10 is the program itself) */
         LEARNER_FD_ASKS = 11,
         LEARNER_FD_REDUCE,      /* lib/reduce.h; only if there are several learners */
         LEARNER_FD_SEGMENTS = 16,
@@ -194,7 +194,7 @@ typedef struct FusedStart {
         const ActordEnv *env;
         int state_fd, checkpoint_fd, bell_fd;
 } FusedStart;
-/* returns 0 at ORDER_END, or the error that kept it from starting */
+/* Returns 0 at ORDER_END, or the error because of which the process could not start. */
 typedef int (*FusedRun)(const FusedStart *start);
 #define FUSED_MODULE "fused.so"
 #define FUSED_ENTRANCE "actord_fused_run"

@@ -5,8 +5,8 @@
  * An environment is a table of functions named `actord_env` in a shared object (`Environment=./mine.so`), or
  * a row of the built-in table; both are called in exactly the same way. All memory belongs to the caller: an
  * instance is `instance_bytes` bytes, zeroed and aligned to 64; observations and snapshots are in shared
- * memory. An environment keeps no other state: no statics that change, no threads, no files. So an
- * invocation can be repeated, moved and replayed bit for bit.
+ * memory. An environment keeps no other state: no statics that change, no threads, no files. So a run of
+ * steps (an invocation) can be repeated, moved and replayed bit for bit.
  *
  * The order of calls is: spec once; init; any number of reset, step, snapshot, restore; close. Each function
  * of type int returns 0, or a negative errno. An errno fails the invocation, and is the reason in messages.
@@ -44,7 +44,7 @@ typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 }
 #define ACTORD_CHOICES_MAX 64u          /* the most numbers of a MULTI_DISCRETE action */
 
 enum {
-        /* it cannot make snapshots: its state is kept in a warm actor, and a crash loses the current
+        /* it cannot make snapshots: its state stays in the actor's process, and a crash loses the current
          * episode */
         ACTORD_ENV_STICKY = 1u << 0,
         ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
@@ -74,8 +74,9 @@ typedef struct ActordEnvSpec {
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
         /* K, 2 to ACTORD_STACK_MAX: an observation is a stack of the last K frames along its first
-         * dimension, the oldest first. At the beginning of an episode, its first frame fills the older
-         * places. actord stores each frame of a stack only once. 0: observations are not stacks. */
+         * dimension, the oldest first. At the beginning of an episode, copies of its first frame stand for
+         * the older frames. actord stores each frame of a stack only once. 0: observations are not
+         * stacks. */
         uint32_t stack;
         /* ABI 2. The names of the numbers that metrics() returns at the end of an episode, such as
          * "latency_p99": a lower-case letter, then lower-case letters, digits and "_"; each name once. */
@@ -91,7 +92,7 @@ typedef struct ActordEnvSpec {
 /* a row of the job file's [Environment] */
 typedef struct ActordOption { char key[32]; char value[224]; } ActordOption;
 
-/* a counter-based stream of the caller's; do not keep it between calls */
+/* a stream of random numbers that the caller owns; do not keep the pointer between calls */
 typedef struct ActordRandom ActordRandom;
 
 typedef struct ActordStep {
@@ -138,7 +139,8 @@ typedef struct ActordFrame {
 
 typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
-        /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, which ends with close() */
+        /* sizeof(ActordEnv) when the plugin was compiled; at least ACTORD_ENV_BYTES_MIN, which ends with
+         * close(). Functions beyond these bytes are missing */
         uint32_t struct_bytes;
         /* The spec under these options. -EINVAL: an option is unknown or its value is out of range.
          * -ENOPKG: a package is missing, whose name is in ret->name. */
