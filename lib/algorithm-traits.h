@@ -94,7 +94,7 @@ static inline Net net_target_of(Net net) {
         return net | 1;
 }
 
-/* algorithm: a valid Algorithm_. */
+/* The row of an algorithm, which must be a valid Algorithm_. */
 const AlgorithmRow *algorithm_row(uint32_t algorithm);
 
 /* The row to which this set of parameters belongs, and the number of its member; NULL: there is none. */

@@ -18,7 +18,7 @@ static inline uint64_t clock_boottime(void) {
         return clock_nsec(CLOCK_BOOTTIME);
 }
 
-/* How much of that time the host was asleep. */
+/* How long the host has been asleep since it started. */
 static inline uint64_t clock_suspended(void) {
         uint64_t awake = clock_nsec(CLOCK_MONOTONIC);
 

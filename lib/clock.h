@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The emulated clock: the time that a job would have taken on a fleet in which each actor has a reserved
- * share of a CPU. Pure; the invoker computes it once, when it writes a record. */
+ * share of a CPU. Pure. The invoker computes this time once, when it writes a record. */
 #pragma once
 
 #include "include/record.h"

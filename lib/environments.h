@@ -25,11 +25,11 @@ bool environment_is_mjcf(const char *name);
 typedef struct EnvironmentNumber {
         const char *name, *key; /* NAME:N is the same as KEY=N */
         int least, most;
-        const char *what; /* of which N is the number */
+        const char *what; /* the things that N counts */
 } EnvironmentNumber;
 
-/* Whether the name is that of such an environment, with a colon; NULL: it is not. *ret_n: the N in it; NULL:
- * what follows the colon is no such number. */
+/* The row if `name` begins with such an environment's name and a colon, or NULL. *ret_n: the number N after
+ * the colon; NULL: there is no valid number. */
 const EnvironmentNumber *environment_number(const char *name, const char **ret_n);
 
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */

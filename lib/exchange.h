@@ -16,11 +16,12 @@ typedef struct Ask {
 
 /* For the actor: asks for the actions of a step, and sleeps until they are in the segment. The actor must
  * have written the step's observations into the segment before. Spins at most spin_nsec before it sleeps.
- * bell_fd: the learner's bell, which is rung only while the learner sleeps. */
+ * bell_fd: the learner's eventfd (its bell), which is signalled only while the learner sleeps. */
 void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t spin_nsec, int bell_fd);
 
 /* For the learner: whether there is a request other than the one with the number `answered`. */
 bool exchange_asked(const Exchange *exchange, uint32_t answered, Ask *ret);
 void exchange_answer(Exchange *exchange, uint32_t number);
-/* For the learner: asks for the bell. Set it, then call exchange_asked() once more before sleeping. */
+/* For the learner: true: actors must signal its eventfd. Set this, then call exchange_asked() once more
+ * before sleeping. */
 void exchange_asleep(Exchange *exchange, bool asleep);

@@ -503,7 +503,7 @@ static void pass_begin(Forward *forward, const SamplerPass *pass, uint32_t k, si
         }
 }
 
-/* Replaces x by its combination with F: the noise that this pass leaves. */
+/* Replaces x, the action with noise, by its combination with F, which has less noise. */
 static void pass_end(Forward *forward, const SamplerPass *pass, uint32_t k, uint32_t layer, size_t n_rows) {
         const Moment *moment = &pass->moment;
         uint32_t n = forward->network.n_action;

@@ -175,8 +175,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* Makes the network that the learner has trained. A decision needs only the actor's half of the file, so the
- * critic's half stays zero. */
+/* Makes the network that the learner has trained. A decision needs only the policy's half of the file, so
+ * the critic's half stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {
                 .hidden_layers = { .n = 2, .values = { MINIONS_UNITS, MINIONS_UNITS } },

@@ -193,7 +193,7 @@ static int network_append_trunk(Network *network, const JobSettings *settings, c
         return network_append_trunk_of(network, settings, space, prefix, (uint32_t) network_inputs(network));
 }
 
-/* number < 0: it is the head of a shared trunk, which has no number. */
+/* Appends an output layer, a head. number < 0: the head of a shared sequence of layers has no number. */
 static void network_append_head(Network *network, LayerOutput output, const char *prefix, int number,
                 uint32_t input, uint32_t n_out, double gain) {
         Layer *layer = network_append_dense(network, output, input, 0, n_out);

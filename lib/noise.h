@@ -16,7 +16,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-/* The bytes of a slot's process; 0: it has no such noise. */
+/* The bytes of the process's state in a slot; 0: the policy has no such noise. */
 static inline size_t noise_bytes(const Network *network) {
         return network->noise_carried ? network->n_action * sizeof(double) : 0;
 }

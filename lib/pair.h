@@ -28,7 +28,8 @@ static inline bool pair_has(const PairWalk *walk, unsigned partner) {
         return !walk->over[partner];
 }
 
-/* Advances both by one step. ended: whether each one's episode has ended. */
+/* Advances both partners by one step. first_ended, second_ended: whether that partner's episode has
+ * ended. */
 static inline void pair_step(PairWalk *walk, uint32_t steps_max, bool first_ended, bool second_ended) {
         assert(steps_max > 0);
 

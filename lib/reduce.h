@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared memory in which several learners add up their gradients: one memfd that only learners map. Each
- * learner writes the gradients of some of a minibatch's lanes into this memory. Then each learner adds up
- * all lanes for some blocks of parameters, and updates these (reduce-scatter). Then all learners read all
- * blocks (all-gather). The sums and their tree are the same as with a single learner, and so is the result.
- * After "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk, Yuan, 2009), in
- * shared memory, where gathering is just reading. Each learner updates only some parameters, so no other
- * learner needs Adam's state for them ("ZeRO: Memory Optimizations Toward Training Trillion Parameter
- * Models", Rajbhandari et al., SC'20). If one learner updates all parameters, the other learners are done
- * when they have written their lanes. This is a parameter server. */
+/* Shared memory in which several learners add up their gradients: one memfd that only learners map. A
+ * minibatch's gradient is a sum of 16 partial sums (lanes). Each learner writes some of the lanes into this
+ * memory. Then each learner adds up all lanes for some blocks of parameters, and updates these
+ * (reduce-scatter). Then all learners read all blocks (all-gather). The sums and their tree are the same as
+ * with a single learner, and so is the result. After "Bandwidth Optimal All-reduce Algorithms for Clusters
+ * of Workstations" (Patarasuk, Yuan, 2009), in shared memory, where gathering is just reading. Each learner
+ * updates only some parameters, so no other learner needs Adam's state for them ("ZeRO: Memory Optimizations
+ * Toward Training Trillion Parameter Models", Rajbhandari et al., SC'20). If one learner updates all
+ * parameters, the other learners are done when they have written their lanes. This is a parameter server. */
 #pragma once
 
 #include <stdatomic.h>

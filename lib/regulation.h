@@ -42,7 +42,8 @@ bool regulation_positive(const JobSettings *settings);  /* P has a Cholesky fact
 /* Whether the linear matrix inequality [[alpha P, S' P], [P S, P]] > 0 holds, which means alpha P > S' P S.
  * The whole matrix has a Cholesky factor if it holds. */
 bool regulation_contracts(const JobSettings *settings, double alpha);
-/* The smallest alpha for which it holds, to 1e-6, or infinity. P must be positive definite. */
+/* The smallest alpha for which regulation_contracts() is true, to 1e-6, or infinity. P must be positive
+ * definite. */
 double regulation_least_alpha(const JobSettings *settings);
 /* The largest value of number i of a state inside the envelope: the root of (P^-1)_ii. P must be positive
  * definite. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The times of the passes. It uses only lib/doubles.h and sqrt(), which give the same bits on each
+/* Computes the times of the passes. Only lib/doubles.h and sqrt() are used, which give the same bits on each
  * machine. */
 #include "lib/sampler.h"
 

@@ -32,7 +32,7 @@ typedef struct Moment {
         float embedding[TIME_EMBEDDING]; /* sines, then cosines, at falling frequencies */
 } Moment;
 
-/* The same as columns for a tape: these numbers, then the embedding. */
+/* The numbers of a Moment as columns of a tape (learner/tape/tape.h): these, then the embedding. */
 enum {
         MOMENT_SIGNAL,
         MOMENT_NOISE,

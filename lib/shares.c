@@ -67,8 +67,8 @@ void shares_divide(double cores, size_t n, const double weights[], const double 
 
         for (size_t i = 0; i < n; i++)
                 ret[i] = 0;
-        /* Each turn gives the jobs that still want CPUs their parts of what is left. Those that take less
-         * than their part are full; without one, all is given. */
+        /* Each turn divides what is left among the jobs that still want CPUs. A job that wants no more than
+         * its part is full and leaves the division. If no job is full, the turn is the last. */
         for (size_t turn = 0; turn < n; turn++) {
                 double sum = 0, given = left;
                 bool full = false;

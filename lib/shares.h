@@ -17,8 +17,8 @@ void shares_features(const SharesJob *job, double cores, double demand_of_all, f
 /* The bid after an action. It stays between SHARES_WEIGHT_MIN and SHARES_WEIGHT_MAX. */
 uint32_t shares_move(uint32_t weight, SharesAction action);
 
-/* The running mean of speeds with one more that was measured; older ones fade within some SHARES_MEMORY of
- * them. before < 0: there were none. */
+/* The running mean `before` of speeds, after one more was measured; old speeds fade within about
+ * SHARES_MEMORY measurements. before < 0: this is the first speed. */
 #define SHARES_MEMORY 5.0
 double shares_smooth(double before, double measured);
 

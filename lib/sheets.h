@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Price sheets: those of an administrator in /etc/actord/price, which come first, and those in the data
- * directory, which come with the programs. */
+/* Finds price sheets: first the administrator's, in /etc/actord/price, then those in the data directory,
+ * which come with the programs. */
 #pragma once
 
 #include <glib.h>

@@ -202,7 +202,7 @@ static bool stack_possible(const ActordEnvSpec *spec) {
                                space->n_dims >= 2 && space->shape[0] == spec->stack);
 }
 
-/* The name becomes part of a column's name, and a key of JSON. */
+/* A name becomes part of a column's name, and a key of JSON, so its letters are ASCII. */
 static bool ascii_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

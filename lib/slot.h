@@ -16,7 +16,7 @@
 #define SPACE_NUMBERS_MAX (UINT64_C(1) << 24) /* the most numbers in one observation or action */
 #define SPACE_CHOICES_MAX (UINT32_C(1) << 20)
 #define HORIZON_STEPS_MAX \
-        (UINT32_C(1) << 24) /* the random streams of an evaluation's episodes are named by step */
+        (UINT32_C(1) << 24) /* the most steps of an episode: streams are named by step, with 24 bits */
 
 /* X(NAME, words): the checks that a spec can fail. Numbers are kept in records: append, never renumber. */
 #define SPEC_FIELDS(X)                                                                                      \
@@ -97,7 +97,7 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field);
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
-/* The first function that its spec requires and that it lacks; SPEC_FIELD_NONE: it has them all. */
+/* The first function that the spec requires and the table lacks; SPEC_FIELD_NONE: the table has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
 /* Finds which agents are present in the current state: [n_agents]; all of them if agents never leave. 0; the
  * error of active(); or -EPROTO: active() reported that no agent is present, or a value other than 0 and 1.
@@ -190,7 +190,7 @@ static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l,
                               e / l->agents * l->snapshot_stride + e % l->agents * l->slot_stride);
 }
 
-/* The further state of a slot: lib/noise.h. */
+/* The state of a slot's noise: lib/noise.h. */
 static inline void *segment_snapshot_carried(
                 void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->slot_stride - l->carried_bytes;
@@ -270,8 +270,8 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
 
-/* The whole observation of row t * E + e. `ends`: from this segment, or a copy; even if it is hostile, only
- * frames of this slot are read. */
+/* The whole observation of row t * E + e. `ends`: the column of this segment, or a copy. Even if an actor
+ * forged the column, only frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
 /* The observation after the truncated step of that row; final i is its newest frame. */

@@ -7,7 +7,7 @@
 #include "include/profile.h"
 #include "lib/boottime.h"
 
-/* spent NULL: nothing is measured and no clock is read. */
+/* The time now. spent NULL: nothing is measured and no clock is read. */
 static inline uint64_t spent_begin(const Spent *spent) {
         return spent ? clock_boottime() : 0;
 }

@@ -203,7 +203,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         return NULL;
 }
 
-/* Appends to the n bytes of the sentence. */
+/* Appends a problem of the data set to a sentence that has n bytes. */
 static char *describe_dataset(int detail, int n, char ret[256]) {
         int64_t episode = -1;
         const char *words = dataset_problem(detail, &episode);

@@ -22,7 +22,7 @@ static bool is_dots(const char *name) {
         return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Takes fd. */
+/* Removes the entries of directory fd, and closes fd. */
 static void remove_below(Removal *removal, int fd, unsigned depth) {
         _cleanup_closedir_ DIR *dir = fdopendir(fd);
         struct dirent *e;

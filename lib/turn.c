@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker. This file and lib/exchange.c are the only ones with
- * atomics on shared memory that a hostile process can write.
+/* The words between the invoker and a worker (include/turn.h). This file and lib/exchange.c are the only
+ * ones with atomics on shared memory that a hostile process can write.
  *
  * Orders and answers are plain bytes. The writer stores its word after them, and the reader loads this word
  * before it reads them. Each side may sleep, and both follow the same protocol. The sleeper first writes
@@ -27,7 +27,7 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 
         turn->order = *order;
 
-        /* The order's number follows from `done`, which the invoker reads only. So a worker that changes
+        /* The order's number follows from `done`, which the invoker only reads. So a worker that changes
          * `go` cannot make the order look answered. seq_cst: publishes the order, and comes before the read
          * of `parked`. */
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
@@ -135,7 +135,7 @@ void turn_reply(Turn *turn, const Answer *answer, int bell_fd) {
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_seq_cst);
 
-        /* If the eventfd is full (EAGAIN), the bell has been rung already. */
+        /* If the eventfd is full (EAGAIN), the reader has been woken already. */
         if (atomic_load_explicit(&turn->asleep, memory_order_seq_cst) && bell_fd >= 0)
                 (void) !write(bell_fd, &one, sizeof(one));
 }

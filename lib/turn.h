@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker: the only file with atomics on a worker's page. */
+/* The words between the invoker and a worker (Turn of include/turn.h). Only lib/turn.c uses atomics on these
+ * words. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "include/turn.h"
 
-/* For the invoker */
-void turn_order(Turn *turn, const Order *order,
-                /* writes the order, sets go + 1, and wakes the worker; the last order must have been
-                 * answered */
-                bool expect_sleeper);
+/* For the invoker: writes the order, raises `go` by one, and wakes the worker. The last order must have been
+ * answered. */
+void turn_order(Turn *turn, const Order *order, bool expect_sleeper);
 bool turn_answered(const Turn *turn);
-int turn_answer(const Turn *turn,
-                Answer *ret); /* copies the answer once; 0 or -EAGAIN. The worker may have written anything:
-                               * check each field */
-void turn_asleep(Turn *turn,
-                /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
-                bool asleep);
-void turn_reset(Turn *turn); /* before a new worker takes over the page; the old one must have been reaped */
+/* Copies the answer once. 0 or -EAGAIN. The worker may have written anything: check each field. */
+int turn_answer(const Turn *turn, Answer *ret);
+/* true: the worker must signal its eventfd with its answer. Set this, then call turn_answered() once more
+ * before sleeping. */
+void turn_asleep(Turn *turn, bool asleep);
+/* Call this before a new worker takes over the page; the old worker must have been reaped. */
+void turn_reset(Turn *turn);
 
 /* For the worker: waits for the next order, spinning at most spin_nsec before it sleeps. */
 void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret);

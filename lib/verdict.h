@@ -11,7 +11,7 @@ typedef struct Verdict {
 } Verdict;
 
 Verdict *verdict_new(void); /* NULL: there is no memory */
-/* Unmaps it in this process. */
+/* Unmaps the page in this process. */
 Verdict *verdict_free(Verdict *verdict);
-/* Children that are forked later do not inherit it. */
+/* Call this in the parent: children that are forked later do not inherit the page. */
 void verdict_keep(Verdict *verdict);

@@ -22,11 +22,11 @@ WarmRest warm_rest(const JobSettings *settings);
  * idle_nsec: how long the container has been idle, on the emulated clock. */
 bool warm_keeps(WarmRest *rest, uint64_t idle_nsec);
 
-typedef struct Imagined { /* a container that a fleet would have */
+typedef struct Imagined { /* a container of the emulated fleet, which has no process here */
         bool started, needed;
         uint64_t idle_nsec; /* when it was last needed, on the emulated clock */
 } Imagined;
 
 /* Call this at the start of a round for each container, from the lowest number up. Returns whether the
- * container's first invocation is a cold one. */
+ * container's first invocation in this round starts cold. */
 bool imagined_arrange(Imagined *container, bool needed, WarmRest *rest, uint64_t now_nsec);

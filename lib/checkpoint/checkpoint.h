@@ -69,7 +69,8 @@ typedef struct Checkpoint {
 int checkpoint_open(int fd, Checkpoint *ret, char ret_reason[SAFETENSORS_REASON_MAX]);
 void checkpoint_close(Checkpoint *checkpoint);
 
-/* Splits a name into the network and the rest: "policy" and "adam.m". */
+/* Writes the name of a network's tensor in a checkpoint: "networks.policy.adam.m" from "policy" and
+ * "adam.m". */
 void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 

@@ -71,7 +71,7 @@ typedef enum DatasetProblem {
                         _DATASET_PROBLEM_MAX,
 } DatasetProblem;
 
-/* Packs both into one number, for a fault's detail. */
+/* Packs a problem and its episode into one number (a detail), for a fault. */
 static inline int32_t dataset_detail(DatasetProblem problem, uint64_t episode) {
         return (int32_t) ((uint32_t) problem << 24 | (uint32_t) (episode & DATASET_EPISODES_MAX));
 }
@@ -84,7 +84,7 @@ typedef struct DatasetModule {
         int (*add)(void *writer, const DatasetEpisode *episode);
         int (*close)(void *writer);
         /* Reads a file from memory, for an environment with this spec, and checks the whole file. 0; or a
-         * detail, as above. *ret: free it with dataset_free(). */
+         * detail, as dataset_detail() makes it. *ret: free it with dataset_free(). */
         int32_t (*read)(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 } DatasetModule;
 

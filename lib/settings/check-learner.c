@@ -39,7 +39,7 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                                 settings->rollout_steps);
 }
 
-/* Each minibatch of an update has its own random streams, by its number. */
+/* A minibatch's number in its update names its random streams, and must fit into such a name. */
 static void check_draws(SettingsReader *reader, const JobSettings *settings) {
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps *
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));

@@ -22,7 +22,7 @@ static GPtrArray *environment_names(void) {
         return names;
 }
 
-/* NULL-terminated. */
+/* The keys of the environment's [Environment] section; NULL-terminated. */
 static char **option_keys(const EnvironmentRow *row) {
         g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
         ActordOption option;
@@ -51,7 +51,7 @@ static void check_options(SettingsReader *reader, const JobSettings *settings, c
 
 #define MODULE_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 
-/* Whether it can be the dotted name of a Python module. */
+/* Whether the text can be the dotted name of a Python module. */
 static bool names_module(const char *name) {
         size_t n = strlen(name);
 
@@ -59,8 +59,8 @@ static bool names_module(const char *name) {
                !strstr(name, "..");
 }
 
-/* Checks a job with a Python environment. Only the environment's package knows its keys; the bridge reports
- * wrong ones. */
+/* Checks a job with a Python environment. Only the environment's package knows its keys; the actor reports
+ * wrong ones (actor/envs/gym/bridge.py). */
 static void check_python_name(SettingsReader *reader, const JobSettings *settings) {
         bool of_agents = environment_is_pettingzoo(settings->environment);
         const char *id = strchr(settings->environment, ':') + 1;
@@ -241,7 +241,7 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* Each slot has its own random streams, by its number. */
+/* A slot's number names its random streams, and must fit into such a name. */
 static void check_slots(SettingsReader *reader, const JobSettings *settings) {
         uint32_t most = settings_actors_max(settings);
         g_autofree char *text = NULL;
@@ -374,7 +374,7 @@ static void check_tag(SettingsReader *reader, const JobSettings *settings) {
                                 JOB_TAG_MAX);
 }
 
-/* An inner job cannot be parked between two invocations, since it begins and ends inside one. */
+/* An inner job's run cannot go on in another invocation: it begins and ends inside one. */
 static void check_job(SettingsReader *reader, const JobSettings *settings) {
         const ActordOption *rounds = settings_option(settings, "Rounds");
         uint64_t n_rounds = JOB_ROUNDS_DEFAULT;

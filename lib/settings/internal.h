@@ -24,7 +24,7 @@ typedef struct SettingsReader {
 
 typedef struct Problem {
         unsigned line;  /* UINT_MAX: an override */
-        char *sentence; /* NULL: it is only counted */
+        char *sentence; /* NULL: the problem is only counted */
 } Problem;
 
 void problem_free(gpointer problem);

@@ -222,7 +222,7 @@ static void read_options(SettingsReader *reader, JobSettings *settings) {
                         read_option(reader, reader->overrides[i].key + strlen("Environment."), settings);
 }
 
-/* Some editors write it at the beginning of a UTF-8 file. */
+/* Some editors write this mark at the beginning of a UTF-8 file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 static bool loads(const char *text, size_t length, GError **ret_error) {

@@ -19,8 +19,8 @@ typedef struct SettingOverride {
  * `price_sheets` (NULL-terminated; NULL: unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
-/* The same for a text that was accepted before, perhaps by an earlier version. A key may occur twice: its
- * last value counts. A fraction may become a whole number. */
+/* Parses a text that was accepted before, perhaps by an earlier version. A key may occur twice: its last
+ * value counts. A fraction may become a whole number. */
 int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, JobSettings *ret, char **ret_message);
 

@@ -116,7 +116,8 @@ static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         return H5Fopen("/dataset", H5F_ACC_RDONLY, access);
 }
 
-/* Links may lead into another file, and the sandbox would kill this process for opening it. */
+/* Whether the name is in this file itself. A link may lead into another file, and the sandbox would kill
+ * this process for opening that. */
 static bool is_here(hid_t place, const char *name) {
         H5L_info_t info;
 
@@ -124,7 +125,7 @@ static bool is_here(hid_t place, const char *name) {
                H5Lget_info(place, name, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_HARD;
 }
 
-/* The numbers of an array may be in another file, too. */
+/* Whether the numbers of an array are in this file itself: they may be in another file, too. */
 static bool holds_itself(hid_t dataset) {
         _cleanup_(list_closep) hid_t list = H5Dget_create_plist(dataset);
 
@@ -274,7 +275,7 @@ static bool box_check(const ActordSpace *space, float *values, uint64_t n) {
         return true;
 }
 
-/* n values of a space. */
+/* Whether these are n values of a space. */
 static bool values_check(const ActordEnvSpec *spec, const ActordSpace *space, float *values, uint64_t n) {
         return space->kind == ACTORD_BOX ? box_check(space, values, n * space_numbers(space))
                                          : choices_check(spec, space, values, n);
