@@ -25,11 +25,12 @@ typedef struct EpisodeStatistics {
 int episode_statistics_new(uint32_t n_slots, bool pairs, EpisodeStatistics **ret);
 EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
 
-/* Adds the steps of the first n_actors blocks, and fills in the statistics of episodes. With Carry=reset
- * each slot begins a new episode.
+/* Adds the steps of the batch's first n_actors rollouts, and fills in the statistics of episodes. With
+ * Carry=reset each slot begins a new episode.
  *
  * The second slot of a pair (lib/pair.h) is left out. It usually leaves an episode before the end, to join
- * that of the first slot. Mostly its short episodes would end, and these would bias the mean. */
+ * that of the first slot. So mostly its short episodes would reach their end, and their returns would bias
+ * the mean. */
 void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
                 Statistics *statistics);
 /* The normaliser of discounted returns, slot by slot. Call it before episode_statistics_enter(). */

@@ -129,7 +129,7 @@ static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         *ret = sum;
 }
 
-/* Returns whether all were taken. */
+/* Takes the rollouts of all actors that had to act. Returns whether none of them failed. */
 static bool take_all(const Acting *x) {
         bool all = true;
 

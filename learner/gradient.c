@@ -40,7 +40,7 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
-/* The caller may write an observation there before it is edited. */
+/* The columns of `input`, where the caller may also write an observation before it is edited. */
 static size_t input_columns(const Network *network) {
         size_t n = network_inputs(network);
 

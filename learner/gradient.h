@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends a shard of rows through the network and back. The network is data: both passes go over its list of
- * layers. If several layers read one layer, their gradients are added up before that layer's own turn. */
+/* Sends a shard (some rows of a minibatch) through the network and back. The network is data: both passes go
+ * over its list of layers. If several layers read one layer, their gradients are added up before that
+ * layer's own turn. */
 #pragma once
 
 #include "include/policy.h"
@@ -14,15 +15,15 @@ typedef struct Pass {
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
         /* the same, for activations whose slope does not follow from the output; otherwise NULL */
         float *slope[LAYERS_MAX];
-        float *transposed; /* for one layer: kernel_transpose() */
-        float *scratch;    /* for one convolution */
+        float *transposed; /* room for kernel_transpose() of one layer */
+        float *scratch;    /* room for one convolution */
         void *memory;
 } Pass;
 
 int pass_new(const Network *network, Pass **ret);
 Pass *pass_free(Pass *pass);
 
-/* From the input to the output of each layer. */
+/* Computes the output of each layer from the input. */
 void pass_forward(Pass *pass, const float *parameters);
 /* Computes the gradient from d_output; the gradient may be NULL. The caller writes d_output of the layers
  * that no other layer reads; the rest is computed. d_input: NULL; or, if only dense layers read the input,

@@ -370,7 +370,7 @@ static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         rt->block_sums[block] = kernel_square_sum(rt->gradients[0] + first, n);
 }
 
-/* Adds in a copy, since other learners read the same sums. */
+/* Adds up the lanes' sums in a copy, since other learners read the same sums. */
 static void sums_reduce(const Runtime *rt, double *ret_sums, unsigned n_sums) {
         double sums[LANES_MAX][REDUCE_SUMS_MAX];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The layer below learner/runtime.h: parameter sets, lanes, threads, and working memory for each thread. */
+/* The layer below learner/runtime.h: parameter sets, partial sums of gradients (lanes), threads, and working
+ * memory for each thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +21,8 @@
 enum {
         /* the lanes in which a minibatch's shards are added, with any number of threads */
         LANES_MAX = GRADIENT_PARTS,
-        PARAMETER_BLOCK =
-                        /* parameters of one task; fewer are not worth waking a thread */
-        REDUCE_BLOCK,
+        /* how many parameters one task updates; fewer are not worth waking a thread */
+        PARAMETER_BLOCK = REDUCE_BLOCK,
         SHARD_ROWS_SMALL = 32, /* so that two threads have work even for small minibatches */
         SHARD_SMALL_BELOW = 128,
 };
@@ -60,7 +60,7 @@ static inline size_t gathered_row(const Gathered *g, uint32_t i) {
 
 typedef struct Work { /* the phase in progress */
         Net net;
-        Net chooser; /* of the actions whose values are bootstrapped */
+        Net chooser; /* chooses the actions whose values are bootstrapped */
         Rows rows;
         Tape tape;
         bool applies; /* the tape applies networks; otherwise it reads the terms of one */
@@ -89,8 +89,8 @@ struct Runtime {
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
         const Network *networks[NETS_MAX]; /* the shapes of these */
         Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
-        uint32_t n_boundaries;             /* from which moments are drawn */
-        uint32_t n_input_most;             /* the widest input of these networks */
+        uint32_t n_boundaries;             /* moments are drawn from these (lib/sampler.h) */
+        uint32_t n_input_most;             /* the widest input of networks beside the policy */
         TapeShape shape;
         uint32_t tape_columns;
         float *gradients[LANES_MAX];
@@ -104,8 +104,8 @@ struct Runtime {
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner has stopped */
         uint32_t outputs_bank; /* the bank for the next recomputed outputs */
-        /* Other learners may still read the newest gradient: learners wait for each other only when it is
-         * applied, and it was not. */
+        /* The newest gradient was not applied, so other learners may still read it: they wait for each other
+         * only when a gradient is applied. */
         bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
 

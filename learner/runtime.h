@@ -31,8 +31,8 @@ const JobSettings *runtime_settings(const Runtime *runtime);
 /* The present value of a number with LearningRateSchedule= or ClipSchedule=. SCHEDULE_LINEAR: it falls to 0
  * with the share of StopSteps= that was done when the round began. */
 double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
-double *runtime_state(
-                Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
+/* [ALGORITHM_STATE_MAX]: numbers that are kept from round to round, and in checkpoints */
+double *runtime_state(Runtime *runtime);
 Statistics *runtime_statistics(Runtime *runtime);
 /* The policy's network: its actions, and their bounds. */
 const Network *runtime_policy(const Runtime *runtime);
@@ -40,9 +40,10 @@ const Network *runtime_policy(const Runtime *runtime);
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* sets old_value and old_log_probability of each row */
 void runtime_advantage(Runtime *runtime, double gamma, double lambda);
-void runtime_vtrace(
-                Runtime *runtime, double gamma, double rho_bar, double c_bar); /* by old_log_probability */
-double runtime_explained_variance(const Runtime *runtime); /* of the targets, by old_value */
+/* V-trace of the policy that gives old_log_probability */
+void runtime_vtrace(Runtime *runtime, double gamma, double rho_bar, double c_bar);
+/* the share of the targets' variance that old_value explains */
+double runtime_explained_variance(const Runtime *runtime);
 
 /* runtime_rows() returns all rows in order, except those of absent agents. runtime_sample() returns
  * minibatches: for each epoch a permutation of these rows, divided as Updates= says. n == 0: the epoch has

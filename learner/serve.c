@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each pass looks at all actors in their order, and serves each at most once. So an actor that asks all the
- * time delays other actors only by its own turn. No byte from an actor is trusted: its ordinal must be the
- * one that the invoker named, its step must be in the rollout, and its observations are copied before they
- * are used. An actor that breaks these rules gets no answer, and its invocation ends by its deadline. */
+/* An actor asks in shared memory and signals an eventfd, its bell. Each pass of the learner looks at all
+ * actors in their order, and serves each at most once. So an actor that asks all the time delays other
+ * actors only by its own turn. No byte from an actor is trusted: its ordinal must be the one that the
+ * invoker named, its step must be in the rollout, and its observations are copied before they are used. An
+ * actor that breaks these rules gets no answer, and its invocation ends by its deadline. */
 #include "learner/serve.h"
 
 #include <assert.h>
@@ -22,11 +23,11 @@
 #include "lib/slot.h"
 
 enum {
-        SPIN_PASSES = 64,     /* over all actors, before it sleeps */
-        PAUSE_NSEC = 1000000, /* while an actor rings without asking */
-        LOOK_MSEC = 1000,     /* between two looks, if no bell rings */
-        FALSE_RINGS_MAX = 16, /* and one more for each actor, for rings that came late */
-        RINGS_AT_ONCE = 64,   /* that are taken at once; then all actors are looked at */
+        SPIN_PASSES = 64,     /* passes over all actors before the learner sleeps */
+        PAUSE_NSEC = 1000000, /* the pause while an actor rings without asking */
+        LOOK_MSEC = 1000,     /* the longest sleep if no bell rings */
+        FALSE_RINGS_MAX = 16, /* rings without a request; one more for each actor, since some come late */
+        RINGS_AT_ONCE = 64,   /* rings of one epoll_wait(); then all actors are looked at */
         THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
 };
 
@@ -308,7 +309,7 @@ static int begin(Serve *s, const Order *order) {
 
 int serve_run(Serve *s, const Order *order) {
         /* A quarter of the time that an invocation may take. If an actor keeps the others waiting for longer
-         * than this, it is late, and the others are not. */
+         * than this, it counts as late, and the others go on. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;
 

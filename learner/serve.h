@@ -13,12 +13,12 @@
 
 typedef struct Serve Serve;
 
-/* asks_fd: an epoll of the bells that actors ring. threads still belong to the caller. 0, -ENOMEM, -E2BIG,
- * -EINVAL. */
+/* asks_fd: an epoll of the eventfds that actors signal. threads still belong to the caller. 0, -ENOMEM,
+ * -E2BIG, -EINVAL. */
 int serve_new(const JobSettings *settings, const JobPage *page, WorkerPage *worker, void *const *segments,
                 const void *policy, Threads *threads, int asks_fd, Serve **ret);
 Serve *serve_free(Serve *serve);
 
-/* Serves until worker->serve_stop is set. Meanwhile worker->served_nsec shows when it last looked. 0;
- * -ESTALE: the policy version is not in its bank; -EINVAL: the order is not valid. */
+/* Serves until worker->serve_stop is set. Meanwhile worker->served_nsec shows when the learner last looked
+ * at its actors. 0; -ESTALE: the policy version is not in its bank; -EINVAL: the order is not valid. */
 int serve_run(Serve *serve, const Order *order);

@@ -115,7 +115,7 @@ static bool observation_take(Validation *validation, uint32_t actor, void *segme
         return scratch_take(validation, block + row);
 }
 
-/* Takes final i, which belongs to the truncated step in this row. */
+/* Takes last observation number i, which belongs to the truncated step in this row. */
 static bool final_take(Validation *validation, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor), at = block + validation->batch->next_rows + i;
@@ -228,7 +228,7 @@ static Fault rewards_take(Validation *validation, uint32_t actor, void *segment,
                         rewards[row] = 0;
                         continue;
                 }
-                /* it becomes a float */
+                /* the reward will become a float */
                 if (!isfinite((float) rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
                         *ret_row = (int32_t) row;
                         return FAULT_REWARD;

@@ -14,8 +14,8 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* The step after a row: its value, and its entry in `later`. `final` is the index of the last values of
- * truncated episodes, from the last one down. */
+/* What a row needs of the step after it: the value there, and that step's own result, from `later`. *final
+ * counts the values after truncated episodes that are not used yet; the last one comes first. */
 typedef struct Next {
         double value, later;
 } Next;

@@ -51,7 +51,8 @@ typedef struct Smoothed {
 
 Smoothed critics_smoothed(const Runtime *runtime);
 Node critics_smoothed_action(Tape *tape, const Smoothed *smoothed);
-/* Makes the target: the window's rewards, plus `value`, which is that of the state after it. */
+/* Records a target as the tape's result: the rewards of a window of steps, plus the discounted `value` of
+ * the state after the window. */
 void critics_target(Tape *tape, Node value);
 /* The mean of (Q(s, a) - target)^2. arg: a Net, the critic. */
 void critics_loss(Tape *tape, const void *arg);
@@ -59,21 +60,21 @@ void critics_loss(Tape *tape, const void *arg);
 /* For a policy's loss */
 enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 
-/* Moving */
+/* Gradient steps */
 
-/* Targets by the smaller of two critics (10), with noise on the action (14): "Addressing Function
- * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* Computes targets from the smaller value of two critics (10), with noise on the action (14): "Addressing
+ * Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 void critics_smoothed_targets(Runtime *runtime, Rows rows);
-/* Moves each of n critics to the targets that runtime_targets() made. */
+/* Takes a gradient step of each of n critics towards the targets that runtime_targets() made. */
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 /* Counts this step of the critics. Returns whether PolicyDelay= of them have been taken. */
 bool critics_policy_due(Runtime *runtime);
-/* Moves the policy along the gradient of its loss. */
+/* Takes a gradient step of the policy on its loss. */
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* Takes a whole step for a policy that outputs one action: moves the n critics and, after every PolicyDelay=
- * steps of the critics, the policy. Then the targets of all follow. */
+/* Takes a gradient step of the n critics and, after every PolicyDelay= of these, one of the policy, which
+ * must output one action. Then the target networks follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
 /* The chance of a random action: 1 until the round with which learning begins. n_windows counts windows of

@@ -44,7 +44,7 @@ Node generative_network(Tape *t, Net net, const Network *policy, Node noised, ui
         return network_of(t, net, noised, embedding);
 }
 
-/* The noise that pass k leaves, computed as in lib/forward.c. */
+/* The action with the noise that this pass leaves, computed as in lib/forward.c. */
 static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         Node a = tape_add(t, tape_scale(t, x, (double) pass->moment.skip),
                         tape_scale(t, f, (double) pass->moment.out));
@@ -55,7 +55,7 @@ static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         return tape_add(t, tape_scale(t, x, (double) pass->keep), tape_scale(t, a, (double) pass->take));
 }
 
-/* The row's noise for sampling follows the noise for recorded actions. */
+/* Samples an action. In a row's INPUT_NORMAL, the noise for sampling follows that for recorded actions. */
 static Sample sample(Tape *t, const Generator *g, Net net, bool diverges) {
         const uint32_t n = g->policy->n_action, passes = g->policy->passes;
         Sample ret = {};

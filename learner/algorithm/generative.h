@@ -18,7 +18,7 @@ enum {
 /* An action that a policy samples. */
 typedef struct Sample {
         Node share;      /* from -1 to 1 */
-        Node divergence; /* from the passes of NET_TARGET, added up; if it was asked for */
+        Node divergence; /* from the passes of NET_TARGET, added up; only if `diverges` */
 } Sample;
 
 typedef struct Generator Generator;

@@ -12,7 +12,7 @@
 
 enum {
         STATE_LOG_TEMPERATURE = CRITICS_STATE,
-        STATE_M, /* Adam's state for it */
+        STATE_M, /* Adam's state for the temperature */
         STATE_V,
         STATE_MOVES,
 };

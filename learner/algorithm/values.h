@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* From values [n][stride] to the value of each row's choice; and from this value's gradient back to
- * theirs. */
+/* values_of() takes from values [n][stride] the value of each row's choice. values_of_backward() turns the
+ * gradient of this value into that of the values. */
 void values_of(const float *values, const int32_t *choice, uint32_t n, uint32_t stride, float *ret);
 void values_of_backward(const int32_t *choice, const float *d_value, uint32_t n, uint32_t stride,
                 float *ret_d_values);

@@ -395,8 +395,8 @@ static int write_and_rename(Learner *l, int fd, const char *aside, const Content
         return renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0 ? -errno : 0;
 }
 
-/* A killed life may have left a partial file. It may belong to another user id, since a job has other ids
- * under another daemon. So it is replaced, and never overwritten. */
+/* A learner that was killed may have left a partial file. The file may belong to another user id, since a
+ * job has other ids under another daemon. So it is replaced, and never overwritten. */
 static int write_new(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -422,7 +422,8 @@ static int write_over_reserve(Learner *l, const Content *content, const char *na
         return write_and_rename(l, fd, CHECKPOINT_RESERVE, content, name, ret_sha256);
 }
 
-/* A file that an earlier life reserved under another user id cannot be opened, and is replaced. */
+/* A file that an earlier learner of the job reserved under another user id cannot be opened, and is
+ * replaced. */
 static int open_reserve(Learner *l) {
         const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
         int fd = openat(l->context.state_fd, CHECKPOINT_RESERVE, flags, 0644);

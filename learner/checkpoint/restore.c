@@ -175,8 +175,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* These counters number random streams. A job that begins in the lower half of their range can never reach
- * its end. */
+/* The most for a counter in a checkpoint. Counters name random streams: a job that begins in the lower half
+ * of their range can never reach its end. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
@@ -305,7 +305,7 @@ static void begin_slots(Learner *l, const Safetensors *file) {
                 replay_cut(l->runtime->replay);
 }
 
-/* The optimiser, statistics and counters begin as in any new job. */
+/* Begins with the parameters of a file. The optimiser, statistics and counters begin as in any new job. */
 static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
         int r;

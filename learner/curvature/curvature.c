@@ -119,7 +119,7 @@ static void objective(Runtime *runtime, Tape *t) {
                         1.0);
 }
 
-/* 0, or -ERANGE. */
+/* Finds the ends of the spectrum. 0, or -ERANGE. */
 static int extremes(Curvature *c, Rows rows, void (*loss)(Runtime *runtime, Tape *tape), bool value,
                 double *ret_min, double *ret_max) {
         Runtime *rt = c->runtime;

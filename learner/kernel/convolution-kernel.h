@@ -7,12 +7,13 @@
 
 /* For 32 registers, or for 16. */
 enum {
-        KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units of a block of places */
+        KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
         /* numbers of a block of weights, for each of SIDE units */
         KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 
-/* Computes adjacent units of one place, for n vectors of its rows. n is a constant where this is inlined. */
+/* Computes adjacent output units at one place of the image, for n vectors of rows. n is a constant where
+ * this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(place_vectors)(const Sum *s,
                 const float *from, const float *weight, uint32_t n, bool accumulate, float *to) {
         KERNEL(Vector) sums[KERNEL(UNITS)][2] = {}, none = {};

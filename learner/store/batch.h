@@ -113,12 +113,12 @@ static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
 }
 
-/* The row of step t with number s. The rows of a step are numbered through all blocks. */
+/* Row number s of step t. The rows of a step are numbered through all blocks. */
 static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
-/* The slot of number s. The rows of a step are numbered through all blocks. */
+/* The slot of row number s of a step, numbered in the same way. */
 static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
         return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
 }

@@ -16,7 +16,8 @@ typedef struct Buffer {
         uint64_t *n_actors; /* [n] */
         uint32_t *n_finals; /* [n][n_blocks] */
         Batch columns;      /* the kept columns, [n][rows] each; NULL: not kept */
-        /* [n]: views with the data here, and with computed columns in the live batch */
+        /* [n]: a batch for each round; its kept data are in `columns`, its computed columns are the live
+         * batch's */
         Batch views[BUFFER_BATCHES_MAX];
 } Buffer;
 

@@ -124,7 +124,7 @@ static void step_enter(
         replay->ends[at] = end;
 }
 
-/* The slot's next steps belong to another episode. */
+/* Says that the slot's next steps belong to another episode. */
 static void slot_cut(Replay *replay, uint32_t slot) {
         size_t last;
 

@@ -37,9 +37,10 @@ typedef struct Replay {
 int replay_new(const JobSettings *settings, const Batch *live, Replay **ret);
 Replay *replay_free(Replay *replay);
 
-/* Enters the steps of the first n_actors blocks. reset: episodes do not continue in the next invocation. */
+/* Enters the steps of the batch's first n_actors rollouts. reset: episodes do not continue in the next
+ * invocation. */
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset);
-/* The steps that are entered next belong to other episodes than the last ones. */
+/* Says that the steps that are entered next belong to other episodes than the steps so far. */
 void replay_cut(Replay *replay);
 /* How many windows may be drawn. Call it before replay_gather(). */
 uint64_t replay_count(Replay *replay);

@@ -96,7 +96,7 @@ typedef struct TapeNode {
         Node a, b, c;         /* its operands, which are earlier nodes */
         float number, other;  /* constants, rounded for jets too, so that the loss is the same */
         bool moves;           /* it depends on a term or on trained parameters, and so has a gradient */
-        bool late;            /* it gets the row's weight there: tape_term_late() */
+        bool late;            /* its gradient gets the row's weight here: tape_term_late() */
         uint32_t pass;        /* NETWORK: its number among the passes */
         const float *numbers; /* CONSTANTS */
         bool again;           /* NETWORK: the trained network, which a later node applies, too */
@@ -187,7 +187,7 @@ Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 
 
 /* Adds coefficient * the mean of x over the minibatch's rows to the loss. */
 void tape_loss(Tape *tape, Node x, double coefficient);
-/* Adds the same to the sum of this number, a statistic without gradient. */
+/* Adds coefficient * that mean to the sum with this number, a statistic without gradient. */
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
 /* The number that tape_evaluate() computes for each row. */
 void tape_result(Tape *tape, Node x);
@@ -210,7 +210,7 @@ typedef struct TapePlace {
         const float *parameters[TAPE_NETS_MAX];
         float *d_input;  /* [the widest input of a network][stride] */
         float *gradient; /* of the trained network */
-        bool accumulate; /* results are added to it */
+        bool accumulate; /* the result is added to `gradient` */
 } TapePlace;
 
 /* Computes the sums, and the gradients of the loss with respect to the terms or to the trained network's
