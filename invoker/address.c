@@ -14,7 +14,7 @@
 
 enum { TRIES = 8 };
 
-/* Without randomness the addresses are predictable; nothing else becomes less safe. */
+/* If the kernel gives no random number, addresses are predictable; nothing else becomes less safe. */
 static uint64_t random_below(uint64_t n) {
         uint64_t x = 0;
 

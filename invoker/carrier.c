@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This process may wait for its node or its relays, but only as long as the node may be silent. The invoker
- * kills a relay that does not read at the relay's deadline. */
+/* The carrier's process may wait for its node or its relays, but only as long as the node may be silent. The
+ * invoker kills a relay that does not read at the relay's deadline. */
 #include "invoker/carrier.h"
 
 #include <errno.h>
@@ -128,8 +128,8 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* False: the version is not in its bank any more. Then the order was given up meanwhile, and its relay has
- * ended. */
+/* Sends the policy version that an order names. False: the version is not in its bank any more. Then the
+ * order was given up meanwhile, and its relay has ended. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
         const FramePolicy policy = { .version = order->policy_version, .bank = order->policy_bank };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head's end of a node's stream: a separate process for each node. It carries frames between the stream
- * and the relays of the node's containers, sends each policy version once, and notices when a node is gone
- * or hangs. The invoker itself never waits for a network. */
+/* A node's stream ends at the job's own host (the head) in a separate process for each node, the carrier. It
+ * carries frames between the stream and the relays of the node's containers, sends each policy version once,
+ * and notices when a node is gone or hangs. The invoker itself never waits for a network. */
 #pragma once
 
 #include <stdatomic.h>
@@ -39,8 +39,8 @@ typedef struct CarrierWord {
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
 /* How long a node has been silent. The head's host may have been stopped meanwhile, and then it sent no
- * pings. So the carrier does not count time but its own looks, one after each CARRIER_LOOKS-th part of its
- * patience. With each look except the last it sends a ping. Pure. */
+ * pings. So the carrier counts not time but its own looks at the stream, one after each CARRIER_LOOKS-th
+ * part of its patience. With each look except the last it sends a ping. Pure. */
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */

@@ -55,7 +55,7 @@ static bool has_word(const char *text, const char *word) {
         return false;
 }
 
-/* Enables them one by one: if the kernel refuses one word of several, it enables none. */
+/* Enables controllers one by one: if the kernel refuses one word of several, it enables none. */
 static uint32_t enable_controllers(int fd) {
         char available[256], order[32];
         uint32_t enabled = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job's cgroup, which is delegated to the invoker: a leaf for the invoker, one for the learner, one for
- * each container. All are reached through one directory descriptor, never by a path. */
+/* The job's cgroup, which is delegated to the invoker. Its child cgroups (leaves) are one for the invoker,
+ * one for the learner, and one for each container. All are reached through one directory descriptor, never
+ * by a path. */
 #pragma once
 
 #include <stdbool.h>

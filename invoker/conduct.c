@@ -61,7 +61,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         seat->metered.start_nsec = c->worker.ordered_nsec;
 }
 
-/* Whether actors act: they do while a round rolls. If rounds overlap, they also act in other phases. */
+/* Whether actors act: in PHASES_ROLLING and, if rounds overlap, in other phases, too. */
 static bool actors_act(const Invoker *invoker) {
         uint32_t phases = invoker->progress.ending.waits ? PHASES_ROLLING
                                                          : invoker->place.traits.acting_phases;
@@ -180,7 +180,7 @@ static void begin_round(Invoker *invoker) {
         serve_next(invoker);
 }
 
-/* The attempt's usage is waste. The order is given again, with the bank that the attempt did not write. */
+/* Records the attempt's use as wasted. Its order is given again, with the same snapshots. */
 static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
 

@@ -20,7 +20,8 @@ int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, Thr
 /* Call this when the process has ended. */
 void thread_meters_done(ThreadMeters *meters, const Leaf *leaf);
 
-/* Divides a reading among the claims first, first + stride, ... in the ratio of the claims, or equally if
- * all are 0. A claim CLAIM_NONE gets no part, and stays as it is. Pure; the parts add up to the reading. */
+/* Replaces the claims with the numbers first, first + stride, ... by their parts of a reading: in the ratio
+ * of the claims, or equally if all are 0. A claim CLAIM_NONE gets no part, and stays as it is. Pure; the
+ * parts add up to the reading. */
 #define CLAIM_NONE UINT64_MAX
 void divide_reading(uint64_t reading_nsec, uint32_t first, uint32_t stride, uint32_t n, uint64_t *claims);

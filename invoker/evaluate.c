@@ -7,7 +7,7 @@
  * next round depends on the result, the episodes are played before the last record of the round. Otherwise
  * they are played beside the next round, and that round ends only after them. So there is one evaluation at
  * a time. The bank of its policy is not overwritten: the next update does not touch the newest version, and
- * the update after that waits. No checkpoint is written during an evaluation, so a life that begins at a
+ * the update after that waits. No checkpoint is written during an evaluation, so a job that continues from a
  * checkpoint has no evaluation to repeat. */
 #include <assert.h>
 #include <math.h>
@@ -42,8 +42,9 @@ void evaluate_begin(Invoker *invoker) {
                         pool_thaw(&invoker->pool, &invoker->pool.containers[k]);
 }
 
-/* Parks the container for the next evaluation, if the job keeps idle containers. On the emulated clock an
- * evaluation takes no time, so the container counts as idle from the beginning of the evaluation. */
+/* Freezes (parks) the container until the next evaluation, if the job keeps idle containers. On the emulated
+ * clock an evaluation takes no time, so the container counts as idle from the beginning of the
+ * evaluation. */
 void evaluate_rest(Invoker *invoker, Container *c) {
         WarmRest rest = warm_rest(invoker->place.settings);
 

@@ -49,7 +49,7 @@ void finish_round(Invoker *invoker) {
 
 /* Whether an actor is acting. Under Clock=model, all actors of overlapping rounds count as acting until the
  * end. An actor whose order still waits for a process is billed like the others: the bill must not depend on
- * when processes were free. A life that began no round has given no order. */
+ * when processes were free. An invoker that began no round has given no order. */
 static bool flies(const Invoker *invoker, uint32_t actor) {
         return invoker->place.settings->clock == CLOCK_MODEL && invoker->progress.round->number > 0 &&
                arrival_acts(&invoker->progress.arrival, actor);

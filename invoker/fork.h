@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* fork.c is the only file that uses the rooms which share this program, actor/ and sandbox/. */
+/* fork.c is the only file of invoker/ that includes headers of actor/ and sandbox/, which are parts of the
+ * same program. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +16,8 @@ int fork_load_environment(Placement *place);
 bool fork_runs_foreign_code(const Placement *place);
 int fork_make_sandboxes(Placement *place);
 void fork_free_sandboxes(Placement *place);
-int fork_confine_ourselves(
-                void);     /* rules out new privileges, and system calls that this program never makes */
+/* Rules out new privileges for the invoker, and system calls that it never makes. */
+int fork_confine_ourselves(void);
 int fork_leave_host(void); /* leaves the host's file system; call it after the sandboxes are made */
 /* Return pids, or a negative errno. fork_learner() returns 0 in the child; the child enters its sandbox when
  * it has placed its descriptors. */

@@ -276,8 +276,8 @@ static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
         worker_kill(learner);
 }
 
-/* When a life without a daemon ends. UINT64_MAX: a daemon is connected, or the life waits for one without
- * limit. */
+/* When this invoker ends if no daemon connects. UINT64_MAX: a daemon is connected, or the invoker waits for
+ * one without limit. */
 static uint64_t alone_until(const Invoker *invoker) {
         const Launch *launch = &invoker->place.invoked->launch;
         uint64_t most_nsec, until;
@@ -290,8 +290,8 @@ static uint64_t alone_until(const Invoker *invoker) {
 }
 
 /* A job without a daemon keeps its memory and its records for a daemon that may come back, but not for ever.
- * If the job gives up, a later daemon starts its next life. This life repeats the work after the last
- * checkpoint. */
+ * If the job gives up, a later daemon starts it again, and the work after the last checkpoint is
+ * repeated. */
 static void check_alone(Invoker *invoker) {
         uint64_t until = alone_until(invoker);
 
@@ -415,7 +415,8 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
-/* Whether rounds of a lease are left. Then the daemon has nothing to decide, so it need not be woken. */
+/* Whether the daemon's last plan (its lease) has more rounds. Then the daemon has nothing to decide, so it
+ * need not be woken. */
 static bool has_leased(const Invoker *invoker) {
         const Plan *plan = &invoker->link.plan;
 

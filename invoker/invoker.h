@@ -14,7 +14,7 @@
  *   pool.h fork.h      containers of actors, and what a child maps and gives up
  *   nodes.h carrier.h relay.h   actors on nodes of a cluster; node.c: the invoker there
  *   learner.h          the learner's processes; fused.c: one that also acts
- *   report.h           records; storm.c: bells that ring without an answer
+ *   report.h           records; storm.c: workers that signal without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
  *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it */
 #pragma once
@@ -110,7 +110,7 @@ void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
 void cluster_news(Invoker *invoker, const NodeNews *news); /* records them, ends lost containers */
-/* Gives all nodes back. True: no cost of a node is to come any more. */
+/* Gives all nodes back. Returns whether the costs of all nodes have come. */
 bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */

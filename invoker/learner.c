@@ -220,7 +220,7 @@ static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
 }
 
 /* Serving has no end of its own, so its deadline moves each time that the learner looks at its actors. If a
- * learner has rolled in time and goes on to learn, it gets the time of an update. */
+ * learner has ended the rollouts in time and goes on to learn, it gets the time of an update. */
 void learner_look(Learners *learners, uint64_t now) {
         Worker *learner = &learners->workers[0];
         uint64_t since = fused_learning_nsec(learners), timeout_nsec = learner->timeout_nsec;
@@ -271,8 +271,8 @@ void learner_stop_serving(Learners *learners) {
         loop_want_timer(learners->loop, learners->workers[0].deadline_nsec);
 }
 
-/* Lists the actors for which the learner acts: those that have not rolled yet. If the learner also steps, it
- * needs the banks of these actors. */
+/* Lists the actors for which the learner acts: those whose rollouts have not ended yet. If the learner also
+ * steps, it needs the banks of these actors. */
 static void name_clients(Learners *learners) {
         WorkerPage *page = learners->workers[0].page;
 

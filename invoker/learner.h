@@ -12,7 +12,7 @@
 #include "invoker/report.h"
 
 #define LEARNERS_MAX GRADIENT_PARTS
-#define ABSENT_NSEC  (2ull * 1000000000u) /* a process whose timer fires this late was stopped */
+#define ABSENT_NSEC  (2ull * 1000000000u) /* a process that is late by this time was stopped meanwhile */
 
 struct Learners {
         Worker workers[LEARNERS_MAX]; /* the first one publishes and writes checkpoints */
@@ -39,7 +39,8 @@ int learner_start(Learners *learners);
 void learner_order(Learners *learners, uint32_t kind, uint32_t actor);
 void learner_order_checkpoint(Learners *learners, bool last); /* last: it is the last of this life */
 void learner_stop_serving(Learners *learners);
-/* Moves the deadline of a learner that still looks at its actors, or that has rolled and is learning. */
+/* Moves the deadline of a learner that still looks at its actors, or that has ended the rollouts and is
+ * learning. */
 void learner_look(Learners *learners, uint64_t now);
 /* Whether a late actor is waiting for the learner; then its deadline is moved. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
@@ -53,10 +54,10 @@ void learner_end(Learners *learners); /* kills and reaps all */
 /* fused.c */
 int fused_load(Placement *place); /* call it before any fork */
 _Noreturn void fused_child(const Placement *place, const Worker *learner);
-/* Decides which containers a fleet would have now. */
+/* Decides which containers the emulated fleet would have now (Imagined of lib/warm.h). */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress);
 void fused_begin(Learners *learners, const Placement *place); /* call it before ROLLOUT */
-/* Call this when the order has been given: the waiting actors roll. */
+/* Call this when the order has been given: it notes that the waiting actors have begun. */
 void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round);
 /* Whether ROLLOUT also asks for the update, which saves an order and an answer in each round. */
 bool fused_learns(const Learners *learners);
@@ -64,7 +65,7 @@ bool fused_learns(const Learners *learners);
 uint64_t fused_learning_nsec(const Learners *learners);
 /* Call this when the job ends: returns whether it is too late to keep the learner from learning. */
 bool fused_forbid_learning(Learners *learners);
-/* Divides the use of the threads among the actors that rolled. */
+/* Divides the use of the threads among the actors whose rollouts they made. */
 void fused_answered(Learners *learners, Round *round);
 /* Takes one actor's rollout. FAULT_NONE, or why its attempt failed. */
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail);

@@ -45,7 +45,7 @@ int loop_watch_index(Loop *loop, int fd, EventKind kind, uint32_t index) {
         return control(loop, EPOLL_CTL_ADD, fd, EPOLLIN, kind, index);
 }
 
-/* Edge-triggered: each ring is heard once, and the bell need not be emptied. */
+/* Edge-triggered: each signal wakes the invoker once, and the eventfd need not be emptied. */
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index) {
         return control(loop, EPOLL_CTL_ADD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
 }

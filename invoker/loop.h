@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The invoker's event sources: one epoll over bells, processes, signals, the daemon's socket and one timer.
- * It only reports which event came; invoker.c decides what follows. */
+/* The invoker's event sources: one epoll over workers' eventfds (bells), processes, signals, the daemon's
+ * socket and one timer. It only reports which event came; invoker.c decides what follows. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,7 +45,7 @@ int loop_watch_index(Loop *loop, int fd, EventKind kind, uint32_t index);
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index);
 int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
 int loop_mute_bell(Loop *loop, const Worker *worker);
-int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* listens to it again */
+int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* after loop_mute_bell() */
 
 /* nsec: by CLOCK_BOOTTIME. The timer fires at the earliest of the wanted times. After that, later times must
  * be requested again. */

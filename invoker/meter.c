@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* There are two counters. A leaf's cpu.stat counts all processes that were ever in the cgroup, in
- * microseconds. A process clock counts one process, in nanoseconds, and starts again with the next process.
- * Both counters lag while the metered process runs, so they are read when it has slept for a while. */
+/* There are two counters. The cpu.stat of a worker's cgroup (leaf) counts all processes that were ever in
+ * the cgroup, in microseconds. A process clock counts one process, in nanoseconds, and starts again with the
+ * next process. Both counters lag while the metered process runs, so they are read when it has slept for a
+ * while. */
 #include "invoker/meter.h"
 
 #include <assert.h>

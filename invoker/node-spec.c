@@ -10,7 +10,7 @@
 
 enum { LOOK_MSEC = 20 };
 
-/* The bell is ignored: a hostile actor may ring it without end. */
+/* The actor's eventfd is ignored: a hostile actor may signal it without end. */
 static int await_answer(const Worker *worker, int signal_fd, Answer *ret) {
         struct pollfd p[] = { { .fd = signal_fd, .events = POLLIN },
                 { .fd = INVOKER_FD_SOCKET, .events = POLLRDHUP },

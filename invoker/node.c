@@ -373,8 +373,8 @@ static int look_at_answer(Service *node, Hand *hand) {
         return worker_answered(&hand->c.worker, &answer) ? say_answer(node, hand, &answer) : 0;
 }
 
-/* A bell that rings too often without an answer is ignored until the next order. Until then a timer looks
- * for the answer. */
+/* An actor signals its eventfd (rings its bell). If it rings too often without an answer, its bell is
+ * ignored until the next order. Until then a timer looks for the answer. */
 static int hear_bell(Service *node, Hand *hand) {
         uint64_t rings;
 

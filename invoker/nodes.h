@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The nodes of a cluster, as the head of the job sees them. This file tells actord-cluster how many nodes
- * the rounds are worth, starts a carrier for each node that is up, and chooses where a container's next
- * process runs. conduct.c decides what happens to containers whose node is lost. */
+ * the rounds need, starts a carrier for each node that is up, and chooses where a container's next process
+ * runs. conduct.c decides what happens to containers whose node is lost. */
 #pragma once
 
 #include <stdbool.h>
@@ -72,8 +72,8 @@ typedef struct Nodes {
         uint32_t n_unready;                /* nodes in a row that came up and could not begin */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
         NodeCPUs cpus;                     /* at the last nodes_want() */
-        uint64_t surplus_nsec;             /* since when there have been more nodes than wanted; 0: there are
-                                            * not */
+        uint64_t surplus_nsec;             /* since when there have been more nodes than wanted; 0: not
+                                            * now */
         /* after a loss no further node is asked for before this time */
         uint64_t retry_nsec;
         bool refused; /* no node will come */
@@ -92,7 +92,8 @@ static inline bool nodes_exist(const Nodes *nodes) {
  * is asked for, to find out. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
 
-/* node_cpus 0: not known yet; then a missing node counts as if it had as many CPUs as this host. Pure. */
+/* The NodeCPUs of these nodes. node_cpus 0: not known yet; then a missing node counts as if it had as many
+ * CPUs as this host. Pure. */
 NodeCPUs nodes_cpus(
                 const Node nodes[], uint32_t n, uint32_t n_wanted, uint32_t node_cpus, uint32_t here_cpus);
 

@@ -21,8 +21,9 @@ typedef struct Sandbox Sandbox;
 /* How a round is conducted under the job's distribution. The invoker uses these traits, and knows no
  * distribution by name. */
 typedef struct Traits {
-        /* The learner's OrderKind while actors roll. NONE: actors act by themselves; SERVE: the learner acts
-         * for them; ROLLOUT: the learner's process steps all environments, and no container trains */
+        /* The learner's OrderKind while actors make their rollouts. NONE: actors act by themselves; SERVE:
+         * the learner acts for them; ROLLOUT: the learner's process steps all environments, and no container
+         * trains */
         uint32_t rolls_with;
         uint32_t acting_phases; /* Phases, as bits, in which actors have orders */
         /* a round learns from one actor that is ready, and the others go on acting */
@@ -63,8 +64,8 @@ typedef struct Placement {
         int page_fd, policy_fd;
         int policy_read_fd; /* the same file for reading only; -EBADF: until policy_fd is sealed */
         int *segment_fds;   /* [n_actors] */
-        /* an epoll of the actors' bells, and the invoker's own bell in it; -EBADF: actors act by
-         * themselves */
+        /* an epoll of the eventfds that actors signal, and the invoker's own eventfd in it; -EBADF: actors
+         * act by themselves */
         int asks_fd, stop_fd;
         int reduce_fd; /* shared by several learners; -EBADF: there is one learner */
 } Placement;

@@ -52,7 +52,7 @@ void pool_done(Pool *pool) {
         pool->containers = NULL;
 }
 
-/* Listens to the container's bell. If the learner acts, also to the bell with which actors ask it. */
+/* Makes the invoker listen to the container's eventfd. If the learner acts, it listens to a second one. */
 static int watch_bells(Pool *pool, Container *c) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
         int r;
@@ -103,7 +103,8 @@ static int container_acquire(Pool *pool, Container *c) {
         return 0;
 }
 
-/* Each container has a bell of its own: an actor that could empty a common one could silence the others. */
+/* Each container has an eventfd of its own: an actor that could empty a common one could silence the
+ * others. */
 int pool_make_ask_bells(Pool *pool) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 
@@ -275,7 +276,7 @@ void pool_report_idle(Pool *pool) {
                         report_pool(pool->reporter, &pool->containers[k], pool_take(&pool->containers[k]));
 }
 
-/* Containers also stay if one of their actors has a rollout that was not taken yet. */
+/* A container that is not needed also stays if one of its actors has a rollout that was not taken yet. */
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 

@@ -22,9 +22,9 @@ typedef struct Container {
         Worker worker;
         uint32_t node_index;      /* its node's place in Nodes; NODE_NONE: it works here */
         int relay_fd;             /* a relay's socket, during the fork; -EBADF */
-        uint64_t node_peak_bytes; /* the peak on the actor's node, since the last reading */
-        uint64_t away_nsec;       /* since when its use of that node is not known */
-        int ask_fd;               /* the bell that actors ring when the learner acts for them; -EBADF */
+        uint64_t node_peak_bytes; /* peak memory on the actor's node, since the last reading */
+        uint64_t away_nsec;       /* since when its CPU use on that node is not known */
+        int ask_fd;               /* the eventfd by which its actors ask the learner for actions; -EBADF */
         Cgroup scope;             /* ActorScope=each: its own scope; fd -EBADF: it is a leaf of the job's */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
@@ -55,10 +55,10 @@ typedef struct Pool {
 
 int pool_init(Pool *pool);
 void pool_done(Pool *pool);
-int pool_make_ask_bells(Pool *pool); /* for questions of actors to a learner that acts for them */
+int pool_make_ask_bells(Pool *pool); /* makes ask_fd of all, for a learner that acts */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
-void pool_arrange(Pool *pool, uint32_t n_needed); /* parks and thaws the containers that train */
+void pool_arrange(Pool *pool, uint32_t n_needed); /* freezes (parks) and thaws those that train */
 /* emulated_nsec: when it became idle */
 void pool_park(Container *c, uint64_t emulated_nsec);
 void pool_thaw(Pool *pool, Container *c);
@@ -70,7 +70,7 @@ uint64_t pool_take(Container *c);           /* the same for one; the caller writ
 void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 /* The number of containers on each node. */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);
-/* adds an actor's use on its node */
+/* Adds the use on the actor's node, which the answer reports, to the container's CPU time and peak. */
 void pool_came_home(const Pool *pool, Container *c, const Answer *answer);
 /* The fault in an answer. An actor may claim only a few faults. A relay may report any fault, since the
  * invoker of its node has found it. */

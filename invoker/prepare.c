@@ -67,7 +67,7 @@ int prepare_seal_policy(Invoker *invoker) {
         return 0;
 }
 
-/* Opens it again for reading only, so that no mapping of this descriptor can become writable. */
+/* Opens a file again for reading only, so that no mapping of the new descriptor can become writable. */
 static int reopen_for_reading(const Invoker *invoker, int fd) {
         char path[32];
 
@@ -278,7 +278,7 @@ void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
         bool from_outside = ended->fault == FAULT_KILLED && ended->detail == SIGKILL;
 
         c->doing = ORDER_NONE;
-        /* As in a round, the environment is not at fault. */
+        /* A kill from outside is not the environment's fault, so the probe is repeated. */
         if (from_outside && attempts_fail(&c->starts, 0, ended->fault, ended->detail)) {
                 report_fault(&invoker->reporter, c->index, c->starts.n, ended->fault, ended->detail);
                 if (pool_fork(&invoker->pool, c) >= 0)

@@ -82,7 +82,7 @@ typedef struct Progress {
         uint64_t round_nsec;          /* when the round began */
         uint64_t update_nsec;         /* when its first TAKE was ordered */
         uint64_t emulated_round_nsec; /* the last round's duration */
-        uint64_t waited_nsec;         /* of it, its rollouts waited for nodes */
+        uint64_t waited_nsec;         /* the part in which its rollouts waited for nodes */
         uint64_t emulated_nsec;       /* the sum over all rounds of this life, as on a fleet's clock */
 
         Evaluation evaluation;

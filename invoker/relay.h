@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A relay is a process that represents an actor on another host. It has an actor's page, bell, segments and
- * sandbox. It carries out an order by sending it to the node and waiting for the answer. So the rest of the
- * invoker treats it like any actor: it gives orders to it, watches, kills and reaps it. And a node's
- * messages can do no more harm than an actor. */
+/* A relay is a process that represents an actor on another host. It has an actor's page for orders, eventfd,
+ * segments and sandbox. It carries out an order by sending it to the node and waiting for the answer. So the
+ * rest of the invoker treats a relay like any actor: gives it orders, watches, kills and reaps it. And a
+ * node's messages can do no more harm than an actor. */
 #pragma once
 
 #include "include/slot.h"

@@ -61,7 +61,8 @@ void report_metrics(Reporter *reporter) {
         }
 }
 
-/* The actor wrote it, so it is checked. A node's page stays on the node. */
+/* Adds the name of a missing package. An actor wrote the name into its page, so the name is checked. Pages
+ * of actors on nodes stay there. */
 static void add_missing_package(Record *record, const Worker *worker) {
         char name[PACKAGE_NAME_BYTES] = "";
 

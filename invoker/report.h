@@ -15,7 +15,7 @@
 typedef struct Container Container;
 typedef struct Learners Learners;
 
-#define FALSE_RINGS_MAX 8u /* for each order; even an honest worker may ring too late once or twice */
+#define FALSE_RINGS_MAX 8u /* signals without an answer in one order; an honest worker makes one or two */
 #define STORM_LOOK_NSEC (1000u * 1000u)
 
 typedef struct Reporter {
@@ -24,9 +24,9 @@ typedef struct Reporter {
         uint64_t spare_nsec;   /* CPU time of ended processes that no record has yet */
         Meter control;         /* the invoker's own use */
         Ourselves ourselves;
-        /* the part of `control` that was charged to actors and is not yet subtracted in a record */
+        /* the part of `control` that was charged to actors, and that no record has subtracted yet */
         uint64_t storm_nsec;
-        /* the invoker's CPU time at the last false ring; 0: another event came after it */
+        /* the invoker's CPU time at the last signal without an answer; 0: another event came after it */
         uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;
@@ -34,27 +34,26 @@ typedef struct Reporter {
 
 /* report.c: each writes one record. cpu_nsec: the process's CPU time that is in no record yet. */
 void report_started(Reporter *reporter);
-void report_metrics(Reporter *reporter); /* records their names */
+void report_metrics(Reporter *reporter); /* records the metrics' names */
 void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
 void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
 void report_fault(Reporter *reporter, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
-/* Records its idle time until now; the next record counts from here. */
+/* Records a container's idle time until now; its next record counts from here. */
 void report_pool(Reporter *reporter, Container *c, uint64_t cpu_nsec);
 void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, uint64_t cpu_nsec,
                 uint32_t fault, int32_t detail);
 /* Records every invocation of the round. Returns the slowest update's emulated time. */
 uint64_t report_learned(Reporter *reporter, Learners *learners);
 void report_round(Reporter *reporter, uint32_t end);
-/* statistics: those of the round, with the result of its evaluation. */
-/* for a round that is closed already */
+/* For a round that is closed already. statistics: those of the round, with the result of its evaluation. */
 void report_evaluated(Reporter *reporter, const Statistics *statistics);
 void report_checkpoint(Reporter *reporter, Worker *learner, const Answer *answer);
 void report_node(Reporter *reporter, const NodeNews *news); /* of a node of the cluster */
 void report_ended(Reporter *reporter, uint64_t spare_nsec);
 
 /* storm.c. c: the actor's container, which is charged; NULL: it is a learner. */
-/* Call this when the worker's bell rang without an answer. */
+/* Call this when the worker signalled its eventfd (its bell) without an answer. */
 void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c);
 /* Call this when the timer looked at the worker and found no answer. */
 void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c);

@@ -64,7 +64,7 @@ typedef struct Round {
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
 void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts);
-/* sets an actor acting that acted when the checkpoint was written */
+/* Marks an actor as acting, as it was when the checkpoint was written. */
 void round_resume(Round *round, uint32_t actor);
 
 /* Whether the learner still waits for an actor of this container. */
@@ -76,7 +76,7 @@ uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
-void round_take(Round *round, uint32_t actor); /* takes any actor that has rolled */
+void round_take(Round *round, uint32_t actor); /* from any place of the queue */
 void round_accept(Round *round, uint32_t actor);
 /* The actor's attempt failed, and it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
@@ -85,7 +85,7 @@ static inline bool seat_rolls(const Seat *seat) {
         return seat->state == SEAT_WAITING || seat->state == SEAT_ROLLING;
 }
 
-/* Whether some actor has not rolled yet. */
+/* Whether some actor has not ended its rollout yet. */
 static inline bool round_rolls(const Round *round) {
         for (uint32_t a = 0; a < round->n_seats; a++)
                 if (seat_rolls(&round->seats[a]))

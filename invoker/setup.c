@@ -218,7 +218,7 @@ void setup_cgroup(Placement *place) {
 }
 
 /* Numbers of descriptors. FILES_OWN: those of the invoker itself, and those that a fork needs for a moment.
- * FILES_PROCESS: each process's page, bell, pidfd and three files of /proc. FILES_LEAF: each cgroup's
+ * FILES_PROCESS: each process's page, eventfd, pidfd and three files of /proc. FILES_LEAF: each cgroup's
  * directory and two files. */
 enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 3 };
 

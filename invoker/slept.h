@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor itself slept during an invocation. It holds its memory meanwhile, so this time is
- * billed. It is the time from order to answer, minus the actor's CPU time, its waiting for a CPU, and the
+/* How long an actor itself slept during an invocation. The actor holds its memory meanwhile, so this time is
+ * billed. The time is that from order to answer, minus the actor's CPU time, its waiting for a CPU, and the
  * time in which the invoker was busy or waited itself. So a busy host adds nothing. */
 #pragma once
 

@@ -25,7 +25,8 @@
 #include "lib/turn.h"
 #include "lib/verdict.h"
 
-/* Set if the filter of an older container forbids clone3(). Then each child itself moves into its leaf. */
+/* Set if clone3() is forbidden, as by the seccomp filter of an older Docker. Then each child itself moves
+ * into its leaf. */
 static bool clone3_is_absent;
 
 int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, const LeafLimits *limits,
@@ -127,7 +128,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* The bit is always set, so that every answer rings: a ring costs less than a missed wake-up. */
+        /* `asleep` is always set, so that a worker signals every answer: a signal costs less than a missed
+         * wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
@@ -145,7 +147,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
                 worker->verdict = verdict_free(worker->verdict);
                 return pid;
         }
-        /* Later children do not inherit it. */
+        /* Later children do not inherit this page. */
         verdict_keep(worker->verdict);
 
         worker->pid = pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker is a container of actors, or the learner. It has one page, one bell, one leaf, one meter, and one
- * process at a time. */
+/* A worker is a container of actors, or the learner. It has one page of shared memory for orders, one
+ * eventfd to signal answers (its bell), one cgroup (its leaf), one meter, and one process at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -62,7 +62,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
-/* Restarts its deadline: the invoker or the whole host was stopped, and could not notice its answer. */
+/* Restarts the worker's deadline: the invoker or the whole host was stopped, and could not notice an
+ * answer. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
