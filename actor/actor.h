@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The program inside an actor's sandbox. A container hosts the actors with the same number modulo
  * n_containers. It carries out orders on their segments until ORDER_END. It keeps no data from one
- * invocation to the next: all state that lasts is in the slots. */
+ * invocation to the next: all state that lasts is in the slots (include/slot.h). */
 #pragma once
 
 #include <stdint.h>
@@ -22,7 +22,7 @@ typedef struct ActorContext {
         void *const *segments; /* [actors]: mapped if the actor is in this container, else NULL */
         const void *policy;    /* read-only */
         int bell_fd;
-        int ask_fd; /* the learner's bell, if the learner acts for this actor */
+        int ask_fd; /* the learner's eventfd, if the learner acts for this actor */
         uint64_t spin_nsec;
         const DatasetModule *dataset_module; /* NULL: actors act; otherwise they read the file of Dataset= */
         const void *dataset;                 /* the mapped file */

@@ -4,8 +4,8 @@
  * one.
  *
  * A sticky environment has no snapshots. So each slot has its own instance, and the state exists only there.
- * When the container dies, is parked for ever or repeats an invocation, the slot's present episode is lost
- * and a new one begins. */
+ * When the container dies, is never thawed again or repeats an invocation, the slot's present episode is
+ * lost and a new one begins. */
 #include "actor/host.h"
 
 #include <assert.h>

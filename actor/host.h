@@ -32,7 +32,7 @@ typedef struct Host {
 
         Forward *forward;
         SlotState *states; /* [envs] */
-        double *noise;     /* [envs][n_action]; NULL: the noise is not a process */
+        double *noise;     /* [envs][n_action]: its state (lib/noise.h); NULL: no state */
         PairWalk *pairs;   /* [envs / 2]; NULL: there are no pairs */
         /* [envs + agents][observation_bytes]: the stack of each slot, then those of the newest step; NULL:
          * observations are not stacks */

@@ -255,7 +255,7 @@ static int pairs_begin(const Invocation *v, uint32_t t) {
         return 0;
 }
 
-/* Call this after step t. */
+/* Notes the ends of step t in the pairs. */
 static void pairs_step(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *ends = segment_ends(v->segment, l) + (uint64_t) t * l->envs;

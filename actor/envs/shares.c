@@ -18,8 +18,8 @@
  *     - 0.02 for a step after its deadline, and 0.01 for a step of a job without one
  *     - WeightPrice / 20 times its weight, on the logarithmic scale from 0 to 1 on which it sees it
  *
- * Without a price for weight all agents would ask for the most at all times, and that is what equal weights
- * are.
+ * Without a price for weight, all agents would always ask for the most, which divides the CPUs like equal
+ * weights.
  *
  * A job that has ended leaves, and its agent is absent for Pause= steps on average until the next job comes.
  * If no other agent has a job, the next one comes at once, to another agent where there is one. */
@@ -189,7 +189,7 @@ static void shares_observe(const Shares *s, void *ret_observation) {
         }
 }
 
-/* What the jobs that are no agents do. */
+/* The action of a job that is not an agent. */
 static SharesAction rule_of(const Shares *s, const Tenant *t) {
         float observation[SHARES_N_FEATURES];
 
@@ -197,7 +197,7 @@ static SharesAction rule_of(const Shares *s, const Tenant *t) {
         return observation[SHARES_PACE] > 0.45f ? SHARES_UP : SHARES_DOWN;
 }
 
-/* All have a job at first. */
+/* At first each tenant has a job. */
 static int shares_reset(void *instance, ActordRandom *random, void *ret_observation) {
         Shares *s = instance;
 
@@ -254,7 +254,7 @@ static void work_all(Shares *s, ActordStep *ret) {
         }
 }
 
-/* Jobs that are done leave, and others come: one draw for each, whatever happens. */
+/* Jobs that are done leave, and others come. Each tenant takes one draw in every step. */
 static void come_and_go(Shares *s, ActordRandom *random) {
         bool comes[SHARES_JOBS_MAX];
         int n_there = 0, next = -1;

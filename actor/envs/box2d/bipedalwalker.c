@@ -52,7 +52,7 @@ typedef struct Walker {
         double shaping;
         double observation[N_OBSERVATION];
         Ground ground;
-        Episode episode; /* last: its steps follow it */
+        Episode episode; /* the last member: room for its steps follows */
 } Walker;
 
 static const EpisodeKind walker_kind, hardcore_kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ground under the bipedal walker, as Gymnasium makes it: the slope is a random walk that tends back to
  * the middle height; under Hardcore there are stumps, stairs and pits. The drawn numbers are kept for each
- * chunk, and all else follows from these numbers. */
+ * chunk (GROUND_STEP metres), and all else follows from these numbers. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 enum { N_GROUND = 200, GROUND_N_LEVEL = 20, GROUND_N_FINISH = 10, GROUND_CORNERS = 4 };
 /* Stairs with four steps and the five chunks behind them take 21 chunks. So reset() makes at most 44 blocks.
- * A given state may have more. */
+ * A state that a user gives may have more. */
 enum { GROUND_BLOCKS_MAX = 64 };
 
 typedef struct Ground {

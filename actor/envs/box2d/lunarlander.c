@@ -58,7 +58,7 @@ typedef struct Lander {
 
         double shaping, n_gusts;
         double observation[N_OBSERVATION];
-        Episode episode; /* last: its steps follow it */
+        Episode episode; /* the last member: room for its steps follows */
 } Lander;
 
 static const LanderDrawn *drawn_of(const Lander *l) {

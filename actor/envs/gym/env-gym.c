@@ -4,7 +4,7 @@
  * interpreter starts inside the finished sandbox. Only then a user's code is imported.
  *
  * A step is one call of a method that was looked up before, and one copy of the observation into the slot.
- * The action is made in place. reset() gets a seed from the episode's keyed stream. So do the random
+ * The action is made in place. reset() gets a seed from the episode's own random stream. So do the random
  * generators that all code of a Python process shares. If an environment draws from these generators in its
  * steps, they are seeded before each step, so that other environments in the process have no influence.
  *

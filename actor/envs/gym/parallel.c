@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Keeps a reference; a spec may be asked for more than once. */
+/* Replaces the kept reference, since a spec may be asked for more than once. */
 static void keep(PyObject **place, PyObject *borrowed) {
         Py_INCREF(borrowed);
         Py_XSETREF(*place, borrowed);

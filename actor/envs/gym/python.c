@@ -24,10 +24,10 @@ extern const char parallel_text[] __attribute__((visibility("hidden")));
 /* At least sizeof(ffi_closure). */
 #define CLOSURE_BYTES 128u
 
-static PyObject *bridge;   /* its functions; NULL: it has not started */
-static PyObject *parallel; /* those of parallel.py */
+static PyObject *bridge;   /* the functions of bridge.py; NULL: Python has not started */
+static PyObject *parallel; /* the functions of parallel.py */
 
-/* An actor may have only one thread. */
+/* Keeps numerical libraries from starting threads: an actor may have only one. */
 static void set_variables(void) {
         static const char *const variables[][2] = { { "OPENBLAS_NUM_THREADS", "1" },
                 { "OMP_NUM_THREADS", "1" }, { "MKL_NUM_THREADS", "1" }, { "NUMEXPR_NUM_THREADS", "1" },

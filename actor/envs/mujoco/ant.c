@@ -64,7 +64,7 @@ static const MujocoTask ant_v4_task = {
         .defaults = { .forward_reward_weight = 1 },
 };
 
-/* Contacts cost, and are observed. */
+/* In v5, contact forces have a cost and are observed. */
 static const MujocoTask ant_v5_task = {
         ANT_TASK,
         MUJOCO_OPTIONS(ant_v5_options),

@@ -14,7 +14,7 @@
 #include "actor/envs/state.h"
 #include "include/actord/env.h"
 
-/* N_PLACE: the size of a place in the built-in tasks; CONTROLS: the most in a step */
+/* N_PLACE: how many numbers place() writes in the built-in tasks; CONTROLS: the most in a step */
 enum {
         MUJOCO_N_PLACE = 3,
         MUJOCO_PLACES_MAX = 32,

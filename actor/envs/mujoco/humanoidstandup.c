@@ -9,7 +9,7 @@ MUJOCO_MODEL(humanoidstandup);
 
 static mjModel *humanoidstandup_model;
 
-/* v4 has the same constants without names. */
+/* In Gymnasium's v4 these options are constants. */
 static const EnvOption humanoidstandup_options[] = { HUMANOIDSTANDUP_V5_OPTIONS(ENV_OPTION) };
 
 /* The reward is the height divided by a step's time, as if the robot had risen from zero in that step. */

@@ -14,7 +14,7 @@ MUJOCO_MODEL(inverteddoublependulum);
 
 static mjModel *inverteddoublependulum_model;
 
-/* v4 has the same constants without names. */
+/* In Gymnasium's v4 these options are constants. */
 static const EnvOption inverteddoublependulum_options[] = { INVERTEDDOUBLEPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
 /* Observes the position of the cart; sines, then cosines of both angles; velocities; constraint forces (v5:

@@ -11,7 +11,7 @@ MUJOCO_MODEL(invertedpendulum);
 
 static mjModel *invertedpendulum_model;
 
-/* v4 has the same constant without a name. */
+/* In Gymnasium's v4 this option is a constant. */
 static const EnvOption invertedpendulum_options[] = { INVERTEDPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
 static void invertedpendulum_judge(

@@ -18,7 +18,7 @@ MUJOCO_MODEL(pusher_v5);
 
 static mjModel *pusher_model, *pusher_v5_model;
 
-/* v4 has the same constants without names. */
+/* In Gymnasium's v4 these options are constants. */
 static const EnvOption pusher_options[] = { PUSHER_V5_OPTIONS(ENV_OPTION) };
 
 static double distance(const MujocoInstance *m, int body, int other) {
@@ -105,7 +105,7 @@ static const MujocoTask pusher_v4_task = {
         .judge = pusher_judge,
 };
 
-/* The object is a thousand times as heavy, since newer engines make the lighter one fly. */
+/* The object is a thousand times as heavy as in v4, since newer engines make the lighter one fly. */
 static const MujocoTask pusher_v5_task = {
         .name = "Pusher",
         .xml = pusher_v5_xml,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Terms of a job file on a compiled model: looks up the parts that they name, and computes their numbers. */
+/* Computes the terms of Reward= and Terminate= on a compiled model: looks up the parts that they name, and
+ * computes their numbers. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -27,7 +28,7 @@ typedef struct MeasureOf {
         const mjModel *model;
         const mjData *data;
         const double *before; /* [slots] */
-        double seconds;       /* the time since then */
+        double seconds;       /* the time since `before` */
         double ctrl_squares;
         bool terminated;
         int n_skipped; /* how many positions are not observed */

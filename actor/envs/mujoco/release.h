@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Three digits up to 3.9.9, then three for each part */
+/* mjVERSION_HEADER has three digits up to release 3.9.9, and later three digits for each part. */
 #if mjVERSION_HEADER < 1000
 #define RELEASE_MAJOR (mjVERSION_HEADER / 100)
 #else

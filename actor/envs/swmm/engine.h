@@ -39,7 +39,7 @@ int engine_read(const char *task, const char *package, const char *file, char *r
  * sentence on stderr. */
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names);
 
-/* Gives the turn to this image. The image must have a simulation. */
+/* Makes this image the one that the library works on. The image must have a simulation. */
 void engine_turn(EngineImage *image);
 
 /* Makes one routing step of the image whose turn it is. SWMM chooses the step's length. *ret_msec: the time
