@@ -15,9 +15,9 @@ typedef struct ActorContext {
         const JobSettings *settings;
         const JobPage *page; /* NULL: only for ORDER_PROBE, when the spec is not known yet */
         WorkerPage *worker;
-        /* it was loaded before the fork; NULL: load plugin_path inside the sandbox */
+        /* the environment, loaded before the fork; NULL: load plugin_path inside the sandbox */
         const ActordEnv *env;
-        const char *plugin_path; /* its path inside the root: /plugin/mine.so */
+        const char *plugin_path; /* the plugin's path inside the sandbox: /plugin/mine.so */
         uint32_t n_containers;
         void *const *segments; /* [actors]: mapped if the actor is in this container, else NULL */
         const void *policy;    /* read-only */

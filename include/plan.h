@@ -20,7 +20,7 @@
         X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                            \
         X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted")       \
         X(FAILED, "failed")                                                                              \
-        X(REDISTRIBUTED, "redistributed") /* its next life has another distribution */              \
+        X(REDISTRIBUTED, "redistributed") /* the job starts again with another distribution */      \
         X(PREEMPTED, "preempted") /* the job goes back to the queue, and continues later */
 
 typedef enum PlanEnd {

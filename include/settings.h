@@ -491,7 +491,7 @@ static inline const ActordOption *settings_option(const JobSettings *s, const ch
         return NULL;
 }
 
-/* If MaxActors is unset, it is Actors. */
+/* MaxActors=; if this key is unset, Actors=. */
 static inline uint32_t settings_actors_max(const JobSettings *s) {
         return settings_present(s, SETTING_Scaling_MaxActors) ? s->n_actors_max : s->n_actors;
 }

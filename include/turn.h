@@ -57,8 +57,8 @@ typedef struct Order {          /* written by the invoker before go */
         uint32_t remote;                        /* ROLLOUT: 1: ask the learner, which acts */
         /* the bank of policy_version; LEARN: the bank for the next version */
         uint32_t policy_bank;
-        /* CHECKPOINT: 1: it is the job's last, and may use the space that is reserved for it; RESTORE: 1:
-         * reserve that space */
+        /* CHECKPOINT: 1: the file is the job's last, and may use the space that is reserved for it; RESTORE:
+         * 1: reserve that space */
         uint32_t last;
         /* RESTORE: 1: the policy only plays, so the state of slots with another shape is skipped */
         uint32_t plays;
@@ -120,7 +120,7 @@ typedef struct Acted {          /* a learner that acts reports here on one actor
 typedef enum FlightState {
         FLIGHT_ABSENT,          /* a start would be cold */
         FLIGHT_IDLE,
-        FLIGHT_COLD, FLIGHT_WARM, /* it acts, and was started in this way */
+        FLIGHT_COLD, FLIGHT_WARM, /* it acts, after a cold or a warm start */
         _FLIGHT_STATE_MAX,
 } FlightState;
 

@@ -47,9 +47,9 @@ typedef struct Silence {
         uint32_t n_looks;    /* since the last message; CARRIER_LOOKS: the node is given up */
 } Silence;
 
-/* The node has sent something, or has got its first order. */
+/* Call this when the node has sent something, or has got its first order. */
 void silence_broken(Silence *silence, uint64_t now_nsec);
-/* Whether it is time for a look; if so, it counts one. */
+/* Whether it is time to look at the stream again; if so, counts this look. */
 bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec);
 
 _Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter);

@@ -8,7 +8,7 @@
 #include "include/settings.h"
 #include "include/turn.h"
 
-/* last: the job ends with this round in any case. */
+/* Whether an evaluation follows this round. last: the job ends with this round in any case. */
 bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last);
 
 /* Whether the next round may begin while the episodes are played. If so, the evaluated round ends before its

@@ -35,8 +35,8 @@ void finish_round(Invoker *invoker) {
                                                                : finish_reached(invoker);
 
         if (invoker->progress.open) {
-                /* Idle time is recorded in each round, and not only when it ends: budgets and curves need
-                 * the cost of each round. */
+                /* The idle time of containers is recorded in each round, and not only when it ends: budgets
+                 * and curves need the cost of each round. */
                 pool_report_idle(&invoker->pool);
                 report_round(&invoker->reporter, end);
                 invoker->progress.number = invoker->progress.round->number;
@@ -76,8 +76,8 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
-        /* An order ROLLOUT may include an update. If it is too late to forbid this update, it counts as
-         * one. */
+        /* An order ROLLOUT may include an update. If it is too late to forbid this update, the order counts
+         * as an update. */
         if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
                 invoker->progress.phase = PHASE_LEARNING;
         /* An update is always finished: otherwise no record would have its results. Only the end of the

@@ -23,7 +23,7 @@
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
-#define LEARNER_UID     65533u /* and the ids below it, one each: the kernel counts tasks by user id */
+#define LEARNER_UID     65533u /* and the ids below it, one a learner: the kernel counts tasks by user id */
 
 /* For a child, which does not allocate memory: it has only its stack and these buffers. */
 static void *child_segments[ACTORS_MAX];
@@ -252,7 +252,7 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
         return place->page ? child_map_segments(place, c, &at, &entry->mapped_bytes) : 0;
 }
 
-/* Called after the last use of these mappings. */
+/* Unmaps the invoker's own mappings of page and settings, after their last use. */
 static void child_forget(const Placement *place) {
         fd_unmap((void *) place->page, sizeof(JobPage));
         fd_unmap((void *) place->settings, sizeof(JobSettings));

@@ -48,7 +48,7 @@ static_assert(sizeof(FrameHead) == 32, "ABI");
 typedef struct NodeHello {
         uint32_t abi, struct_bytes;
         char release[32];
-        char words[128]; /* why it cannot begin; "": it can */
+        char words[128]; /* why the node cannot begin; "": it can */
         JobPage page;    /* as computed by the node */
 } NodeHello;
 

@@ -109,7 +109,7 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
-void cluster_news(Invoker *invoker, const NodeNews *news); /* records them, ends lost containers */
+void cluster_news(Invoker *invoker, const NodeNews *news); /* records the news, ends lost containers */
 /* Gives all nodes back. Returns whether the costs of all nodes have come. */
 bool cluster_close(Invoker *invoker);
 
@@ -129,7 +129,7 @@ void evaluate_round(Invoker *invoker);
 /* finish.c */
 /* The PlanEnd that the job's own settings demand; PLAN_END_NOT: the job may go on. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics);
-uint32_t finish_reached(const Invoker *invoker); /* the same, or else the end for which the daemon asks */
+uint32_t finish_reached(const Invoker *invoker); /* finish_goal(), or else what the daemon asks for */
 void finish_round(Invoker *invoker);             /* closes a round that was learned from, with its record */
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *invoker);

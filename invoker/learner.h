@@ -19,8 +19,8 @@ struct Learners {
         Answer answer;                /* the first learner's, with the first fault of all */
         uint32_t n_answered;
         bool lost;                           /* a learner has ended by itself */
-        uint64_t credit_nsec[LEARNERS_MAX];  /* metered CPU time that its updates did not claim */
-        uint64_t slowest_nsec[LEARNERS_MAX]; /* the time that it claims for its last order */
+        uint64_t credit_nsec[LEARNERS_MAX];  /* a learner's metered time that its updates did not claim */
+        uint64_t slowest_nsec[LEARNERS_MAX]; /* the time that a learner claims for its last order */
         /* the longest time that an order took on this host; for LEARN per rollout */
         uint64_t longest_nsec[_ORDER_KIND_MAX];
 
@@ -37,14 +37,15 @@ struct Learners {
 /* learner.c */
 int learner_start(Learners *learners);
 void learner_order(Learners *learners, uint32_t kind, uint32_t actor);
-void learner_order_checkpoint(Learners *learners, bool last); /* last: it is the last of this life */
+void learner_order_checkpoint(Learners *learners, bool last); /* last: no checkpoint follows */
 void learner_stop_serving(Learners *learners);
 /* Moves the deadline of a learner that still looks at its actors, or that has ended the rollouts and is
  * learning. */
 void learner_look(Learners *learners, uint64_t now);
-/* Whether a late actor is waiting for the learner; then its deadline is moved. */
+/* Whether a late actor is waiting for the learner; then the actor's deadline is moved. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
-/* Returns whether all have answered. learners->answer is their common answer. */
+/* Notes the answer of learner k. Returns whether all have answered; then learners->answer is their common
+ * answer. */
 bool learner_answered(Learners *learners, uint32_t k, const Answer *answer);
 void learner_forsake(Learners *learners); /* kills all learners: one has ended, and the others would wait for
                                            * it */

@@ -47,11 +47,11 @@ typedef struct Node {
 
 /* An event of a node, for its record and for its containers. */
 typedef struct NodeNews {
-        uint32_t index;        /* the node's place; NODE_NONE: it has none */
+        uint32_t index;        /* the node's index in Nodes; NODE_NONE: it has none */
         uint32_t number, kind; /* ClusterEventKind */
         bool emptied;          /* it had containers and has lost them */
         ClusterCost cost;
-        NodeSum rest; /* use that its records lack; with GONE and LOST it is the last */
+        NodeSum rest; /* use that no record has yet; with GONE and LOST, the last of it */
         char words[32];
 } NodeNews;
 

@@ -55,7 +55,7 @@ typedef struct Placement {
         const DatasetModule *dataset_module; /* NULL: there is no data set */
         const void *dataset;                 /* the file's bytes, which only actors read */
         uint64_t dataset_bytes;
-        const char *plugin_path; /* its path inside the root */
+        const char *plugin_path; /* a plugin's path inside the sandbox */
         FusedRun run_acting;     /* the entry of a learner that also acts */
         Sandbox *actor_sandbox, *learner_sandbox, *relay_sandbox;
         Cgroup cgroup;

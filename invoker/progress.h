@@ -50,8 +50,8 @@ typedef struct Evaluation {
 typedef struct Checkpoints {
         bool restored;        /* the learner has a state worth keeping */
         bool exists;          /* this job has written or restored a checkpoint */
-        bool no_last;         /* no last one can be written: the state or the learner is lost */
-        uint64_t round, nsec; /* the newest one's round and time */
+        bool no_last;         /* no last checkpoint can be written: the state or the learner is lost */
+        uint64_t round, nsec; /* the newest checkpoint's round and time */
         uint64_t retry_nsec;  /* when a failed last checkpoint is tried again */
         int32_t error;        /* the errno of the last report; 0: none */
 } Checkpoints;
@@ -83,7 +83,7 @@ typedef struct Progress {
         uint64_t update_nsec;         /* when its first TAKE was ordered */
         uint64_t emulated_round_nsec; /* the last round's duration */
         uint64_t waited_nsec;         /* the part in which its rollouts waited for nodes */
-        uint64_t emulated_nsec;       /* the sum over all rounds of this life, as on a fleet's clock */
+        uint64_t emulated_nsec;       /* the sum over this invoker's rounds, on the emulated clock */
 
         Evaluation evaluation;
         Checkpoints checkpoints;

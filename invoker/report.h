@@ -20,7 +20,7 @@ typedef struct Learners Learners;
 
 typedef struct Reporter {
         Spool spool;
-        uint64_t started_nsec; /* when this life started */
+        uint64_t started_nsec; /* when the job's processes started */
         uint64_t spare_nsec;   /* CPU time of ended processes that no record has yet */
         Meter control;         /* the invoker's own use */
         Ourselves ourselves;

@@ -41,7 +41,7 @@ typedef struct Seat { /* the state of one actor */
         /* Across rounds: */
         uint64_t ordinal; /* invocations that were accepted */
         uint32_t bank;    /* holds its current snapshots */
-        /* Until it is taken: */
+        /* Until the rollout is taken: */
         uint32_t state;
         Attempts attempts;
         bool cold;
@@ -55,7 +55,8 @@ typedef struct Round {
         uint64_t number;
         uint32_t n_actors; /* those that begin with the round or act already; 0: there is no round */
         uint32_t n_seats, n_containers;
-        /* n_rollouts: how many it learns from; n_taken: how many of them the learner has taken */
+        /* n_rollouts: from how many rollouts the round learns; n_taken: how many of them the learner has
+         * taken */
         uint32_t n_rollouts, n_taken;
         uint32_t n_queued, queue_first; /* rollouts to be taken, in the order in which they ended */
         uint32_t queue[ACTORS_MAX];

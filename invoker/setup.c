@@ -148,7 +148,7 @@ int setup_streams(void) {
         return 0;
 }
 
-/* Signals are events like others. Each of these ends the job. */
+/* Makes signals events of the loop. Each of these signals ends the job. */
 int setup_signals(void) {
         sigset_t signals;
         int fd;

@@ -13,7 +13,8 @@ typedef struct Pass {
         uint32_t stride;
         float *input; /* [network_inputs()][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
-        /* the same, for activations whose slope does not follow from the output; otherwise NULL */
+        /* [n_out][stride]: slopes, for activations whose slope does not follow from the output; otherwise
+         * NULL */
         float *slope[LAYERS_MAX];
         float *transposed; /* room for kernel_transpose() of one layer */
         float *scratch;    /* room for one convolution */

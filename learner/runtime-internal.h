@@ -37,7 +37,7 @@ typedef struct Bench {
         float d_terms[_TERM_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *nodes, *d_nodes; /* [tape_columns][SHARD_ROWS_MAX] */
         int32_t *choices;       /* [n_choices, at least 1][SHARD_ROWS_MAX] */
-        /* the same, for actions of several choices: the entropy of each number */
+        /* the entropy of each choice, for actions of several choices; columns as in `choices` */
         float *entropies;
         float *actions;                /* [n_action][SHARD_ROWS_MAX] */
         float *normal;                 /* [numbers of INPUT_NORMAL][SHARD_ROWS_MAX] */
@@ -49,7 +49,7 @@ typedef struct Bench {
 
 /* The rows of the batch in a shard; the rest of the shard's rows are zeros. */
 typedef struct Gathered {
-        const uint32_t *order; /* NULL: they are first, first + 1, ... */
+        const uint32_t *order; /* NULL: the rows are first, first + 1, ... */
         size_t first;
         uint32_t n, stride;
 } Gathered;
@@ -87,7 +87,7 @@ struct Runtime {
         Bench *benches; /* [threads] */
 
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
-        const Network *networks[NETS_MAX]; /* the shapes of these */
+        const Network *networks[NETS_MAX]; /* the shapes of `nets` */
         Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
         uint32_t n_boundaries;             /* moments are drawn from these (lib/sampler.h) */
         uint32_t n_input_most;             /* the widest input of networks beside the policy */

@@ -8,7 +8,7 @@
 #include "include/actord/env.h"
 #include "include/shares.h"
 
-/* Sets the observation and the action of the environment. A policy is read by them, too. */
+/* Sets the spaces of observations and actions, for the environment and for reading a policy. */
 void shares_spaces(ActordEnvSpec *ret);
 
 /* What the job sees. demand_of_all: the sum over all jobs that trade, this one included. */

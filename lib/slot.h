@@ -231,7 +231,8 @@ static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t 
         return most;
 }
 
-/* How many rows before its stack's row frame k of K is; frame 0 is the oldest. */
+/* How many rows earlier frame k of a row's stack is stored. The stack has K frames; frame 0 is the
+ * oldest. */
 static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
         return frames - 1 - k < reach ? frames - 1 - k : reach;
 }
@@ -257,7 +258,7 @@ static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {
         return (uint8_t *) segment + l->ends_at;
 }
 
-/* The segment must have this column. */
+/* The presence flag of a row. The segment must have these flags (active_at). */
 static inline uint8_t *segment_active(void *segment, const SegmentLayout *l, uint64_t row) {
         return (uint8_t *) segment + l->active_at + row;
 }
@@ -274,7 +275,7 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
  * forged the column, only frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The observation after the truncated step of that row; final i is its newest frame. */
+/* The observation after the truncated step of that row; last observation number i has its newest frame. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 

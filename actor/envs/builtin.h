@@ -5,7 +5,7 @@
 
 #include "include/actord/env.h"
 
-/* NULL: it is not built in. */
+/* The environment of this name; NULL: it is not built in. */
 const ActordEnv *builtin_env_find(const char *name);
 
 /* The definitions of Gymnasium's classic_control: the same dynamics, with the same order of operations in

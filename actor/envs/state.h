@@ -65,7 +65,7 @@ static inline bool env_state_finite(const double *state, size_t n) {
                 return 0;                                                                         \
         }
 
-/* The places of these functions in the task's ActordEnv. */
+/* The members of the task's ActordEnv for these functions. */
 #define ENV_STATE_OF(task)                                                               \
         .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .reset = task##_reset, \
         .snapshot = task##_snapshot, .restore = task##_restore, .close = task##_close,   \

@@ -65,7 +65,7 @@ static void bank_write(uint8_t *bank, uint64_t at, const double *numbers, uint64
                 floats[i] = (float) numbers[i];
 }
 
-/* A bank with policy version 0. The request has its numbers as doubles, which hold floats exactly. */
+/* Makes a policy bank with version 0. The request has its numbers as doubles, which hold floats exactly. */
 static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         const TrialRequest *request = trial->request;
         const double *numbers =

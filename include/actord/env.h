@@ -109,7 +109,7 @@ typedef struct ActordStatePart {
         uint32_t n_numbers, reserved;
 } ActordStatePart;
 
-#define ACTORD_SHAPES_MAX 1024u                 /* the most in one picture */
+#define ACTORD_SHAPES_MAX 1024u                 /* the most shapes in one picture */
 #define ACTORD_SHAPE_POINTS 8u
 
 /* The area of the plane that a picture shows: this rectangle, x to the right and y up, in any unit that

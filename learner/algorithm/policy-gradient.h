@@ -11,5 +11,5 @@ int policy_gradient_step(Runtime *runtime, Rows rows, double rate, ActorCriticTo
 
 /* Records the same loss for advantages that are normalised already. */
 void policy_gradient_plain(Runtime *runtime, Tape *tape);
-/* Writes the noise scale of its gradient into the round's statistics, if the job asks for it. */
+/* Writes the noise scale of this loss's gradient into the round's statistics, if the job asks for it. */
 void policy_gradient_noise(Runtime *runtime);

@@ -39,11 +39,11 @@ typedef struct Hessian {
         double mean, scale; /* advantages become (a - mean) * scale */
         uint32_t n_shards, n_lanes;
         bool wanted[LAYERS_MAX]; /* the layers on which the loss depends */
-        size_t n_wanted;         /* the parameters up to the last one that counts */
+        size_t n_wanted;         /* the parameters up to the last one on which the loss depends */
         double *parameters;      /* [n] */
         double *input, *actions; /* [shards][n_observation], [n_action], [HESSIAN_ROWS] */
         int32_t *choices;        /* [shards][n_choices, at least 1][HESSIAN_ROWS] */
-        LossJet *jets;           /* the same, weighted; 0 for rows that only fill a shard up */
+        LossJet *jets;           /* of each row's loss, weighted; 0 for rows that only fill a shard up */
         HessianLayer layers[LAYERS_MAX];
 
         /* The product in progress */

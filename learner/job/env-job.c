@@ -167,7 +167,7 @@ static int job_step(void *instance, const void *action, ActordRandom *random, vo
         r = run_round(run, (uint32_t) choice + 1, &statistics);
         if (r < 0)
                 return r;
-        if (!(run->best >= run->facts.return_mean)) /* also true if there was none */
+        if (!(run->best >= run->facts.return_mean)) /* also true if there was no best yet */
                 run->best = run->facts.return_mean;
 
         reached = run->facts.return_mean >= run->options.target;
@@ -224,7 +224,7 @@ const ActordEnv *actord_job_env(const JobSettings *settings, const char *directo
 
         inner = *settings;
         inner.clock = CLOCK_MODEL;
-        /* An actor has one thread; the policy does not depend on it. */
+        /* An actor has one thread; the policy does not depend on the number of threads. */
         inner.n_threads = 1;
         return &job_env;
 }

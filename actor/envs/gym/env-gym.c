@@ -31,7 +31,7 @@
 typedef struct GymInstance {
         PyObject *env, *reset, *step; /* methods are bound once */
         PyObject *convert;            /* converts any observation to the space's kind */
-        /* its state before the first episode, pickled; NULL: it remembers nothing across resets */
+        /* the environment's state before the first episode, pickled; NULL: a reset clears all state */
         PyObject *made;
         GymAction action;
         Parallel parallel; /* for several agents */

@@ -48,7 +48,7 @@ struct MujocoOptions {
 };
 
 struct MujocoTask {
-        const char *name;          /* without its version */
+        const char *name;          /* the task's name without the version */
         const char *xml, *xml_end; /* the text of the model: MUJOCO_MODEL() */
         mjModel **model;           /* where the task keeps the loaded model */
         int frame_skip;
@@ -77,7 +77,7 @@ struct MujocoTask {
          * positions lag behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL:
          * the place is qpos[0]. */
         void (*place)(const MujocoInstance *m, double *ret);
-        int n_place; /* their count; 0: MUJOCO_N_PLACE */
+        int n_place; /* how many numbers place() writes; 0: MUJOCO_N_PLACE */
 
         bool scaled_controls; /* actions in [-1, 1] are scaled to each motor's range */
 

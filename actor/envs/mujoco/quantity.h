@@ -13,7 +13,7 @@ typedef struct Measure {
         Term term;
         struct {
                 int id;
-                bool site; /* it is a site and not a body; not used for joints */
+                bool site; /* the part is a site and not a body; not used for joints */
         } parts[TERM_NAMES_MAX];
         int slot; /* where a velocity keeps its number from before the step; -1: it is not a velocity */
 } Measure;
@@ -34,7 +34,8 @@ typedef struct MeasureOf {
         int n_skipped; /* how many positions are not observed */
 } MeasureOf;
 
-/* *n_slots: the slots in use; the call adds those of these terms. 0; -EINVAL with a sentence. */
+/* *n_slots: how many velocities have a slot (see Measure); the call adds those of these terms. 0; -EINVAL
+ * with a sentence. */
 int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measures *ret, char *message,
                 size_t n_message);
 

@@ -12,11 +12,11 @@
 enum { DRAINAGE_MAX = 128 * 1024 };
 
 typedef struct Drainage {
-        const char *text, *text_end; /* this project's; NULL: it is in a package */
+        const char *text, *text_end; /* the text, if this project has it; NULL: it is in a package */
         uint32_t first_hour;         /* of rain, if the text is this project's */
         uint32_t tide_hours;         /* 0: there is no tide */
         const char *package, *version, *file;
-        uint32_t n_entries; /* of rain, in the package's file */
+        uint32_t n_entries; /* how many entries of rain the package's file has */
 } Drainage;
 
 /* Writes the text with the storm's rain. Returns the number of bytes, or an error after a sentence on
