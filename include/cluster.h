@@ -92,7 +92,7 @@ typedef struct ClusterEvent {
         uint32_t n_cpus;                        /* UP: how many actors may use there */
         uint64_t memory_bytes;                  /* UP: what actors may use there */
         ClusterCost cost;                       /* COST */
-        char name[64];                          /* UP: the host's; NUL-terminated */
+        char name[64];                          /* UP: the host's name; NUL-terminated */
         char words[256];                        /* one line of printable ASCII, NUL-terminated */
 } ClusterEvent;
 static_assert(sizeof(ClusterCost) == 48 && sizeof(ClusterEvent) == 392, "ABI");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The training loop as data: fragments, the tensors between them, and the places where a distribution puts
  * the fragments. As in "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al.,
- * ATC'23), the algorithm is written once, and a row decides how it runs. lib/fragment.c (pure functions)
- * maps a row onto the graph, and refuses rows that cannot work. actorctl prints the graph. The invoker
- * follows the row, and knows no distribution by name. */
+ * ATC'23), the algorithm is written once, and a row, one distribution, decides how it runs. lib/fragment.c
+ * (pure functions) maps a row onto the graph, and refuses rows that cannot work. actorctl prints the graph.
+ * The invoker follows the row, and knows no distribution by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -101,7 +101,7 @@ typedef struct Edge {
         bool held;                      /* it has a value before its producer runs, so it breaks a cycle */
         /* pieces that replicas divide among themselves; 0: each replica has the whole */
         uint32_t n_parts;
-        uint64_t n_a_round;             /* times in a round; 0: as often as the algorithm asks */
+        uint64_t n_a_round;             /* how often a round sends it; 0: as often as the algorithm asks */
 } Edge;
 
 typedef struct Channel {

@@ -104,7 +104,7 @@ typedef enum LaunchManager {
 
 /* a file or directory whose descriptor becomes a mount in each actor's root */
 typedef struct LaunchMount {
-        /* a place of lib/directory.h, DATASET_FILE, or PLUGIN_DIRECTORY and one name */
+        /* a path of lib/directory.h, DATASET_FILE, or PLUGIN_DIRECTORY and one name */
         char at[120];
         uint32_t read_only;     /* 1 */
         uint32_t reserved;
@@ -168,7 +168,7 @@ typedef struct LaunchAnswer {
         /* CPU time of the cgroup that contains the life's cgroup, when the life began or, for SETTLE, when
          * it was over; UINT64_MAX: not known */
         uint64_t cpu_nsec;
-        uint32_t owner;                         /* that of the launch */
+        uint32_t owner;                         /* the owner in the Launch */
         uint32_t cpu_weight;                    /* WEIGH: as the kernel has it; else 0 */
         uint64_t life;                          /* of the launch: the life to which cpu_nsec belongs */
         char unit[128];                         /* actord-job-7.scope; empty: there is no manager */

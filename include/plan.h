@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between daemon and invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the
  * daemon has already decided and can pay for. The invoker never starts a round beyond the end of the lease.
- * Waiting there changes no result. The invoker listens, and the daemon connects, again after each restart.
- * Then the invoker sends Hello with the spool's descriptor. */
+ * Waiting for the next plan changes no result. The invoker listens, and the daemon connects, again after
+ * each restart. Then the invoker sends Hello with the spool's descriptor. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -56,9 +56,9 @@ typedef struct Plan {
         /* records up to this seq are committed, so their places are free */
         uint64_t acknowledged;
         Decision decision;                      /* for each round of this lease that has not started yet */
-        uint32_t end;                           /* PlanEnd: end after the round in flight */
-        uint32_t checkpoint;                    /* write a checkpoint at the end of the round in flight */
-        /* only with `end`: the time (CLOCK_BOOTTIME) at which to give up the round in flight; 0: never */
+        uint32_t end;                           /* PlanEnd: end after the round in progress */
+        uint32_t checkpoint;                    /* write a checkpoint at the end of the round in progress */
+        /* only with `end`: the time (CLOCK_BOOTTIME) at which to give up the round in progress; 0: never */
         uint64_t stop_deadline_nsec;
         /* ask 1: answer with Written even if nothing is new; an invoker that does not answer is treated as
          * hung */

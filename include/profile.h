@@ -14,8 +14,8 @@
 #define LIMIT_OPTION "--limit"
 enum { LIMIT_FD = 3 };
 
-/* The profile of the last life that completed a round: a key file with a section [Profile] and the numbers
- * of the lists below. */
+/* The profile of a job since its processes last started and completed a round: a key file with a section
+ * [Profile] and the numbers of the lists below. */
 #define PROFILE_NAME "profile"
 
 /* X(name, sentence). The parts add up to the wall time from the beginning of the first round to the end of

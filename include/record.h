@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job reports to the daemon by records only. The invoker appends records to the spool, a bounded ring in a
  * memfd. The daemon commits them to the ledger, and acknowledges their sequence numbers. Quantities are in
- * base units; records have no money. */
+ * base units; records have no money. A life of a job is the time of one invoker, from its start to its
+ * end. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -139,7 +140,7 @@ typedef struct Metered {                        /* read by the invoker, never re
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
-typedef struct Decision {                       /* the data to repeat a run */
+typedef struct Decision {                       /* what was decided for a round: the data to repeat a run */
         uint64_t id;
         /* how many actors act; if a round waits for all, it also learns from this number */
         uint32_t n_actors;
@@ -189,9 +190,9 @@ typedef struct Record {
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: it becomes durable together with its effect */
         Statistics statistics;                  /* ROUND: the learner's, for the rollouts that it took */
-        /* CHECKPOINT: of the file; ENDED: of the policy; METRIC: the name, padded with zeros; NODE: its
-         * host's name, or the reason of its state, cut and NUL-terminated; WORKER whose environment lacks a
-         * package: that package's name */
+        /* CHECKPOINT: the digest of the file; ENDED: of the policy; METRIC: the name, padded with zeros;
+         * NODE: its host's name, or the reason of its state, cut and NUL-terminated; WORKER whose
+         * environment lacks a package: that package's name */
         uint8_t sha256[32];
 } Record;
 static_assert(ACTORD_METRIC_BYTES < sizeof(((Record *) NULL)->sha256), "a name fits");

@@ -11,7 +11,7 @@
 /* clang-format off */
 
 enum {
-        /* it decides each round from the round before, so a lease is one round */
+        /* it decides each round from the round before, so a plan (include/plan.h) has one round */
         TRAIT_DECIDES = 1 << 0,
         TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job: it repeats the decisions of this job */
         TRAIT_TAKES_TRAINED = 1 << 2,   /* after a colon comes a trained scheduler */

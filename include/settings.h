@@ -28,14 +28,14 @@
 #define CONVOLUTION_SIDE_MAX 64u        /* the most for a kernel's side, and for a stride */
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
-#define SCHEDULE_ROUNDS_MAX 1000000u    /* the most for one run */
+#define SCHEDULE_ROUNDS_MAX 1000000u    /* the most of one part, such as 25*10 */
 #define ACTORS_MAX 10000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define ROLLOUT_STEPS_MAX 1048576u
 #define JOB_TEXT_MAX (256u * 1024u)
 #define JOB_TAG_MAX 64u
 #define AMOUNTS_MAX 8u
-#define NODES_MAX 256u                  /* the most for a job at once */
+#define NODES_MAX 256u                  /* the most nodes of a job at once */
 
 /* Words for choices. X(member, word): the only string table, for file, bus, CLI and logs alike. */
 #define ALGORITHMS(X)                                                                               \
@@ -550,7 +550,7 @@ static inline uint32_t settings_processes(const JobSettings *s) {
         return settings_present(s, SETTING_Actor_Processes) && s->n_processes < n ? s->n_processes : n;
 }
 
-/* The number of scopes that systemd starts for a life, besides the job's own. */
+/* The number of scopes that systemd starts with a job, besides the job's own. */
 static inline uint32_t settings_scopes(const JobSettings *s) {
         return s->actor_scope == ACTOR_SCOPE_EACH ? settings_processes(s) : 0;
 }

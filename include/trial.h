@@ -16,7 +16,7 @@
 #define TRIAL_ABI 6u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
-/* These descriptors have the places of descriptors that only a job has. The seed and the environment's
+/* These descriptors have the numbers of descriptors that only a job has. The seed and the environment's
  * options are in the settings. */
 typedef enum TrialFd {
         /* memfd: TrialVerdict, which the invoker writes at the end */
