@@ -211,7 +211,7 @@ static int sizes_total(const Sizes *sizes, size_t *ret) {
         return 0;
 }
 
-/* Takes n floats; NULL if n is 0. */
+/* Takes the next n floats of the memory; NULL if n is 0. */
 static float *take(float **next, size_t n) {
         float *part = *next;
 

@@ -84,7 +84,7 @@ const char *limit_advice(int error) {
                        "unit)";
         case EAGAIN: return process_advice();
         case ENOMEM: return memory_advice();
-        default: return ""; /* the enum is defined elsewhere */
+        default: return ""; /* any other errno */
         }
 }
 
@@ -101,7 +101,7 @@ bool limit_is_lasting(int error) {
         case EMFILE:
         case EFBIG: return true;
         case ENOMEM: return limit_of_memory_is_set();
-        default: return false; /* the enum is defined elsewhere */
+        default: return false; /* any other errno */
         }
 }
 
@@ -115,7 +115,7 @@ bool limit_is_of_host(int error) {
         case EDQUOT:
         case EROFS:
         case EIO: return true;
-        default: return false; /* the enum is defined elsewhere */
+        default: return false; /* any other errno */
         }
 }
 
@@ -125,7 +125,7 @@ bool limit_may_pass(int error) {
         case EBUSY:
         case EMFILE:
         case ESTALE: return true;
-        default: return limit_is_of_host(error); /* the enum is defined elsewhere */
+        default: return limit_is_of_host(error); /* any other errno */
         }
 }
 
@@ -135,7 +135,7 @@ int limit_exit_status(int error) {
         case number: return status;
                 LEARNER_LIMITS(X)
 #undef X
-        default: return EXIT_LEARNER_SETUP; /* the enum is defined elsewhere */
+        default: return EXIT_LEARNER_SETUP; /* any other errno */
         }
 }
 
@@ -145,6 +145,6 @@ int limit_exit_error(int status) {
         case exit_status: return number;
                 LEARNER_LIMITS(X)
 #undef X
-        default: return 0; /* the enum is defined elsewhere */
+        default: return 0; /* any other exit status */
         }
 }

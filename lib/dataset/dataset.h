@@ -32,7 +32,7 @@ typedef struct DatasetEpisode {
         const uint8_t *terminations, *truncations;
 } DatasetEpisode;
 
-#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* in a file that is read */
+#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* the most in a file that is read */
 
 /* Episodes one after another. Each has one more observation than steps: the observation of step i of episode
  * k is row i + k. All numbers are inside the environment's spaces. */

@@ -17,7 +17,7 @@ typedef struct SettingsReader {
         GPtrArray *problems; /* Problems */
 } SettingsReader;
 
-#define PROBLEMS_MAX 20u /* the most that a message prints */
+#define PROBLEMS_MAX 20u /* the most problems that a message prints */
 /* The most problems that get a sentence; further ones are only counted. A text can have a mistake in each of
  * its thousands of lines, and the daemon must not spend minutes on sentences. */
 #define SENTENCES_MAX 64u
