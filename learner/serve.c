@@ -250,7 +250,7 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
-/* In a storm of false rings, ignores bells until an actor asks. */
+/* After too many rings without a request: ignores bells for PAUSE_NSEC, and then looks at the actors. */
 static void pause_shortly(Serve *s, uint32_t n_before) {
         const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
 

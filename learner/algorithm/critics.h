@@ -8,7 +8,7 @@
 enum {
         CRITICS_OWED,  /* state: gradient steps that are due but not taken yet */
         CRITICS_STEPS, /* steps of the critics since the policy's last one */
-        CRITICS_STATE, /* the first place for an algorithm's own state */
+        CRITICS_STATE, /* the first index for an algorithm's own state */
 };
 
 /* The networks beside the policy, in the order of the algorithms' rows. */

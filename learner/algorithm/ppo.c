@@ -127,7 +127,7 @@ int ppo_learn(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
         runtime_advantage(runtime, s->gamma, s->lambda);
 
-        /* This is measured for the policy that acted: no ratio is clipped yet. */
+        /* The noise scale is measured for the policy that acted: no ratio is clipped yet. */
         if (settings_noise_scale(s)) {
                 loss.weights.advantage = runtime_advantage_scale(runtime, runtime_rows(runtime));
                 runtime_statistics(runtime)->noise_scale =

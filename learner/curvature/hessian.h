@@ -81,7 +81,7 @@ void hessian_times(Hessian *hessian, const double *vector, double *ret);
 
 /* The terms for the actions that were taken, and for values, by the outputs. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
-/* From jets to gradients of the outputs. */
+/* Computes the gradients of the outputs from the jets. */
 void head_gradient(const Hessian *hessian, uint32_t shard);
 /* From the outputs' derivatives along a vector, computes the derivatives of their gradients; both
  * [layers][n_out][HESSIAN_ROWS]. */

@@ -5,7 +5,7 @@
  * many sums are computed at once, but neither the terms of a sum nor their order: the bits are the same. The
  * file has no include guard, on purpose. */
 
-/* For 32 registers, or for 16. */
+/* Sizes of blocks, for CPUs with 32 vector registers or with 16. */
 enum {
         KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
         /* numbers of a block of weights, for each of SIDE units */

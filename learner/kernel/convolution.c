@@ -30,7 +30,7 @@ enum {
         SIDE = 4, /* units, and inputs, in a block of weights */
         /* how many squares its sums cover at a time, so that the inputs stay in a core's cache */
         SQUARES = 16,
-        UNITS_ALIGN = 8, /* the largest number of units in a block of places */
+        UNITS_ALIGN = 8, /* the most units that are computed at once */
 };
 
 /* n_units sums of products: numbers times weights, over three indices. A number is a vector with an entry

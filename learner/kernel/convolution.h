@@ -18,6 +18,6 @@ void convolution_forward(const Layer *layer, const float *weight, const float *x
 /* dweight (+)= the gradient by dy [n_out][rows] */
 void convolution_backward_weight(const Layer *layer, const float *dy, const float *x, uint32_t rows,
                 bool accumulate, float *dweight);
-/* dx [n_in][rows] (+)= */
+/* dx [n_in][rows] (+)= the gradient by dy */
 void convolution_backward_input(const Layer *layer, const float *weight, const float *dy, uint32_t rows,
                 bool accumulate, float *scratch, float *dx);

@@ -23,7 +23,7 @@ typedef struct Batch {
          * values */
         uint32_t n_choices, limits[ACTORD_CHOICES_MAX];
         uint32_t step_rows;  /* steps * envs */
-        uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
+        uint32_t next_rows;  /* step_rows + envs: where an actor's last observations begin */
         uint32_t block_rows; /* of one rollout */
         uint32_t finals_max;
         uint32_t images; /* `pixels` exists, and not `observations` */
@@ -57,7 +57,7 @@ typedef struct Batch {
         uint8_t *lost; /* [n_actors_max * envs]: the episode from the last invocation was lost (sticky) */
 } Batch;
 
-/* 0, -ENOMEM, or -EFBIG: there are more rows than numbers for them. */
+/* 0, -ENOMEM, or -EFBIG: there are more rows than a 32-bit number can count. */
 int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 /* Makes a batch with the actors, environments, steps, finals and sizes of another one. */
 int batch_new_shape(const Batch *shape, Batch **ret);
@@ -91,7 +91,7 @@ static inline bool batch_active(const Batch *batch, size_t row) {
         return !batch->active || batch->active[row];
 }
 
-/* Whether the choices in a row exist. */
+/* Whether each choice in a row is one of the possible ones. */
 static inline bool batch_choices_possible(const Batch *batch, size_t row) {
         const int32_t *choices = batch->choices + row * batch->n_choices;
 

@@ -17,7 +17,7 @@ typedef struct Replay {
         uint32_t n_slots, n_action, n_choices;
         uint32_t images;          /* observations are bytes and not floats */
         uint32_t frames;          /* K, as in a batch: stacks are built when a window is drawn */
-        size_t observation_bytes; /* of the part of an observation that is in a batch's row */
+        size_t observation_bytes; /* bytes of the part of an observation that is in a batch's row */
         uint64_t capacity;        /* steps of each slot where windows may begin */
         uint64_t ring;      /* steps that are kept: K - 1 more, since the oldest stacks need their frames */
         uint64_t *n_stored; /* [n_slots]: steps so far */
@@ -44,7 +44,7 @@ void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool res
 void replay_cut(Replay *replay);
 /* How many windows may be drawn. Call it before replay_gather(). */
 uint64_t replay_count(Replay *replay);
-/* Copies window number `window`, less than that count, into row `row` of the minibatch. */
+/* Copies window number `window`, below replay_count(), into row `row` of the minibatch. */
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row);
 
 /* Whether data from a checkpoint can have come from replay_enter(). Later sums and indices rely on this.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both directions along a tape, as a template for lib/each-width.h. Each number is computed from its own
- * row: no sum runs across rows, so the width changes nothing. The file has no include guard, on purpose. */
+/* Executes a tape forwards and backwards, as a template for lib/each-width.h. Each number is computed from
+ * its own row: no sum runs across rows, so the width changes nothing. The file has no include guard, on
+ * purpose. */
 
 /* A line for each operation. */
 /* clang-format off */
@@ -160,7 +161,7 @@ KERNEL_TARGET static void KERNEL(backward_first)(const Tape *tape, const TapePla
         }
 }
 
-/* The same for the second operand. */
+/* The gradient for the second operand of node k. */
 KERNEL_TARGET static void KERNEL(backward_second)(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         const float *a = value_of(tape, place, node->a), *b = value_of(tape, place, node->b);

@@ -139,8 +139,8 @@ void tape_begin(Tape *tape);
 void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
-/* The same, but the row's weight multiplies the gradient when it arrives at the term, and not when it leaves
- * the loss. The two differ only by rounding. A loss reads only one of these two kinds of terms. */
+/* As tape_term(), but the row's weight multiplies the gradient when it arrives at the term, and not when it
+ * leaves the loss. The two differ only by rounding. A loss reads only one of these two kinds of terms. */
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
