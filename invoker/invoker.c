@@ -39,7 +39,7 @@ static int make_loop(Invoker *invoker) {
 }
 
 /* The most records that one event can cause. Each container may end, be parked and be read. The rollout of
- * each actor may be wasted, and another one recorded. A round and the life may end. The spool must have room
+ * each actor may be wasted, and another one recorded. A round and the job may end. The spool must have room
  * for all of these before the loop serves an event. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
@@ -425,8 +425,8 @@ static bool has_leased(const Invoker *invoker) {
                plan->through_round > saturating_add(invoker->progress.number, 1);
 }
 
-/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so within a lease one message
- * announces several rounds. */
+/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so while the plan has more
+ * rounds, one message announces several. */
 static void tell(Invoker *invoker) {
         const Spool *spool = &invoker->reporter.spool;
         uint64_t due_nsec = invoker->link.told_nsec + TELL_NSEC;

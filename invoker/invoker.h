@@ -38,7 +38,7 @@
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
 /* the longest time spent on starting processes between two events */
 #define START_NSEC (100ull * 1000 * 1000)
-/* the shortest time between two messages to the daemon within a lease */
+/* the shortest time between two messages to the daemon while its plan has more rounds */
 #define TELL_NSEC (20ull * 1000 * 1000)
 /* the pause before a failed last checkpoint is tried again */
 #define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)
@@ -85,8 +85,8 @@ void prepare_stop(Invoker *invoker);
 int prepare_seal_policy(Invoker *invoker);
 
 /* prepare_level() chooses the level of the actors' sandboxes. prepare_sandboxes() makes the sandboxes after
- * the environment has loaded, as the last use of the host's file system. It may lower the level: a container
- * may forbid a mount. */
+ * the environment has loaded, as the last use of the host's file system. It may lower the level: if this
+ * host is itself a container, a mount may be forbidden. */
 int prepare_level(Placement *place);
 int prepare_sandboxes(Placement *place);
 
@@ -135,8 +135,8 @@ void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail
 void finish_advance(Invoker *invoker);
 /* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
-/* Call this when the learner died before the last checkpoint was written. Then the life has failed, even if
- * the job was about to end. The next life computes the missing part again. */
+/* Call this when the learner died before the last checkpoint was written. Then the invoker has failed, even
+ * if the job was about to end. When the job starts again, it computes the missing part again. */
 void finish_learner_lost(Invoker *invoker, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *invoker); /* ends at once, without records */
 

@@ -31,8 +31,8 @@ typedef struct OutQueue {
 
 int out_init(OutQueue *queue, uint32_t size);
 void out_done(OutQueue *queue);
-/* Returns the next place, with the frame's header filled in. NULL: the queue is full. This cannot happen
- * unless the head of the job breaks the rules. */
+/* Returns the next entry of the queue, with the frame's header filled in. NULL: the queue is full. This
+ * cannot happen unless the head of the job breaks the rules. */
 Out *out_add(OutQueue *queue, FrameKind kind, uint32_t container, uint32_t birth);
 /* Sends as much as the stream takes now. 0; -EPIPE: it is closed. */
 int out_send(OutQueue *queue, int fd);

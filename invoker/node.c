@@ -36,7 +36,7 @@ typedef struct Service {
         Placement place;
         int signal_fd;
         Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* the signals and the stream; then each hand's bell and process */
+        struct pollfd *polls; /* the signals and the stream; then each hand's eventfd and process */
         void **segments;      /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;

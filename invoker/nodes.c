@@ -340,7 +340,7 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
                         nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
 }
 
-/* The use that no record has yet. A node that was never up has no meter: the one at its place is unused, or
+/* The use that no record has yet. A node that was never up has no meter: the one at its index is unused, or
  * another node's. */
 static NodeSum rest_of(const Nodes *nodes, Node *node) {
         static const CarrierMeter none = {};
@@ -378,7 +378,7 @@ static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
         carrier_end(node);
 }
 
-/* Frees the place of a node of which no more messages will come. */
+/* Frees the entry of a node of which no more messages will come. */
 static int over(Nodes *nodes, Node *node, NodeNews *ret) {
         news(nodes, node, node->lost ? CLUSTER_LOST : CLUSTER_GONE, node->words, ret);
         *node = (Node){ .control_fd = -EBADF };

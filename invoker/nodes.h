@@ -17,7 +17,7 @@
 #define NODE_NONE UINT32_MAX
 
 typedef enum NodeState {
-        NODE_FREE,     /* this place is free */
+        NODE_FREE,     /* this entry is free */
         NODE_PENDING,  /* asked for */
         NODE_GREETING, /* up; its carrier waits for the node's invoker */
         NODE_READY,    /* takes containers */
@@ -36,7 +36,7 @@ typedef struct Node {
         pid_t pid; /* the carrier; 0: there is none */
         int control_fd;
         bool lost;
-        bool metered; /* it has or had a carrier, so the meter at its place belongs to it */
+        bool metered; /* it has or had a carrier, so the meter at its index belongs to it */
         bool closing; /* it takes no containers any more, and is given back when its last one has ended */
         uint64_t idle_nsec; /* since when it has had no container; 0: it has some */
         uint64_t left_nsec; /* since when it has been LEAVING */
@@ -72,8 +72,7 @@ typedef struct Nodes {
         uint32_t n_unready;                /* nodes in a row that came up and could not begin */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
         NodeCPUs cpus;                     /* at the last nodes_want() */
-        uint64_t surplus_nsec;             /* since when there have been more nodes than wanted; 0: not
-                                            * now */
+        uint64_t surplus_nsec;             /* since when there are more nodes than wanted; 0: not now */
         /* after a loss no further node is asked for before this time */
         uint64_t retry_nsec;
         bool refused; /* no node will come */

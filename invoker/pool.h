@@ -20,11 +20,11 @@ typedef enum ContainerState {
 
 typedef struct Container {
         Worker worker;
-        uint32_t node_index;      /* its node's place in Nodes; NODE_NONE: it works here */
-        int relay_fd;             /* a relay's socket, during the fork; -EBADF */
+        uint32_t node_index;      /* its node's index in Nodes; NODE_NONE: it works here */
+        int relay_fd;             /* a relay's socket, during the fork; otherwise -EBADF */
         uint64_t node_peak_bytes; /* peak memory on the actor's node, since the last reading */
         uint64_t away_nsec;       /* since when its CPU use on that node is not known */
-        int ask_fd;               /* the eventfd by which its actors ask the learner for actions; -EBADF */
+        int ask_fd;               /* the eventfd by which actors ask the learner for actions, or -EBADF */
         Cgroup scope;             /* ActorScope=each: its own scope; fd -EBADF: it is a leaf of the job's */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
@@ -33,7 +33,7 @@ typedef struct Container {
         /* the OrderKind in progress, until it has succeeded or the failed process is reaped */
         uint32_t doing;
         Attempts starts;
-        uint32_t unread; /* the actor whose last invocation is not metered yet; ACTOR_NONE */
+        uint32_t unread; /* the actor whose last invocation is not metered yet, or ACTOR_NONE */
         uint32_t fault;  /* the fault for which the invoker killed it; FAULT_NONE: it did not */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU time that no record has yet */

@@ -142,8 +142,8 @@ int profile_write(const Profile *profile, int directory_fd) {
         if (!profile->on || sums->n_rounds == 0)
                 return 0;
 
-        /* The file of an earlier life may belong to another user id, since a job has other ids under another
-         * daemon. So the file is replaced, and never overwritten. */
+        /* An earlier file may belong to another user id, since a job has other ids under another daemon. So
+         * the file is replaced, and never overwritten. */
         (void) unlinkat(directory_fd, PROFILE_NAME, 0);
         fd = openat(directory_fd, PROFILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)

@@ -77,7 +77,7 @@ typedef struct Progress {
         uint8_t policy_sha256[32]; /* of the policy in the newest checkpoint, written or restored */
         uint64_t policy_version;
         Arrival arrival; /* which bank has the newest version; where rounds overlap, which actors act */
-        uint32_t taken;  /* where rounds overlap: the actor of the last round; ACTOR_NONE */
+        uint32_t taken;  /* where rounds overlap: the actor of the last round, or ACTOR_NONE */
 
         uint64_t round_nsec;          /* when the round began */
         uint64_t update_nsec;         /* when its first TAKE was ordered */
@@ -91,7 +91,7 @@ typedef struct Progress {
 } Progress;
 
 /* overlap.c: rounds that do not wait for all actors. */
-/* -ESRCH: the decision names an actor that does not act now. */
+/* Begins such a round. 0; -ESRCH: the decision names an actor that does not act now. */
 int overlap_begin(Progress *progress, const Placement *place);
 /* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);

@@ -70,9 +70,9 @@ void round_resume(Round *round, uint32_t actor);
 
 /* Whether the learner still waits for an actor of this container. */
 bool round_needs(const Round *round, uint32_t container);
-/* The waiting actor of this container with the lowest number; ACTOR_NONE. */
+/* The waiting actor of this container with the lowest number, or ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);
-/* The actor with the oldest rollout that has not been taken yet; ACTOR_NONE. */
+/* The actor with the oldest rollout that has not been taken yet, or ACTOR_NONE. */
 uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
