@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The memory that a container keeps between orders. It is allocated at the first order, and a rollout
- * allocates none. Only files of this room include this header. */
+ * allocates none. Only files of actor/ include this header. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An instance and its memory, stepped like a slot of a job: random numbers are keyed by their place, and an
- * episode is cut at its horizon. */
+/* An instance and its memory, stepped like a slot of a job: a random number depends only on its place
+ * (lib/rng.h), and an episode is cut at its horizon. */
 #include "actor/trial/stage.h"
 
 #include <assert.h>

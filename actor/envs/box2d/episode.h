@@ -32,7 +32,7 @@ typedef struct EpisodeKind {
         bool (*step_valid)(const void *step);
 } EpisodeKind;
 
-/* A multiple of 8. */
+/* The size of an episode with room for all its steps: a multiple of 8. */
 size_t episode_bytes(const EpisodeKind *kind);
 
 /* Drops the last episode; the caller then draws the numbers of the new one. */

@@ -37,7 +37,7 @@ int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation) {
         task->shared = (GymSpace){
                 .space = { .kind = ACTORD_BOX }, .bytes = n * (Py_ssize_t) sizeof(float), .format = 'f'
         };
-        /* A critic reads the state behind an agent's own observation, and within its bounds. */
+        /* A critic reads the shared state as a part of the observation, so the bounds must include it. */
         if (n > 0 && observation->format == 'f' && observation->space.kind == ACTORD_BOX) {
                 observation->space.low = fmin(observation->space.low, low);
                 observation->space.high = fmax(observation->space.high, high);
