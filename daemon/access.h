@@ -32,7 +32,8 @@ int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_er
 int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* The same for a method of a job. The table in daemon/audience.h says who may call it. */
+/* Does the work of access_check() for a method of a job. The table in daemon/audience.h says who may call
+ * it. */
 int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
 
 /* Whether the sender may see the whole job without a question to polkit. The job's owner and root may, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* GetBill: the cost of a job. GetBillUnder: its cost by other price sheets. GetBeside: its cost on servers
- * or a cluster. GetEstimates: under other distributions. GetFleets: on fleets of servers. GetSchedulerBill:
- * the cost of training the job's scheduler. */
+ * or a cluster. GetEstimates: its cost under other distributions. GetFleets: its cost on fleets of servers.
+ * GetSchedulerBill: the cost of training the job's scheduler. */
 #include "daemon/commit.h"
 #include "daemon/job-bus.h"
 #include "daemon/job.h"
@@ -445,7 +445,7 @@ int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *e
         if (owns < 0)
                 return owns;
 
-        /* Checked when the job was accepted. */
+        /* The model was checked when the job was accepted. */
         if (scheduler_has(job->settings.scheduler.kind, TRAIT_TAKES_TRAINED) &&
                         job->row.n_scheduler_data >= sizeof(model))
                 memcpy(&model, job->row.scheduler_data, sizeof(model));

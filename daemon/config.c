@@ -32,7 +32,7 @@ static int parse_u32(const char *value, uint32_t *member, double lowest, double 
         return 0;
 }
 
-/* A time as in job files, or `infinity`, which the files of other daemons use for 0. */
+/* A time as in job files, or `infinity`, which means 0: other daemons' files say `infinity` for no limit. */
 static int parse_usec(const char *value, uint64_t *member, double lowest, double highest) {
         if (strcmp(value, "infinity") != 0)
                 return settings_parse_time(value, member);

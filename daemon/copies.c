@@ -49,7 +49,7 @@ typedef struct Copy {
         sd_bus_message *message;
         sd_bus_message_handler_t handler;
         uint32_t uid;
-        uint64_t bytes; /* of its files, as far as known */
+        uint64_t bytes; /* of the call's files, as far as known */
         char *name;     /* of the directory; NULL: the handler has taken it */
         int pid_fd, channel;
         CopyRequest request;

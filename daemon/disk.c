@@ -20,7 +20,8 @@ void disk_count(JobContext *context, uint64_t job) {
         (void) ledger_job_disk(context->ledger, job, bytes_of(context, job));
 }
 
-/* Logs this once for each job, although it occurs at each of its checkpoints. */
+/* Logs once for each job that checkpoints were removed for the quota, although this occurs again and
+ * again. */
 static void say_pruned(Job *job, uint64_t limit) {
         LogEntry entry;
 
@@ -47,7 +48,7 @@ void disk_prune(Job *job) {
         job_checkpoints_prune(
                         context->jobs_fd, job->row.id, job->durable_round, job->settings.checkpoint_keep);
         bytes = bytes_of(context, job->row.id);
-        /* Right after a restart this is not known yet: it is checked again at the next checkpoint. */
+        /* Right after a restart the quota is not known yet, and is checked only at the next checkpoint. */
         if (users_quota(context->users, job->row.uid, &quota))
                 limit = quota.disk_bytes;
         if (limit > 0 && ledger_disk(context->ledger, job->row.uid, job->row.id, &others) >= 0 &&

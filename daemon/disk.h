@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The disk space of jobs' files. The ledger has a number for each job, and a sum for each user. When a job's
- * files change, only the job's own directory is read to update them. */
+/* The disk space of jobs' files. The ledger has the number of bytes of each job, and their sum for each
+ * user. When a job's files change, only the job's own directory is read to update them. */
 #pragma once
 
 #include "daemon/job-context.h"

@@ -201,7 +201,7 @@ static Mean mean_make(const DistributionInput *input) {
 
         if (input->settings->clock == CLOCK_MODEL)
                 most = 0;
-        /* A single process does not have the overheads that follow. */
+        /* In a single process no hand-over was measured, so half of the most is assumed. */
         if (input->distribution == DISTRIBUTION_FUSED)
                 mean.hand_over = most / 2;
         else

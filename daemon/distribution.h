@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=auto of [Distribution]: the first rounds are measured, and their times decide where the rest of the
  * job runs. Pure: records go in, a choice and a sentence come out. All distributions that it chooses from
- * end with the same policy, so a job may switch to another one in the middle.
+ * give the same trained policy, so a job may switch to another one in the middle.
  *
  * Times are on the clock that the job is billed by. Under Clock=model these are the emulated times of
  * records, so the choice depends only on the job and the number of CPUs. Under Clock=metered they are
@@ -18,7 +18,7 @@ typedef struct DistributionFacts { /* sums over the rounds that were measured */
         uint64_t n_rounds, n_steps, n_invocations;
         uint64_t round_nsec;   /* from the first order to the end of the update; evaluations do not count */
         uint64_t learner_nsec; /* the update's own time, as its slowest thread took it */
-        /* how much longer the learner's update lasted on this host; 0 under a model */
+        /* how much longer than learner_nsec the update lasted on this host; 0 under Clock=model */
         uint64_t waiting_nsec;
         uint64_t actors_nsec;  /* acting, summed over all actors */
         uint64_t slowest_nsec; /* acting, of the slowest actor of each round */
@@ -49,8 +49,8 @@ typedef struct DistributionChoice {
         char why[240];              /* a clause to follow "since" */
 } DistributionChoice;
 
-/* Records come in (life, seq) order, each once. The records of earlier lives have `wasted` set where it
- * applies. */
+/* Call this once for each record, in (life, seq) order. Records of work that a later life of the job
+ * repeated have `wasted` set. */
 void distribution_measure(DistributionMeter *meter, const JobSettings *settings, const Record *record);
 
 /* Whether enough was measured for a choice. */
@@ -58,10 +58,10 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
 
 void distribution_decide(const DistributionInput *input, DistributionChoice *ret);
 
-/* The time that each of n learners needs for an update of n_rows, if a single learner needs one_nsec. On the
- * clock that the job is billed by. */
+/* The time that each of n learners needs for an update of n_rows, if a single learner needs one_nsec. Both
+ * times are on the clock that the job is billed by. */
 double distribution_learner_nsec(
                 const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows);
 
-/* The inverse: the time that a single learner would need. */
+/* The inverse function: the time that a single learner would need. */
 double distribution_alone_nsec(const JobSettings *settings, double nsec, uint32_t n_learners, double n_rows);

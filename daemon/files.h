@@ -48,8 +48,8 @@ int job_state_open(int jobs_fd, uint64_t job);
  * the system's daemon and spawner cannot see the directory. */
 int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason);
 
-/* Call this in a process that may hang. Whether it is a regular file of a local file system, and its size.
- * -EMEDIUMTYPE: it is not; -EFBIG: it is too large. */
+/* Call this in a process that may hang. Whether a caller's descriptor is a regular file of a local file
+ * system, and its size. -EMEDIUMTYPE: it is not such a file; -EFBIG: the file is too large. */
 int job_file_check(int fd, uint64_t *ret_bytes);
 /* Checks the file as job_file_check() does, and copies it into the directory. */
 int job_file_add(int directory_fd, const char *key, int fd);

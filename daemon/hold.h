@@ -9,7 +9,7 @@
 typedef struct Quota {
         uint32_t jobs;    /* jobs that have not ended */
         uint32_t running; /* running jobs while other users wait; 0: an equal share */
-        uint32_t actors;  /* of running jobs; 0: no limit. The same for memory */
+        uint32_t actors;  /* actors and memory_bytes: of running jobs; 0: no limit */
         uint64_t memory_bytes;
         uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
         setting_money money; /* spending in a day; 0: no limit */

@@ -115,7 +115,7 @@ void job_start_unit(const Job *job) {
                 unit_call_free(call);
                 return;
         }
-        /* The bus has the slot from here on, and frees both with it. */
+        /* From here on the bus owns the slot. When the bus frees the slot, it frees the UnitCall, too. */
         (void) sd_bus_slot_set_destroy_callback(slot, unit_call_free);
         (void) sd_bus_slot_set_floating(slot, 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the fragments of a job run, in this life and in the next. */
+/* The distribution of a job: which processes act and learn, in this life of the job and in the next. */
 #pragma once
 
 #include "daemon/job.h"

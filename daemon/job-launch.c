@@ -45,8 +45,8 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* Opens the standard error of the job's processes. In run mode it is the caller's. Otherwise it is a journal
- * stream for this job, or the daemon's standard error. */
+/* Opens the standard error of the job's processes. In run mode this is the caller's standard error.
+ * Otherwise it is a journal stream for this job, or the daemon's standard error. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 

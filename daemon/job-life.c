@@ -30,7 +30,7 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* The tries for a job that has never run; together they take about 25 s. */
+/* The number of tries for a job that has never run; together they take about 25 s. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -342,7 +342,8 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
                                 job->context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                                 on_answered, job, &job->launch);
         }
-        /* Announced only now, since a try that fails is followed by other tries of the same life. */
+        /* The start is announced only now, since a try that fails is followed by other tries of the same
+         * life. */
         if (r >= 0)
                 say_starting(job);
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
@@ -413,7 +414,7 @@ void job_adopt(Job *job) {
         job->exited = true;
         r = connect_invoker(job);
         if (r < 0) {
-                /* The invoker's last record, if there is one, says how it ended. This error does not. */
+                /* How the invoker ended is in its last record, if there is one, and not in this error. */
                 job->link_over = true;
                 job->life_error = g_strdup("its invoker was gone when the daemon came back");
                 /* The daemon was killed before the spawner's answer came. That is not the job's fault. */

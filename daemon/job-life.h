@@ -10,7 +10,7 @@ static inline uint64_t job_delay_usec(uint64_t n) {
 }
 
 void job_start(Job *job);
-/* Starts it after this time. name: of the timer. Negative: there is no memory. */
+/* Starts the job after wait_usec. name: the timer's name. Negative: there is no memory. */
 int job_start_later(Job *job, const char *name, uint64_t wait_usec);
 /* After a restart of the daemon: connects to a running invoker, or begins the next life. */
 void job_adopt(Job *job);

@@ -61,7 +61,7 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
                                 ledger_error_words(-error), limit_advice(error));
 }
 
-/* Only its caller can reach the daemon of a run, so the caller must thaw the job. */
+/* Only the caller of a run can reach the run's daemon, so the caller must thaw the job. */
 static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
         if (job->context->mode == DAEMON_RUN)
                 (void) snprintf(ret, WAITING_MAX, "it is frozen: the key f lets it go on");
@@ -312,7 +312,7 @@ static int append_ad(sd_bus_message *reply, Value_ad value) {
 JOB_PROPERTIES(X)
 #undef X
 
-/* X(): the rows whose values change at that time. */
+/* Lists the names of properties that change with the job's state, and of those that change in each round. */
 #define TAKE_(name)          #name,
 #define STATE_OF_STATE(name) TAKE_(name)
 #define STATE_OF_ROUND(name)

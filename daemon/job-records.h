@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes records from the spool to the ledger and into the job's progress; sends the next plan. */
+/* Takes records from the spool to the ledger and into the job's progress, and sends the invoker its next
+ * plan. */
 #pragma once
 
 #include "daemon/job.h"
@@ -7,6 +8,7 @@
 /* Reads the records that are in the spool. 0: done, or the ledger is blocked. Negative: the spool is
  * invalid. */
 int job_read(Job *job);
-/* Offers the refused record to the ledger again. Negative: the ledger is still blocked. */
+/* Offers the record that the ledger refused (job->held) to the ledger again. Negative: the ledger is still
+ * blocked. */
 int job_offer_held(Job *job);
 void job_send_plan(Job *job);

@@ -13,8 +13,8 @@ void job_schedule_anew(Job *job);
 /* Restores the scheduler's state from the newest checkpoint; without one, starts from the initial state.
  * *ret: the position after which records still need decisions. */
 void job_schedule_restore(Job *job, LedgerPosition *ret);
-/* Gives the decision to the ledger. No round may start under a decision that the ledger lacks. Negative: the
- * ledger is blocked. */
+/* Gives the newest decision to the ledger. No round may start under a decision that the ledger lacks.
+ * Negative: the ledger is blocked. */
 int job_decision_save(Job *job);
 /* The decisions after a round, from the ledger, with those that are not committed yet. */
 int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n);

@@ -100,8 +100,8 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* Whether there is nothing to bill: the launch failed before the cgroup existed, or before a process ran in
- * it. */
+/* Whether the life has nothing to bill: its launch failed before the cgroup existed, or before a process ran
+ * in it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->settling.error == -ENOENT ||
@@ -184,7 +184,8 @@ static bool ask(Job *job, uint32_t purpose) {
 
         if (job->settling.known || job->settling.asked || job->settling.retry)
                 return job->settling.known;
-        /* A weight that is being written would leave a note of it behind. trading.c looks again then. */
+        /* While the spawner sets a CPU weight, systemd may write a file for it, which would be left behind.
+         * So the question waits; trading.c calls job_look() when the weight is set. */
         if (job->trade.call)
                 return false;
         job->launch = launch_call_free(job->launch);

@@ -136,8 +136,8 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* Whether the life failed because the host lacked something for a time. Only for a job that has completed a
- * round, and so has work to lose. */
+/* Whether the life failed because the host lacked something for a time. Always false for a job that has
+ * completed no round, and so has no work to lose. */
 static bool lacked(const Job *job) {
         return job->progress.life == job->row.life && progress_lacked(&job->progress);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's turns: from the queue into a place, and back into the queue if a rule of the administrator takes
- * the place away or a user freezes the job. The life ends by itself after the round in flight, with a
- * checkpoint, and the next life goes on from there: no work is lost and the policy is the same. */
+/* A job's turns: from the queue into a place (one of MaxJobs=), and back into the queue if a rule of the
+ * administrator takes the place away or a user freezes the job. The life ends by itself after the round in
+ * flight, with a checkpoint, and the next life goes on from there: no work is lost and the policy is the
+ * same. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/job-records.h"
@@ -44,7 +45,7 @@ void job_go_back(Job *job, const char *reason) {
 }
 
 void job_requeue(Job *job) {
-        /* Unknown after a restart of the daemon. */
+        /* After a restart of the daemon the reason is not known. */
         const char *reason;
         LogEntry entry;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Moves a job from the queue into a place and back, and ends it when a user asks for that. */
+/* Moves a job from the queue into a place (one of MaxJobs=) and back, and ends it when a user asks for
+ * that. */
 #pragma once
 
 #include "daemon/job.h"
@@ -14,14 +15,15 @@ void job_go_back(Job *job, const char *reason);
 void job_requeue(Job *job);
 /* Keeps the job in the queue until it is thawed. A running job goes back to the queue after the round in
  * flight. A frozen job stays frozen over restarts of the daemon. 0: the job is frozen now; -ESRCH: it has
- * ended or is about to end; -EOPNOTSUPP: it could not go on later. */
+ * ended or is about to end; -EOPNOTSUPP: the job could not go on later. */
 int job_freeze(Job *job);
-/* 0: the job is not frozen now; -ESRCH: as above. */
+/* 0: the job is not frozen now; -ESRCH: it has ended or is about to end. */
 int job_thaw(Job *job);
 /* Watches RuntimeMaxSec=. The time counts from the job's first start, so lives and restarts do not prolong
  * it, and it also counts between two lives. Time that the job spent back in the queue does not count. */
 void job_arm_runtime(Job *job);
 /* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);
-/* Tells the invoker of a job that was asked to end. Call it again when a restarted daemon has found it. */
+/* Tells the invoker of a job that was asked to end. Call this again when a restarted daemon has found the
+ * job. */
 void job_ask_to_end(Job *job);

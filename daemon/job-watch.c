@@ -115,8 +115,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
                 return 0;
         }
-        /* The invoker has nothing to wait for any more. Its time to write its last checkpoint and to end
-         * begins now. */
+        /* The invoker waits for nothing any more. From now on it has EXIT_TIMEOUT_USEC to write its last
+         * checkpoint and to end. */
         if (may_wait && job->was_kept) {
                 job->was_kept = false;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, job->deadline_what);
@@ -124,8 +124,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         }
         if (job->deadline_what && !job->life_error)
                 job->life_error = g_strdup(job->deadline_what);
-        /* When it is killed, its socket closes and its exit is seen. If it cannot be killed, or the kill has
-         * no effect, the daemon goes on without it. */
+        /* When the invoker is killed, its socket closes and its exit is seen. If it cannot be killed, or the
+         * kill has no effect, the daemon goes on without the invoker. */
         if (!is_gone && !job->kill_tried && pidfd_send_signal(job->pid_fd, SIGKILL, NULL, 0) >= 0) {
                 job->kill_tried = true;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);

@@ -168,7 +168,7 @@ struct JobReplay {
         void (*add)(const Record *record, void *userdata);
         void *userdata;
         bool decides;
-        LedgerPosition decided; /* the scheduler has decided on all records before it */
+        LedgerPosition decided; /* the scheduler has decided on all records up to here */
         WasteMap waste;
         bool mapped;       /* the first pass is done */
         LedgerPosition at; /* the record that was read last */

@@ -42,7 +42,7 @@ struct Job {
         PriceSheet *sheet;
 
         Progress progress;
-        bool progress_loaded; /* the sums that the properties show */
+        bool progress_loaded; /* `progress` has the sums that the properties show */
         bool records_loaded;  /* data that only records have are loaded, too: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
@@ -50,7 +50,7 @@ struct Job {
         unsigned n_long_calls;   /* long calls about the job that are not answered yet */
 
         /* the running life */
-        CheckpointSearch *search; /* for its checkpoint; NULL: it is found */
+        CheckpointSearch *search; /* for the life's checkpoint; NULL: no search is under way */
         LaunchCall *launch;
         LaunchAnswer answer;
         PlanLink *link;
@@ -65,7 +65,7 @@ struct Job {
         bool link_over, exited, adopting, kill_tried;
         bool was_kept; /* at the last check the invoker waited for the daemon */
         struct JobSettling {
-                bool asked, known; /* asked: the spawner, for the reading */
+                bool asked, known; /* the question for the reading is under way; is answered or given up */
                 bool closed;       /* the life's last record is made */
                 unsigned n_tries;
                 int error;     /* why there is no reading */
@@ -76,7 +76,7 @@ struct Job {
         struct JobTrade {
                 TradeState state;
                 TradePolicy *policy;
-                LaunchCall *call; /* the spawner is asked for the weight */
+                LaunchCall *call; /* a question to the spawner about the weight; NULL: none */
                 uint32_t bid;     /* 0: none yet */
                 int last;         /* the action of the last turn */
                 TradeSpeed speed;
@@ -98,25 +98,26 @@ struct Job {
         Plan plan; /* the plan as it was sent */
         uint64_t stop_deadline_nsec;
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
-        const char *back_reason; /* why it is sent back to the queue; NULL: it is not */
+        const char *back_reason; /* why the job is sent back to the queue; NULL: it is not */
         int stderr_fd;           /* the caller's, in run mode */
         Directories directories; /* as the submitter opened them; a restart may lose some */
 
         /* How the job ended, from the moment when this is known. It is announced only when it is durable. */
         struct JobEnd {
-                bool noted, queued, durable; /* known; passed to the ledger; committed */
+                bool noted, queued, durable; /* the end is known; passed to the ledger; committed */
                 bool has_policy;
                 uint32_t end;   /* PlanEnd */
-                char *sentence; /* why it failed; NULL: it did not */
+                char *sentence; /* why the job failed; NULL: it did not */
                 uint64_t usec;
                 uint8_t policy_sha256[32];
         } end;
-        /* the errno for which the last checkpoint is tried again; 0: none */
+        /* the errno with which the last checkpoint failed; the invoker writes it again. 0: it has not
+         * failed */
         int waits_checkpoint;
         bool disk_said;         /* it was logged that the user has reached MaxDiskPerUser= */
         bool files_counted;     /* the bytes of the job's files were counted in this life */
-        uint64_t prune_round;   /* the newest checkpoint that waits for its row; 0: none */
-        uint64_t durable_round; /* its row is in the ledger, and it replaces others; 0: none */
+        uint64_t prune_round;   /* the newest checkpoint whose row is not committed yet; 0: none */
+        uint64_t durable_round; /* the newest one with a committed row; older ones may be removed. 0: none */
 
         bool uncounted; /* the job may have costs that the ledger has not in its user's daily spending yet */
         /* CLOCK_BOOTTIME: when the ledger last counted the job, as far as this daemon knows */
@@ -124,14 +125,14 @@ struct Job {
 
         Hold hold; /* of a queued job: why it does not start although a place may be free */
 
-        bool unsaved; /* the row is newer than the ledger's */
+        bool unsaved; /* `row` has changes that the ledger does not have yet */
 
         /* for the bus */
         unsigned changes; /* JobChange */
         sd_event_source *changes_timer;
 
         unsigned news; /* JobNews */
-        GList work;    /* its place in the context's list; its data is NULL while it is in no list */
+        GList work;    /* its link in the list of jobs with news; data is NULL while it is in no list */
 };
 
 /* job-state.c */
@@ -188,11 +189,12 @@ Job *job_free(Job *job);
 /* Reads the job's records from the ledger into its progress, unless this was done before. anew: reads them
  * in any case, since the last records of an ended life have become waste. */
 int job_load_progress(Job *job, bool anew);
-/* The same in portions of at most `most` records. job_replay_some(): 1: there are more. */
+/* Does the work of job_load_progress() in portions of at most `most` records. job_replay_some() returns 1 if
+ * there are more. */
 JobReplay *job_replay_new(Job *job);
 JobReplay *job_replay_free(JobReplay *replay);
 int job_replay_some(JobReplay *replay, unsigned most);
-/* The same, but passes each record to add(), with repeated work marked as wasted. */
+/* Makes a replay that passes each record to add() instead, with repeated work marked as wasted. */
 JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *userdata), void *userdata);
 /* Loads the properties and the bill of an ended job. It uses the job's row if possible, since a long job has
  * a million records. */

@@ -42,8 +42,8 @@ typedef enum JobNews {
 Job *jobs_find(const Jobs *jobs, uint64_t id);
 void jobs_add(Jobs *jobs, Job *job);
 
-/* Call this when a job has left the queue, runs, or has ended: soon the next one is chosen, and it is looked
- * whether jobs trade CPU weight. */
+/* Call this when a job has left the queue, runs, or has ended. Soon the daemon chooses the next job, and
+ * checks whether jobs trade CPU weight. */
 void jobs_schedule(Jobs *jobs);
 /* Takes the next job with news from the list; NULL: there is none. */
 Job *jobs_next_work(Jobs *jobs);

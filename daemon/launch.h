@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of include/launch.h. In system mode the spawner listens on a socket; otherwise the daemon
- * starts the spawner beside its own program, for one launch. The call never blocks: the answer comes through
- * the event loop, or a failure after a deadline. */
+/* The daemon's side of the protocol in include/launch.h. In system mode the spawner listens on a socket;
+ * otherwise the daemon starts the spawner beside its own program, for one launch. The call never blocks: the
+ * answer comes through the event loop, or a failure after a deadline. */
 #pragma once
 
 #include <stddef.h>

@@ -22,8 +22,9 @@ unsigned calls_max(unsigned most);
 /* Counted from the call's arrival. Less than the 25 s for which callers wait by default. */
 #define LINE_TIMEOUT_USEC (20ull * 1000 * 1000)
 
-/* X(NAME, at once, at once for one key). The key of a submission is its connection, so that the jobs of a
- * connection are numbered in the order of its calls. The key of other calls is the user. */
+/* X(NAME, the most turns at once, the most at once for one key). The key of a submission is its connection,
+ * so that the jobs of a connection are numbered in the order of its calls. The key of other calls is the
+ * user. */
 #define LINES(X)                                  \
         X(SUBMISSIONS, LINE_CALLS_MAX, 1u)        \
         X(QUERIES, QUERIES_MAX, QUERIES_USER_MAX) \

@@ -58,7 +58,7 @@ static void emit_job_new(Manager *manager, const Job *job) {
                         job->row.id, job->path);
 }
 
-/* The polkit action of each verb that changes something. */
+/* Refuses a call that would change something, if this daemon only shows the records of a run. */
 static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
         if (!manager->inspects)
                 return 0;
@@ -78,7 +78,7 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        /* Such a caller was authorised before its files were copied, or its groups were looked up. */
+        /* A caller whose files were copied, or whose groups were looked up, was authorised before that. */
         r = copies_has(manager, m) || quota_waits(manager, m)
                             ? 1
                             : access_check(&manager->access, m, ACTION_SUBMIT, uid, again, error);

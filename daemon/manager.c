@@ -360,8 +360,8 @@ static int load_jobs(Manager *manager) {
 }
 
 /* A job's row says `ended` as soon as its last record is committed. After that, the daemon acknowledges the
- * record, removes the files of the life, and announces the end. If it was killed before, this is done now:
- * the file of the launch shows it, since this file is removed last. */
+ * record, removes the files of the life, and announces the end. If the daemon was killed before it had done
+ * so, this function does it now. The file of the launch then still exists, since it is removed last. */
 static void take_up_end(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

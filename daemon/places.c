@@ -107,7 +107,8 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
 }
 
 /* Why a running job must go back to the queue, by its user's limit of money for a day. Either the limit is
- * reached. Or it is in another currency than the job's price sheet; then the job ends in the queue. */
+ * reached, or the limit is in another currency than the job's price sheet. In the second case the job ends
+ * in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 
@@ -136,7 +137,8 @@ static void send_back(Manager *manager) {
         }
 }
 
-/* The time until the day ends for which queued jobs are held. */
+/* The time until the end of the day, if queued jobs are held because their user has spent the day's
+ * money. */
 static uint64_t wait_for_day(const Manager *manager) {
         uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
 

@@ -120,8 +120,9 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* Takes the first descriptor of a message and closes the others. No message needs a second descriptor, but
- * alignment leaves room for one: a hostile invoker could use up the daemon's descriptors with them. */
+/* Takes the first descriptor of a message and closes the others. No message needs a second one, but the
+ * aligned buffer has room for it. If they stayed open, a hostile invoker could use up the daemon's
+ * descriptors. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of a job's records. Pure: the same records in the same order give the same progress. They come
- * from the spool of a running job or, after a restart, from the ledger. */
+/* The sums of a job's records. Pure: the same records in the same order give the same progress. The records
+ * come from the spool of a running job or, after a restart, from the ledger. */
 #pragma once
 
 #include <stdbool.h>
@@ -61,7 +61,7 @@ typedef struct Progress {
         uint32_t level, limits_missing;
         uint64_t checkpoint_life; /* the life that wrote the newest checkpoint; 0: none did */
         uint64_t closed_life;     /* the newest life that completed a round; 0: none did */
-        uint64_t n_lacking;       /* lives since the newest checkpoint that failed for a lack on the host */
+        uint64_t n_lacking;       /* lives, since the newest checkpoint, that a lack on the host ended */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
@@ -69,7 +69,7 @@ typedef struct Progress {
         /* Welford's running sums over the episodes of the newest evaluation so far. */
         uint64_t evaluation_life, evaluation_round, n_evaluations;
         double evaluation_mean, evaluation_squares;
-        double evaluation_metrics[ACTORD_METRICS_MAX];     /* the means of its metrics; NaN: not measured */
+        double evaluation_metrics[ACTORD_METRICS_MAX];     /* means over its episodes; NaN: not measured */
         uint64_t n_evaluation_metrics[ACTORD_METRICS_MAX]; /* how many episodes have each metric */
         double evaluation_sd;                              /* known when the round ends; NaN before */
 
@@ -121,12 +121,13 @@ Accrual progress_at(const Progress *progress, uint64_t round);
  * metered. */
 uint64_t progress_scope_cpu_nsec(const Progress *progress);
 
-/* Sample standard deviation of the evaluation episodes; NaN below two. */
+/* Sample standard deviation of the evaluation episodes; NaN for fewer than two. */
 double progress_evaluation_deviation(const Progress *progress);
 
 /* Returns a sentence such as "the learner was killed by signal 9", in ret. */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
-/* The same for the fault with which this life has ended, with the package that was missing. */
+/* Returns such a sentence for the fault with which this life has ended. It also names the package that was
+ * missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);
 
 /* Finds out which records are waste. If another life followed a life, the earlier life's records after the
@@ -135,7 +136,7 @@ char *progress_end_sentence(const Progress *progress, char ret[320]);
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;
-        uint64_t *checkpoint_rounds; /* the newest ones at the end of life i + 1 */
+        uint64_t *checkpoint_rounds; /* [i]: of the newest checkpoint when life i + 1 ended */
 } WasteMap;
 void waste_map_done(WasteMap *map);
 int waste_map_add(WasteMap *map, const Record *record);

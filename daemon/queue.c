@@ -19,7 +19,7 @@ static QueueUser *find_user(const GArray *users, uint32_t uid) {
         return NULL;
 }
 
-/* The users who run or wait, with their shares. */
+/* The users with running or waiting jobs, and their shares. */
 static GArray *count_users(const QueueEntry *entries, size_t n, uint32_t n_running_max) {
         GArray *users = g_array_new(FALSE, FALSE, sizeof(QueueUser));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order in which users' jobs start, and which job gives its place back. Pure. Each user's jobs start in
- * the order of their submission. The user with the fewest running jobs is next; among equal users, the one
- * whose job came first. While other users wait, a user's jobs take at most the user's share of the places.
- * With preemption the youngest job beyond the share goes back to the queue. */
+/* The order in which users' jobs start, and which job gives its place back (MaxJobs= places). Pure. Each
+ * user's jobs start in the order of their submission. The user with the fewest running jobs is next; among
+ * equal users, the one whose job came first. While other users wait, a user's jobs take at most the user's
+ * share of the places. With preemption the youngest job beyond the share goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,12 +17,12 @@ typedef struct QueueEntry {
         uint64_t id;
         uint32_t uid;
         /* the user's share while other users wait; 0: the number of places divided by the number of users
-         * who run or wait jobs, rounded up; QUEUE_SHARE_UNKNOWN */
+         * with running or waiting jobs, rounded up. Or QUEUE_SHARE_UNKNOWN */
         uint32_t share;
         bool queued, running;
         bool movable;        /* the job runs, and can go back to the queue without a loss */
         bool leaving;        /* the job runs, and has been told to go back */
-        uint64_t since_usec; /* when its current turn began */
+        uint64_t since_usec; /* when the job left the queue, or this daemon found it running */
 } QueueEntry;
 
 /* The index of the job that may start now; -1: none may. */

@@ -15,7 +15,7 @@ QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
                 sd_bus_error *error);
 
-/* Whether there is room for the files that come with a job, beside those of the user's other jobs. 0 bytes:
+/* Whether there is room for the files that come with a job, beside those of the user's other jobs. bytes 0:
  * whether there is any room. Negative: error is set. */
 int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error);
 

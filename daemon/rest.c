@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A *rest* is a directory with records that could not be written: a small ledger, and a file that names the
- * state directory to which it belongs. It is in that directory or, if there is no space, in another place
- * that has some. */
+ * state directory to which it belongs. The rest lies in that directory or, if there is no space, in another
+ * place that has some. */
 #include "daemon/rest.h"
 
 #include <errno.h>
@@ -111,8 +111,8 @@ static char *origin_of(const char *directory) {
                                                                                     : g_strdup(origin);
 }
 
-/* Whether the directory belongs to another user and names a state directory. Then it is not treated as a
- * run. */
+/* Whether the directory belongs to another user and names a state directory. Such a directory is not treated
+ * as a run's own directory. */
 static bool is_foreign_rest(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         struct stat st, origin;
@@ -133,7 +133,7 @@ static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         uint64_t n;
         int r;
 
-        /* An older program may have written it: opening it for writing updates its schema. */
+        /* An older program may have written the rest: opening it for writing updates its schema. */
         r = ledger_open(path, &rest);
         if (r < 0)
                 return r;

@@ -10,5 +10,5 @@
 int rest_keep(Manager *manager, char **ret);
 
 /* `actord --recover`: adds rows to a ledger, and ends jobs whose daemon was killed. The directory has the
- * ledger, or is itself a rest for another one. Prints what it did. */
+ * ledger, or it is the separate directory of rest_keep() for a ledger elsewhere. Prints what it did. */
 int rest_recover(const char *directory);

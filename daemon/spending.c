@@ -48,7 +48,7 @@ void spending_note(JobContext *context, GHashTable **ret_users) {
                         users = g_hash_table_new(g_direct_hash, g_direct_equal);
                         (void) day_of(now_usec(), day);
                 }
-                /* If the ledger cannot take all jobs now, the others are counted at the next commit. */
+                /* If the ledger cannot take this job now, the job is counted at the next commit. */
                 job->uncounted = note(job, day) < 0;
                 (void) g_hash_table_add(users, GUINT_TO_POINTER(job->row.uid));
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks a submission, copies its files and writes it down. Only two kinds of the message's descriptors are
- * kept. One is the directories of Python= or of a model, which may be too large to copy. The other is the
- * caller's stderr in run mode. */
+/* Checks a submission, copies its files and writes it down. Two kinds of the message's descriptors are not
+ * copied but kept: the directories of Python= or of a model, which may be too large to copy, and in run mode
+ * the caller's stderr. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -244,8 +244,8 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl has made this check before, and could name the line of an experiment. Other clients may not have
- * made it. */
+/* actorctl makes this check, too, and can name the line of an experiment. Other clients may not have made
+ * it. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];
@@ -260,7 +260,8 @@ static int check_cpus(const Submission *s, sd_bus_error *error) {
                         s->file_name, settings_locate(s->text, "Actor", "AllowedCPUs"), value, reason);
 }
 
-/* Only jobs that train trade. What a verification says holds for the job itself. */
+/* Checks the policy of Shares=simppo:NAME. An evaluation does not trade. A verification does not either, but
+ * what it says must hold for the job itself. */
 static int check_shares(const Manager *manager, const Submission *s, sd_bus_error *error) {
         g_auto(GStrv) directories = trade_directories(manager->context.mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;
@@ -454,7 +455,7 @@ static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *er
         if (r < 0)
                 return r;
         r = check_limits(manager, uid, s, error);
-        /* The last one reads a file. */
+        /* This check comes last, since it reads a file. */
         return r < 0 ? r : check_shares(manager, s, error);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of all records of an ended job, as text: lines name=value, without those that are zero. It stays
- * in the ledger when the records are removed. A later version reads the names that it knows. Pure. */
+/* The sums of all records of an ended job, as text: lines name=value, without those that are zero. The text
+ * stays in the ledger when the records are removed. A later version reads the names that it knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"

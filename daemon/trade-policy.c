@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the file of a policy. The daemon itself parses it, and all who may write into the folder can put any
- * file there. So every size is checked before it is used, as in a user's checkpoint, and each refusal says
- * what is wrong. Only layers that act are read. */
+/* Reads the file of a policy. The daemon itself parses this file, and every user who may write into the
+ * folder can put any file there. So every size is checked before it is used, as in a user's checkpoint, and
+ * each refusal says what is wrong. Only layers that act are read. */
 #include "daemon/trade-policy.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ enum { NAMES_MAX = 20, NAMES_LOOKED_MAX = 1000 };
 
 struct TradePolicy {
         unsigned n_users;
-        struct stat file; /* it was read from this one */
+        struct stat file; /* the file from which the policy was read */
         Network network;
         PolicyLayout layout;
         Forward *forward;
@@ -41,7 +41,7 @@ struct TradePolicy {
 
 DEFINE_CLEANUP(TradePolicy *, trade_policy_free)
 
-/* All that anyone uses. Jobs that trade by the same file share one. */
+/* All policies that jobs use. Jobs that trade by the same file share one. */
 static GList *policies;
 
 GStrv trade_directories(bool system) {
@@ -65,7 +65,7 @@ static int refuse(char **ret_reason, int error, const char *format, ...) {
         return error;
 }
 
-/* "64 64". Returns whether it is such a list within the limits. */
+/* Reads the sizes of layers, such as "64 64". Returns whether the text is such a list within the limits. */
 static bool read_layers(const char *text, setting_u32list *ret) {
         g_auto(GStrv) words = g_strsplit(text, " ", SHARES_LAYERS_MAX + 2);
         setting_u32list list = {};
@@ -82,7 +82,7 @@ static bool read_layers(const char *text, setting_u32list *ret) {
         return list.n > 0;
 }
 
-/* The keys of the training job that the network follows from. */
+/* Reads the settings of the training job that determine the network. */
 static int read_settings(const Checkpoint *c, JobSettings *ret, char **ret_reason) {
         const char *environment = safetensors_metadata(c->file, METADATA_ENVIRONMENT);
         const char *algorithm = safetensors_metadata(c->file, "Job.Algorithm");
@@ -142,7 +142,7 @@ static int make_network(const JobSettings *settings, TradePolicy *policy) {
         return forward_new(&policy->network, &spec, &policy->forward);
 }
 
-/* Whether the tensor is that of a layer which acts. */
+/* Whether the tensor belongs to a layer that computes actions. */
 static bool acts(const Network *network, const char *tensor) {
         uint64_t acting = network_acting_layers(network);
 
@@ -171,7 +171,7 @@ static int read_row(const Checkpoint *c, TensorRow *row, char **ret_reason) {
         return 0;
 }
 
-/* With NormalizeObservations=yes the file has the means and deviations. */
+/* Reads the means and deviations of observations, which the file has with NormalizeObservations=yes. */
 static int read_scales(const Checkpoint *c, double clip, TradePolicy *policy, char **ret_reason) {
         TensorRow rows[] = { { .name = "observation.mean",
                                              .dtype = "F32",
@@ -217,7 +217,7 @@ static bool is_same(struct timespec a, struct timespec b) {
         return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* The policy of this file, if it is used and the file was not changed since. */
+/* The policy that was read from this file, if a job uses it and the file has not changed since. */
 static TradePolicy *find_used(const struct stat *st) {
         for (GList *i = policies; i; i = i->next) {
                 TradePolicy *policy = i->data;
@@ -320,7 +320,8 @@ static int by_name(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* "eight, four" of the policies in the folders; "none". Of many it names some, "and more". */
+/* The names of the policies in the folders: "eight, four", or "none". Of too many it lists some, "and
+ * more". */
 static char *names_in(GStrv directories) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         bool all = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained policy of [Scaling] Shares=simppo:NAME: a file that `actorctl export --weights-only` wrote of a
- * policy for the environment `shares`, which an administrator or a user put into a folder of the daemon. */
+/* The trained policy that [Scaling] Shares=simppo:NAME names. A policy for the environment `shares` is
+ * exported with `actorctl export --weights-only`. An administrator or a user puts that file into a folder of
+ * the daemon. */
 #pragma once
 
 #include <glib.h>
@@ -10,16 +11,16 @@
 
 typedef struct TradePolicy TradePolicy;
 
-/* The folders of a daemon's policies, the first one that has the name wins: the administrator's and, unless
- * it is the system's daemon, the user's before it. g_strfreev(). */
+/* The folders in which a daemon looks for policies, in this order: the user's, unless it is the system's
+ * daemon, and the administrator's. g_strfreev(). */
 GStrv trade_directories(bool system);
 
-/* Reads the policy of this name. 0; or a negative errno with *ret_reason, a sentence without a subject that
- * names the file and says what to do, g_free(). */
+/* Reads the policy of this name from the first folder that has it. 0; or a negative errno with *ret_reason,
+ * a clause that names the file and says what to do, g_free(). */
 int trade_policy_find(GStrv directories, const char *name, TradePolicy **ret, char **ret_reason);
 
-/* The same of an open file. The sentence in ret_reason does not name it. While a policy of the same file is
- * used already, and the file was not changed, that one is shared. */
+/* Reads the policy from an open file, which the clause in *ret_reason does not name. If a policy from the
+ * same unchanged file is in use already, that one is shared. */
 int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason);
 TradePolicy *trade_policy_free(TradePolicy *policy);
 

@@ -8,12 +8,12 @@
 #include "lib/company.h"
 #include "lib/doubles.h"
 
-/* How many questions in a row may fail before a job trades no more, and how often it asks for the default
- * weight then. */
+/* How many questions to the spawner may fail in a row before a job trades no more, and how often the daemon
+ * then asks for the default weight. */
 enum { FAILURES_MAX = 5, RESETS_MAX = 5 };
 
-/* The sums over all, of which an agent takes away its own part: a decision costs the same among any number
- * of jobs (lib/company.c). */
+/* Sums over all traders. Each decision subtracts its trader's own part to get the mean over the others, so
+ * it costs the same among any number of jobs (lib/company.c). */
 typedef struct Sums {
         double features[SHARES_N_FEATURES];
         double actions[SHARES_N_ACTIONS];
@@ -55,7 +55,7 @@ void trade(Trader traders[], size_t n, double cores) {
                 sums.n_acted++;
         }
 
-        /* None sees an action of this turn: the sums are those of the last one. */
+        /* No trader sees an action of this turn: the sums hold the actions of the last turn. */
         for (size_t i = 0; i < n; i++) {
                 SharesAction action = decide(&traders[i], &sums, cores);
 
@@ -64,7 +64,7 @@ void trade(Trader traders[], size_t n, double cores) {
         }
 }
 
-/* A job's weight before it is rounded, where the bids are multiplied by `scale`. */
+/* A job's weight before rounding: its bid times `scale`, within the limits. */
 static double unrounded(const Trader *trader, double scale) {
         return CLAMP(trader->job.weight * scale, TRADE_WEIGHT_MIN, TRADE_WEIGHT_MAX);
 }
@@ -73,7 +73,8 @@ static uint32_t scaled(const Trader *trader, double scale) {
         return (uint32_t) (unrounded(trader, scale) + 0.5);
 }
 
-/* How far the mean over the user's jobs is above the default, times their demand. It rises with scale. */
+/* How far the mean weight of the user's jobs is above the default, times their demand. The result rises with
+ * scale. */
 static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 
@@ -84,7 +85,8 @@ static double excess(const Trader traders[], size_t n, uint32_t user, double sca
         return sum;
 }
 
-/* At 0 all have the least weight, and at the upper end of the interval all have the most. */
+/* Finds the scale with which the user's mean weight is the default. At scale 0 all weights are the least,
+ * and at the upper end of the interval all are the most. */
 static double scale_of(const Trader traders[], size_t n, uint32_t user) {
         double low = 0, high = (double) TRADE_WEIGHT_MAX / SHARES_WEIGHT_MIN;
 

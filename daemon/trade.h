@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One turn of the trade of CPU weight among the running jobs with [Scaling] Shares=simppo:NAME. Pure: from
- * what is known of each job to its new bid, and from all bids to the weights that the kernel gets. */
+/* Running jobs with [Scaling] Shares=simppo:NAME trade CPU weight (cpu.weight of their cgroups). This file
+ * computes one turn of the trade. Pure: the state of each job gives its new bid, and all bids together give
+ * the weights for the kernel. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,62 +13,63 @@
 #define TRADE_NO_ACTION (-1)
 #define TRADE_TURN_USEC (2000ull * 1000)
 
-/* No weight of the trade is outside of them. So a job has at least a quarter and at most four times the
- * weight of a job that does not trade. */
+/* The limits of a traded weight. A job has at least a quarter and at most four times the weight of a job
+ * that does not trade. */
 #define TRADE_WEIGHT_MIN 25u
 #define TRADE_WEIGHT_MAX 400u
 
 typedef struct Trader {
-        const TradePolicy *policy; /* NULL: it has the trade for itself, so it makes no decision */
-        SharesJob job;             /* its weight is the bid, which trade() replaces */
-        int last;        /* the action of its last turn, which trade() replaces; TRADE_NO_ACTION: none */
-        uint32_t user;   /* whose job it is */
-        uint32_t weight; /* as the kernel has it */
+        const TradePolicy *policy; /* NULL: no other job trades, so this one makes no decision */
+        SharesJob job;             /* job.weight is the bid, which trade() replaces */
+        int last;        /* the action of the last turn, which trade() replaces; TRADE_NO_ACTION: none */
+        uint32_t user;   /* the job's owner */
+        uint32_t weight; /* the job's weight in the kernel */
 } Trader;
 
-/* All decide at once: each from its own features and the means over the others, as it was trained. */
+/* Makes the decisions of all traders for one turn. A trader's policy sees its own features and the means
+ * over the others, as in training. cores: CPUs of the host. */
 void trade(Trader traders[], size_t n, double cores);
 
-/* Weights in proportion to the bids, as far as the limits above allow. Over the jobs of one user, each
- * counted by its demand, their mean is SHARES_WEIGHT_DEFAULT: a user's jobs trade with each other. While
- * none of a user's weights would move by 5 %, they stay what they are, except that one may go back to the
- * default. */
+/* Weights in proportion to the bids, as far as the limits above allow. The mean weight of one user's jobs,
+ * each counted by its demand, is SHARES_WEIGHT_DEFAULT, so no user gains from the jobs of another. A user's
+ * weights change only if one of them would change by 5 % or more, or go back to the default. */
 void trade_weights(const Trader traders[], size_t n, uint32_t ret[]);
 
 /* The speed of a job. Its progress is known only as of the end of a round, which may take many turns. */
 typedef struct TradeSpeed {
-        double changed;      /* seconds of a clock: when news was seen last, or it was first looked at */
-        double done;         /* then: the share of its work that was done */
-        double mean;         /* the running mean, in shares of its work in a second */
-        double longest;      /* seconds of the longest round so far; 0: none was seen as a whole */
-        bool begun, rounded; /* it was looked at; a round's end was seen */
+        double changed;      /* seconds of a clock: when `done` last grew, or the first look */
+        double done;         /* the share of the job's work that was done then */
+        double mean;         /* the running mean of the speed, in shares of the work in a second */
+        double longest;      /* seconds of the longest whole round so far; 0: none yet */
+        bool begun, rounded; /* there was a first look; a round's end was seen */
 } TradeSpeed;
 
-/* Its speed now, in shares of its work in a second. elapsed: the seconds for which it has worked in all;
- * the mean over them is its speed until a whole round was seen. A job whose round takes longer than all
- * before it is ever slower. */
+/* The job's speed now, in shares of its work in a second. elapsed: the seconds that the job has worked in
+ * all; until a whole round was seen, the speed is the mean over them. While a round takes longer than all
+ * rounds before it, the speed falls. */
 double trade_speed(TradeSpeed *speed, double now, double done, double elapsed);
 
-/* What must be known of a job to tell whether it trades, and whether it needs another weight without it. */
+/* The facts that decide whether a job trades, and whether a job that does not trade must get the default
+ * weight. */
 typedef struct TradeState {
-        bool trains, running, ending; /* running: or it begins. ending: it has a process yet */
-        bool off;                     /* it cannot trade, which was logged */
-        bool stale;                   /* the last question failed: the kernel may have another weight */
-        uint32_t weight;              /* as the kernel has it; 0: not known */
-        unsigned n_failed;            /* questions in a row */
-        unsigned n_resets;            /* how often the default was asked for, since it trades no more */
+        bool trains, running, ending; /* running: or starting. ending: but its process still exists */
+        bool off;                     /* the job cannot trade, which was logged */
+        bool stale;                   /* the last question to the spawner failed: `weight` may be wrong */
+        uint32_t weight;              /* the job's weight in the kernel; 0: not known */
+        unsigned n_failed;            /* questions to the spawner that failed in a row */
+        unsigned n_resets;            /* how often the default weight was asked for, when trading was over */
 } TradeState;
 
-/* Notes the answer to a question about its weight; error: 0, or a negative errno. Returns whether it can
- * trade no more: the host knows no weights, or too many questions have failed. */
+/* Notes the spawner's answer to a question about the job's weight; error: 0, or a negative errno. Returns
+ * true if the job can trade no more: the host has no weights, or too many questions have failed. */
 bool trade_note(TradeState *state, int error, uint32_t weight);
 
-/* Whether it may trade. */
+/* Whether the job may trade. */
 bool trade_may(const TradeState *state);
 
-/* Whether it may trade, but has or may have another weight than a job that trades with none. */
+/* Whether the job may trade, and has, or may have, another weight than the default. */
 bool trade_is_unequal(const TradeState *state);
 
-/* Whether it left the trade with another weight than the default, which it should get back. A few tries are
- * made. */
+/* Whether the job trades no more but does not have the default weight, so that the daemon must set it. It
+ * tries RESETS_MAX times. */
 bool trade_is_left(const TradeState *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Nothing of the trade is stored. A daemon that is started again reads each job's weight from the kernel,
- * and the bids go on from there. A weight changes when a job does its work, never what it learns: no number
- * of this file reaches an invoker. */
+ * and begins with it as the job's bid. A weight changes how fast a job works, never what it learns: no
+ * number of this file reaches an invoker. */
 #include "daemon/trading.h"
 
 #include <assert.h>
@@ -15,12 +15,13 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-/* Nothing is weighed any more for a job whose process is gone: its cgroup is read or removed next. */
+/* Whether the job's invoker may still run. Without it, the weight is not written any more: the cgroup is
+ * read or removed next. */
 static bool has_process(const Job *job) {
         return !job->exited && !job->end.noted;
 }
 
-/* A job of `actorctl run` is alone with its daemon, so its weight is never written. */
+/* A job of `actorctl run` is the only job of its daemon, so its weight is never written. */
 static bool has_shares(const Job *job) {
         return job->settings.shares.kind != SHARES_KIND_EQUAL && job->row.purpose == LAUNCH_TRAIN &&
                job->context->mode != DAEMON_RUN;
@@ -47,7 +48,7 @@ static bool is_left(const Job *job) {
         return trade_is_left(&state);
 }
 
-/* Whether there is something to do for the job in the next turn even if it trades with none. */
+/* Whether the job needs a turn even if no other job trades. */
 static bool needs_turn(const Job *job) {
         TradeState state = state_of(job);
 
@@ -73,7 +74,7 @@ static void turn_off(Job *job, const char *reason) {
         log_send(&entry, LOG_WARNING, "Job %" PRIu64 " does not trade CPU weight: %s.", job->row.id, reason);
 }
 
-/* After an error the next turn asks again, a few times. */
+/* Notes the spawner's answer. After an error the next turn asks again, a few times. */
 static void note(Job *job, int error, uint32_t weight, const char *reason) {
         if (trade_note(&job->trade.state, error, weight))
                 turn_off(job, error == -EOPNOTSUPP
@@ -105,12 +106,13 @@ static void on_weighed(const LaunchAnswer *answer, int pid_fd, void *userdata) {
                 if (before > 0)
                         say_weight(job, before);
         }
-        /* It may have waited for this answer (job-settle.c). */
+        /* The end of the job may have waited for this answer (job-settle.c). */
         if (!has_process(job))
                 job_look(job);
 }
 
-/* weight 0: only reads it. A question in flight is not repeated: the next turn asks with newer figures. */
+/* Asks the spawner to write the job's weight; 0: only to read it. While an earlier question is not answered,
+ * nothing is asked: the next turn asks with newer figures. */
 static void weigh(Job *job, uint32_t weight) {
         JobContext *context = job->context;
         LaunchRequest request = {};
@@ -143,7 +145,7 @@ static void weigh(Job *job, uint32_t weight) {
                 note(job, r, 0, "the spawner cannot be asked for its weight");
 }
 
-/* The file was checked at the submission, but may have been removed or replaced since. */
+/* The policy's file was checked at the submission, but may have been removed or replaced since. */
 static void find_policy(Job *job) {
         g_auto(GStrv) directories = trade_directories(job->context->mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;
@@ -152,8 +154,8 @@ static void find_policy(Job *job) {
                 turn_off(job, reason);
 }
 
-/* The time until which training should have ended, in seconds from the job's beginning, without the time in
- * which it waited for its turn; 0: it has none. */
+/* The time in which training should end, in seconds from the job's start, without the time that the job
+ * spent back in the queue; 0: no limit. */
 static double deadline_of(const JobSettings *s) {
         uint64_t usec = settings_present(s, SETTING_Scaling_Deadline) ? s->deadline_usec : UINT64_MAX;
 
@@ -198,12 +200,13 @@ static Trader trader_of(Job *job, double cores) {
         return trader;
 }
 
-/* Gets what a turn needs of a job that is new to the trade. Returns whether it is there. Only a job that
- * trades with others needs its policy. */
+/* Reads what a turn needs to know of a job: its weight, its policy unless no other job trades, and its first
+ * bid. Returns whether all is there. */
 static bool prepare(Job *job, bool alone) {
         if (!may_trade(job) || job->state != JOB_RUNNING)
                 return false;
-        /* The weight comes first: a job without a policy gets the default back. */
+        /* The weight is read before the policy: a job whose policy cannot be read gets the default weight
+         * back. */
         if (job->trade.state.weight == 0) {
                 weigh(job, 0);
                 return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The running jobs with [Scaling] Shares=simppo:NAME trade CPU weight: every TRADE_TURN_USEC their state is
- * gathered, trade() decides, and the spawner writes the weights and reads them back. */
+/* The running jobs with [Scaling] Shares=simppo:NAME trade CPU weight: every TRADE_TURN_USEC the daemon
+ * gathers their state, trade() decides, and the spawner writes the weights and reads them back. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Works in the background in small steps, each a transaction of its own. If a killed daemon has begun a
- * removal, the ledger says so, and this removal comes first. After the removal only a job's summary is left.
- * So a job whose summary cannot be read keeps its records. */
+ * removal, the ledger says so, and this removal comes first. After a removal, a job's bill is made from its
+ * summary. So a job whose summary cannot be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>
@@ -94,7 +94,7 @@ static int step(Manager *manager) {
                         return r < 0 ? r : 1;
                 manager->trimming = id;
         }
-        /* Later: the job's end is not announced yet, or a call reads its records. */
+        /* The job is left for later: its end is not announced yet, or a call reads its records. */
         if (jobs_find(&manager->context.jobs, id) || !ended_forget(manager, id))
                 return 0;
         r = ledger_trim_step(manager->context.ledger, id, now_usec, STEP_ROWS, &done);

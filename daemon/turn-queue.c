@@ -91,8 +91,8 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Finds the user or unknown connection with the most items. If it has more than `one`, removes and returns
- * its newest item; otherwise returns NULL. */
+/* Finds the user or unknown connection with the most items. If there are more than `one` items, removes and
+ * returns the newest of them; otherwise returns NULL. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;

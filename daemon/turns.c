@@ -104,7 +104,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
                 turns->source = sd_event_source_disable_unref(turns->source);
                 return 0;
         }
-        /* The handler will ask for the sender's user, and other messages may have displaced that entry. */
+        /* The handler will look up the sender's user, and other senders may have displaced this one in the
+         * table. */
         senders_add(turns->manager->access.senders, sd_bus_message_get_sender(message), uid);
         r = sd_bus_enqueue_for_read(turns->manager->context.bus, message);
         if (r < 0) {

@@ -84,7 +84,7 @@ Users *users_free(Users *users) {
         return NULL;
 }
 
-/* Whether the database has no such user: one who has left may still have running jobs. */
+/* Whether the error means that the database has no such user. A deleted user may still have running jobs. */
 static bool is_unknown(int error) {
         return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
@@ -115,7 +115,8 @@ static void find_groups(const Config *config, uint32_t uid, Answer *ret) {
                 keep_named(config, groups, (size_t) n, ret);
 }
 
-/* Runs in the process that asks. It may hang for ever, so it has none of the daemon's descriptors open. */
+/* Runs in the process that asks the database. This process may hang for ever, so it has none of the daemon's
+ * descriptors open. */
 static _Noreturn void child_run(const Lookup *lookup, int channel) {
         enum { OURS = STDERR_FILENO + 1 };
         static Answer answer;

@@ -24,8 +24,8 @@ Verifier *verifier_free(Verifier *verifier); /* all of its files are done or fre
 typedef void (*VerifyDone)(int result, void *userdata);
 
 /* 1: `done` is called later. The descriptor stays the caller's, and must stay open until then. 0 or an error
- * as above: known at once, since the file is small or no process could be started. */
+ * of VerifyDone: the result is known at once, since the file is small or no process could be started. */
 int verify_file(Verifier *verifier, int fd, const uint8_t expected[32], VerifyDone done, void *userdata,
                 Verify **ret);
-/* Frees it, whether it waits, is being read or is done. */
+/* Frees the Verify, whether its file waits, is being read or is done. */
 Verify *verify_free(Verify *verify);

@@ -31,8 +31,8 @@ typedef struct BesideBill {
 
 const char *beside_to_string(BesideWay way);
 
-/* Records come in (life, seq) order, each once. The records of earlier lives have `wasted` set where it
- * applies. */
+/* Call this once for each record, in (life, seq) order. Records of work that a later life of the job
+ * repeated have `wasted` set. */
 void beside_add(Beside *beside, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 /* servers: the price sheet with the servers; it may be `sheet` itself. */

@@ -39,7 +39,7 @@ double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings)
         copy.warm_usec = 0;
         usage_add(&usage, sheet, &copy, &record);
         bill_make(&usage, sheet, &copy, &bill);
-        /* Only the price of execution: a request has no duration. */
+        /* The paper total has execution alone; the price of a request does not depend on its duration. */
         return bill.paper / SECONDS;
 }
 

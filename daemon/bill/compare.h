@@ -19,7 +19,7 @@ void rebill_settings(const JobSettings *settings, JobSettings *ret);
  * learner: price_learner_second(). */
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
-/* The bill under this convention, which need not be the job's own. */
+/* The bill under a convention (Convention=), which need not be the job's own. */
 void rebill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, uint32_t convention,
                 Bill *ret);
 
@@ -29,15 +29,15 @@ typedef struct Fleet {
                         /* the price of the fleet for the job's rounds, with its start-up: by the fleet's
                          * emulated clock, and by this host's clock */
                         wall;
-        /* The duty cycles at which both cost the same. NaN: no cost or duration yet. */
+        /* The duty cycles at which the fleet costs as much as functions. NaN: no cost or duration yet. */
         double even_emulated, even_wall;
 } Fleet;
 
-/* The cost of training as functions, without evaluations: a fleet would run these beside the next round.
- * usage: if the job had nodes, this is Beside's usage as functions (daemon/bill/beside.h). */
+/* The cost of training as functions, without evaluations: a fleet would run evaluations beside the next
+ * round. usage: for a job that had nodes, pass `elsewhere` of Beside (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* serverless: the result of fleet_serverless(), or NaN: the duty cycles are NaN, too. fleet: the sheet to
+/* serverless: the result of fleet_serverless(), or NaN, which makes the duty cycles NaN. fleet: the sheet to
  * compare with. */
 void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, const JobSettings *settings,
                 Fleet *ret);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Estimates the cost and the emulated time of a job's rounds if its fragments had run in other processes.
- * Pure: the same records in the same order give the same estimates.
+/* Estimates the cost and the emulated time of a job's rounds if its parts (acting, learning) had run in
+ * other processes. Pure: the same records in the same order give the same estimates.
  *
- * Each row has a usage of its own. It is made from the job's records, changed to what they would have been:
- * several learners divide an update, and a single process starts no containers. So a row's bill is made by
- * the same arithmetic as the job's bill, and the row of the job's own distribution gives exactly that
- * bill. */
+ * Each row of the result has a usage of its own, made from the job's records, changed to what they would
+ * have been: several learners divide an update, and a single process starts no containers. So a row's bill
+ * is made by the same arithmetic as the job's bill, and the row of the job's own distribution gives exactly
+ * that bill. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,12 +29,12 @@ typedef struct Estimates {
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* `start` has been seen; every row has as many starts as learners */
+        bool started; /* this life has closed a round; every row has a start for each learner */
         Record updates[GRADIENT_PARTS];
 } Estimates;
 
-/* Records come in (life, seq) order, each once. The records of earlier lives have `wasted` set where it
- * applies. */
+/* Call this once for each record, in (life, seq) order. Records of work that a later life of the job
+ * repeated have `wasted` set. */
 void estimates_add(Estimates *estimates, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 

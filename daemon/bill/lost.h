@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The CPU time that a killed life used and that none of its records has. Pure. */
+/* The CPU time that a killed life of a job used, but that no record has. Pure. */
 #pragma once
 
 #include "include/record.h"

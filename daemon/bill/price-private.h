@@ -34,7 +34,7 @@
         X(Fleet, FromRates, from_rates, 1,                                                                 \
                         "1: no servers; the whole allocation is billed at [Execution] rates")
 
-/* X(section, key, member): every text. */
+/* X(section, key, member): every text that a price sheet may contain. */
 #define PRICE_TEXTS(X)                         \
         X(Sheet, Name, name)                   \
         X(Sheet, Date, date)                   \

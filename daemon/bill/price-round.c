@@ -15,8 +15,8 @@ static uint64_t start_nsec(uint64_t usec) {
         return saturate_u64((unsigned __int128) usec * 1000);
 }
 
-/* The CPU time from which a metered clock would compute this duration. Clock=model measures nothing, so
- * there it is the expected CPU time. */
+/* The CPU time from which a metered clock would compute this duration. Clock=model measures nothing; there
+ * the result is the expected CPU time. */
 static uint64_t actor_cpu_nsec(const JobSettings *settings, uint64_t nsec) {
         uint64_t share = clock_share_permille(settings);
 

@@ -382,7 +382,7 @@ static int check_learners(const PriceSheet *sheet, const JobSettings *settings, 
         return -EINVAL;
 }
 
-/* The same for actors. */
+/* Refuses more actors than the servers have places for. */
 static int check_actors(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         g_autofree char *reason = NULL;
         int r = price_sheet_check_places(sheet, settings, &reason);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Price sheets and bills. Pure: base units and a sheet go in, money comes out. No other file multiplies the
- * two.
+/* Price sheets and bills. Pure: base units (nanoseconds, bytes, …) and a sheet go in, money comes out. No
+ * other file multiplies units by rates.
  *
  * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. A Usage adds up the
  * base units of records as unsigned 64-bit integers. Money is computed from these sums, once for each
@@ -19,8 +19,8 @@ typedef struct PriceSheet PriceSheet;
 
 /* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
 int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
-/* The same for a job's own copy of a sheet, which an earlier actord may have accepted. Here a key may occur
- * twice; the last value counts. */
+/* Parses a job's own copy of a sheet, which an earlier actord may have accepted. In such a copy a key may
+ * occur twice; the last value counts. */
 int price_sheet_parse_stored(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
 PriceSheet *price_sheet_free(PriceSheet *sheet);
 const char *price_sheet_name(const PriceSheet *sheet);
@@ -35,8 +35,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
  * Otherwise this is UINT32_MAX, since each learner is billed by itself. */
 uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings);
 
-/* Whether the servers of a sheet have places for all actors of the job, if the sheet limits their number;
- * returns as above. */
+/* Whether the servers of a sheet have places for all actors of the job, if the sheet limits their number.
+ * Returns what price_sheet_check() returns. */
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
 typedef enum Charge {
@@ -65,8 +65,8 @@ typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
 /* The sums under one kind of charge. billed_nsec: emulated duration times allocation. Each invocation's
  * duration is rounded up to the sheet's granularity. The allocation is in vCPUs, or in functions if the
- * sheet names a fleet. mib_usec: duration times memory, in MiB x microseconds. idle: the same for containers
- * that are kept and have nothing to do. */
+ * sheet names a fleet. mib_usec: duration times memory, in MiB x microseconds. idle_nsec, idle_mib_usec: the
+ * same two sums for containers that are kept but have nothing to do. */
 typedef struct Account {
         uint64_t cpu_nsec;
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;
@@ -89,7 +89,8 @@ typedef struct Usage {
 /* Adds one record. Records must be added in (life, seq) order, each once. When a job begins another life,
  * add all records again from ledger_records_some(): the work that the new life repeats has become waste. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
-/* Whether the usage includes nodes of a cluster. They replace the actors' work on them. */
+/* Whether the usage includes nodes of a cluster. A bill has the nodes' price instead of the actors' work on
+ * them. */
 bool usage_has_nodes(const Usage *usage);
 
 typedef struct BillLine {
@@ -131,12 +132,13 @@ typedef struct RoundShape {
 
 typedef struct RoundPrice {
         double full;                 /* the amount that one more such round adds to the full total */
-        double charges[_CHARGE_MAX]; /* the parts of that sum */
+        double charges[_CHARGE_MAX]; /* the parts of `full` */
         Charge dearest;
-        uint64_t nsec; /* its duration, start-up included */
+        uint64_t nsec; /* the round's duration, start-up included */
 } RoundPrice;
 
-/* Computed by the functions that bill past rounds, in one fixed order: the same on every host. */
+/* Prices a future round by the functions that bill past rounds, in one fixed order. The result is the same
+ * on every host. */
 void price_round(const PriceSheet *sheet, const JobSettings *settings, const RoundShape *shape,
                 RoundPrice *ret);
 

@@ -46,8 +46,8 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* The same for a reader: other readers may open the ledger, but no daemon may write. If there is no lock
- * file, no daemon has used the ledger since it was copied here. */
+/* Takes the same lock for a reader: other readers may open the ledger, but no daemon may write. If there is
+ * no lock file, no daemon has used the ledger since it was copied here. */
 static int lock_share(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -165,8 +165,8 @@ const char *ledger_error_words(int error) {
 }
 
 /* SQLite opens any file with the right name beside a database, and waits for ever if it is a pipe.
- * *ret_absent: no such file exists. If only the ledger's own file is missing, SQLite makes it, since it also
- * deals with the others: in a file that it did not see empty, it would replay an older WAL. */
+ * *ret_absent: no such file exists. If only the ledger's own file is missing, SQLite makes it, and removes
+ * an older WAL beside it. SQLite would replay that WAL into a file that is not empty. */
 static bool are_regular_files(const char *path, bool *ret_absent) {
         static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
 
@@ -247,7 +247,7 @@ static int replace_by_copy(Ledger *ledger) {
         backup = sqlite3_backup_init(copy, "main", ledger->db, "main");
         if (!backup)
                 return ledger_error(ledger, sqlite3_errcode(copy));
-        /* A locked database ends the step without an error of the backup, which is then empty. */
+        /* If the database is locked, the backup is empty but reports no error; only the step does. */
         stepped = sqlite3_backup_step(backup, -1);
         finished = sqlite3_backup_finish(backup);
         r = ledger_error(ledger, stepped == SQLITE_DONE ? finished : stepped);

@@ -40,13 +40,12 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         char *tag;             /* [Job] Tag=; written at submission and at the end */
         char *summary;         /* the sums of all records, written at the end; NULL: not yet */
         uint64_t trimmed_usec; /* when the removal of its records began; 0: all are there */
-        uint64_t n_preempted,
-                        back_usec; /* how often it went back to the queue; since when it is there; 0: it is
-                                    * not */
-        uint64_t paused_usec;      /* the time in the queue of earlier returns */
-        uint64_t frozen_usec;      /* when a user froze it; 0: it is not frozen */
-        uint32_t end_wanted;       /* PlanEnd: how it was asked to end; PLAN_END_NOT: it was not */
-        uint64_t n_alerts;         /* how many amounts of CostAlert= were reached and announced */
+        /* how often the job went back to the queue; since when it is there; 0: it is not there */
+        uint64_t n_preempted, back_usec;
+        uint64_t paused_usec; /* the time in the queue of earlier returns */
+        uint64_t frozen_usec; /* when a user froze the job; 0: it is not frozen */
+        uint32_t end_wanted;  /* PlanEnd: how the job was asked to end; PLAN_END_NOT: it was not */
+        uint64_t n_alerts;    /* how many amounts of CostAlert= were reached and announced */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -65,12 +64,13 @@ typedef struct LedgerCheckpoint {
 /* path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: it is not a ledger, or has a
  * newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
-/* The same. If the last daemon was killed the whole file is read, and `checking` first gets its size. */
+/* Opens in the same way. If the last daemon was killed, the whole file is read; before that, `checking` gets
+ * its size. */
 int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
-/* The same for reading only. Nothing is written to the ledger or beside it, with one exception: the index
- * (-shm) of a write-ahead file that was left behind. The index has the readers' locks, and no record. Any
- * number of readers may open the ledger. A ledger of an older schema is copied into memory; -EFBIG: it is
- * too large for that. -EBUSY: a daemon has it. */
+/* Opens the ledger for reading only. Nothing is written to the ledger or beside it, with one exception: the
+ * index (-shm) of a write-ahead file that was left behind. The index has the readers' locks, and no record.
+ * Any number of readers may open the ledger. A ledger of an older schema is copied into memory; -EFBIG: it
+ * is too large for that. -EBUSY: a daemon has it. */
 int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
 /* Whether the ledger was opened while the disk had no space. Such a ledger can be read, but not written
@@ -83,7 +83,7 @@ uint64_t ledger_wal_bytes(const Ledger *ledger);
 /* Copies the write-ahead file into the ledger's file, and cuts it. 0: done; 1: an open transaction of a
  * reader prevents it. */
 int ledger_fold(Ledger *ledger);
-/* A process that has such a transaction open; 0: not known. */
+/* A process that reads the ledger in an open transaction; 0: not known. */
 pid_t ledger_reader(Ledger *ledger);
 /* The meaning of a negative errno of the functions below, as a part of a sentence. */
 const char *ledger_error_words(int error);
@@ -138,7 +138,7 @@ int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again
 /* Tests whether the ledger can be written, by writing existing data again. Call this while nothing is
  * pending. 0 or -errno. */
 int ledger_probe(Ledger *ledger);
-int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* newest one; 0: none */
+int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* 0: no record */
 
 /* Reads the first `most` committed records of a job after a position, in (life, seq) order; {}: from the
  * first. each: returns 0 to go on. Work of an earlier life after its last checkpoint was repeated, so its
@@ -163,13 +163,13 @@ int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition
 typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
-        uint32_t taken; /* of the round, as in Decision; only set on reading */
+        uint32_t taken; /* whose rollout the round took, as in Decision; only set on reading */
         /* set on reading: the decision was made for an earlier round and is still in force, and only `taken`
          * is of this round */
         bool carried;
         RoundFacts facts;
         DecisionWhy why;
-        Statistics statistics; /* of that record; only set on reading */
+        Statistics statistics; /* of the record `record`; only set on reading */
 } LedgerDecision;
 
 /* Queued like a record, and committed with the records around it. A decision that exists already is ignored.
@@ -247,7 +247,8 @@ int ledger_job_put(Ledger *ledger, const LedgerJob *job);
 /* Writes all rows that wait for a commit in one ledger into another ledger, which must have the rows of the
  * jobs. They also stay queued in the first ledger. */
 int ledger_rest_write(Ledger *from, Ledger *to);
-/* Adds all rows of such a ledger in one transaction; *ret: how many of its records were new. */
+/* Adds all rows of the ledger at `path`, which ledger_rest_write() wrote, in one transaction.
+ * *ret_n_records: how many records were new. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);
 
 /* Totals of ended jobs, by user, month of the end (YYYY-MM, UTC), tag, currency and price sheet. */

@@ -74,7 +74,7 @@ struct Ledger {
         char *path; /* NULL: in memory */
         dev_t device;
         ino_t inode;
-        off_t bytes;  /* as last seen; it only grows */
+        off_t bytes;  /* the file's size as last seen; it only grows */
         bool full;    /* it was opened without free space: it can only be read */
         int index_fd; /* the index of the write-ahead file; -EBADF: it has not been needed yet */
         void (*written)(void *userdata);
@@ -155,7 +155,7 @@ int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
 int ledger_insert_pending(Ledger *ledger); /* inside a transaction; does not empty the queues */
 int ledger_insert_decisions(Ledger *ledger);
-int ledger_insert_ends(Ledger *ledger); /* and of checkpoints */
+int ledger_insert_ends(Ledger *ledger); /* also inserts the checkpoints */
 int ledger_insert_spent(Ledger *ledger);
 void ledger_ends_clear(Ledger *ledger);
 int ledger_prepare_decisions(Ledger *ledger);
@@ -166,12 +166,12 @@ int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
-/* Makes the file of a new ledger, which must not exist. If it fails, there is none. */
+/* Makes the file of a new ledger, which must not exist yet. On failure no file is left. */
 int ledger_create(const char *path);
 /* Lets the file give freed pages back to the file system. Only a file without pages is changed: in other
  * files each start would write, even on a full disk. */
 int ledger_make_room_returnable(Ledger *ledger);
-int ledger_schema_apply(Ledger *ledger); /* creates or checks it; -EUCLEAN: another program's, or newer */
+int ledger_schema_apply(Ledger *ledger); /* creates or checks the schema; -EUCLEAN: it is foreign or newer */
 /* 1: this version's statements fit the schema; 0: it is older. */
 int ledger_schema_is_newest(Ledger *ledger);
 

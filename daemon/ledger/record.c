@@ -50,8 +50,8 @@ static bool is_zero(const uint8_t *bytes, size_t n) {
         return true;
 }
 
-/* Whether any statistic was measured. A round always has some, and so has an evaluation episode. A row
- * without statistics is not written. */
+/* Whether any statistic was measured, as in each round and each evaluation episode. Otherwise no row of
+ * statistics is written. */
 static bool statistics_said(const Statistics *s) {
 #define X(name, unit)                        \
         if (!isnan(s->name) && s->name != 0) \
@@ -86,8 +86,8 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
 #undef X
 }
 
-/* An evaluation may end after its round. Its result is written into the row of that round, so readers of
- * rounds need not treat this case. */
+/* An evaluation may end after its round. Its result is then written into the row of the round, so readers of
+ * rounds find it there. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
         if (record->kind != RECORD_EVALUATED)
                 return 0;

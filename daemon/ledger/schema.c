@@ -327,8 +327,8 @@ static const struct {
 
 static_assert(ELEMENTSOF(schemas) == LEDGER_SCHEMA);
 
-/* What follows `words` and a table's name: of CREATE TABLE its columns, of ALTER TABLE the change. NULL:
- * it is another statement. An empty name stands for any table. */
+/* The rest of the statement after `words` (such as CREATE TABLE) and the table's name. NULL: the statement
+ * begins with other words. An empty name stands for any table. */
 static const char *statement_of(const char *step, const char *words, const char *table, size_t n_table) {
         size_t n = strlen(words);
 
@@ -337,8 +337,8 @@ static const char *statement_of(const char *step, const char *words, const char 
         return n_table == 0 || step[n + n_table] == ' ' ? step + n + n_table : NULL;
 }
 
-/* Adds the columns that later steps add to the table. They stand before its key, if the key has a line of
- * its own, and so in the same order as in a table to which the steps added them. */
+/* Adds the columns that later steps add to the table. They stand before the line of its primary key, if
+ * there is one. So their order is that of a table to which the steps added them. */
 static char *create_newest(const char *create, const char *table, size_t n_table) {
         const char *key = strstr(create, "\n  PRIMARY KEY ("), *at = key ?: g_strrstr(create, "\n)");
         GString *text = g_string_new_len(create, at - create);
@@ -369,8 +369,8 @@ static int step_newest(Ledger *ledger, const char *step) {
         return ledger_exec(ledger, create ?: step);
 }
 
-/* Makes an empty file a ledger of the newest schema: with each table at once as the steps leave it. SQLite
- * reads a table's whole text again for each column that is added to it, which takes milliseconds. */
+/* Makes an empty file a ledger of the newest schema. It creates each table with all columns at once: for
+ * each column that is added later, SQLite reads the table's whole text again, which takes milliseconds. */
 static int schema_create(Ledger *ledger) {
         for (size_t i = 0; i < ELEMENTSOF(schemas); i++)
                 for (size_t k = 0; k < schemas[i].n; k++) {
@@ -399,7 +399,8 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         return 0;
 }
 
-/* A newer version with the same schema may have more words. */
+/* Writes this version's words (names of numbers) into the ledger: a newer version may have more of them,
+ * with the same schema. */
 static int words_refresh(Ledger *ledger) {
         int r;
 
@@ -447,7 +448,7 @@ static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         return words_refresh(ledger);
 }
 
-/* n_objects 0: an empty file, which may become a ledger. -EUCLEAN: the file of another program, or of a
+/* n_objects 0: the file is empty, and may become a ledger. -EUCLEAN: the file is another program's, or of a
  * newer schema. */
 static int read_version(Ledger *ledger, uint64_t *ret_version, uint64_t *ret_n_objects) {
         uint64_t application_id, version, n_objects;

@@ -37,7 +37,7 @@ static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano)
 }
 
 /* The row of a job from an older actord has no cost yet: its cost until then belongs to no day. A job whose
- * row has ended is counted to its end, even before the daemon announces the end. */
+ * row says `ended` is left out: all of its cost was counted. */
 static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
         int r;

@@ -15,7 +15,7 @@ int ledger_error(Ledger *ledger, int rc) {
         case SQLITE_ROW:
         case SQLITE_DONE: return 0;
         case SQLITE_FULL: return error == EFBIG ? -EFBIG : -ENOSPC;
-        case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error for any reason */
+        case SQLITE_IOERR:          /* also if the shared index of a WAL cannot grow, for any reason */
                 if (error == EFBIG) /* RLIMIT_FSIZE */
                         return -EFBIG;
                 return error == ENOSPC || error == EDQUOT ? -ENOSPC : -EIO;

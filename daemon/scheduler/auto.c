@@ -108,10 +108,10 @@
 #define FAR        2.0    /* a number that is higher by this factor is taken although its cost is equal */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
 #define STEP       2.0    /* the most by which the number changes in a round, as a factor */
-#define STEP_BLIND 4.0    /* the same if no progress is measured */
+#define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
 #define SEEN       2u     /* rounds with one number before another one is tried */
-#define SEEN_FIRST 3u     /* the same by the sharp law, with MinActors= */
-#define SEEN_SHARP 5u     /* and with other numbers */
+#define SEEN_FIRST 3u     /* rounds of MinActors= before another number, by the sharp law */
+#define SEEN_SHARP 5u     /* rounds of other numbers before another one, by the sharp law */
 #define RATIO_MOST 1e6    /* the largest ratio that a decision reports */
 #define B_MOST     1e9    /* so large that any number of actors is few */
 
@@ -139,7 +139,7 @@ static void newest_add(Newest *newest, double value) {
         newest->n++;
 }
 
-/* The median; the upper one of two in the middle. */
+/* The median. Of an even number of values, the upper one of the two in the middle. */
 static double newest_median(const Newest *newest) {
         uint64_t n = newest->n < NEWEST ? newest->n : NEWEST;
         double sorted[NEWEST];
@@ -212,7 +212,7 @@ static void look_at_times(Auto *a, const SchedulerView *view) {
                cold = (double) view->settings->cold_usec * 1e3,
                warm = (double) view->settings->warm_usec * 1e3;
 
-        /* Without start-up. */
+        /* The times are stored without start-up. */
         newest_add(&a->slowest, fmax((double) f->actor_slowest_nsec - (n_cold > 0 ? cold : warm), 0));
         newest_add(&a->mean,
                         fmax((double) f->actor_mean_nsec - (n_cold * cold + (now - n_cold) * warm) / now,

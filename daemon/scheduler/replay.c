@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=replay:JOB and Policy=permuted:JOB: they use the numbers of actors of another job's rounds. The
- * submitter passes these as 32-bit numbers in the order of the rounds. replay repeats the numbers. So a
- * repeated run under Clock=metered gives the same bits. This holds even where rounds overlap: there the
- * numbers also say which actor each round took. permuted has the same numbers in another order, drawn from
- * this job's seed. It is a control: it spends as much as the other job, without its reasons. The last number
- * stays. */
+ * submitter passes these as 32-bit numbers in the order of the rounds. replay repeats the numbers, so a
+ * repeated run under Clock=metered gives the same bits. Where rounds overlap, the numbers also say which
+ * actor each round took. permuted has the same numbers in another order, drawn from this job's seed. It is a
+ * control: it spends as much as the other job, without its reasons. Rounds after the last number use that
+ * number. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>

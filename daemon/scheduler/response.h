@@ -48,7 +48,7 @@ double response_begun(const Response *response);
 /* The number of rounds in the newest stay; 0: nothing was measured. */
 uint32_t response_rounds(const Response *response);
 
-/* theory: the law by other knowledge. Sets the best and the hopeful candidate of the same law. */
+/* theory: the law, and its b from theory. Sets the best and the hopeful candidate for b. */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
 /* The newest stay's mean progress divided by that of the stay before; at most 1000. NaN: one of them is not

@@ -61,9 +61,9 @@ typedef struct DecisionWhy {
 typedef struct SchedulerState {
         uint32_t abi, policy;   /* Scheduler_ */
         uint64_t n_decisions;   /* also the number of the newest decision */
-        uint64_t decided_round; /* the first round for which it was made */
+        uint64_t decided_round; /* the first round for which the newest decision was made */
         uint32_t n_actors;      /* the number that it decided */
-        uint32_t taken;         /* as in Decision; 0: any actor */
+        uint32_t taken;         /* the newest decision's, as in Decision; 0: any actor */
         DecisionWhy why;
         uint8_t own[912]; /* the scheduler's own struct, copied in and out */
 } SchedulerState;
@@ -79,8 +79,8 @@ typedef struct SchedulerView { /* everything that a scheduler may see */
 } SchedulerView;
 
 typedef struct Scheduler {
-        /* Called once for each round, in order; for a scheduler that does not decide, once for the job. Its
-         * result is cut to the job's limits. */
+        /* Called once for each round, in order; for a scheduler that does not decide, once for the job. The
+         * returned count is cut to the job's limits. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
          * (g_free()). NULL: every job without data can. */
