@@ -28,7 +28,7 @@ enum { FD_FLOOR = 64 }; /* above the numbers of InvokerFd */
 static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,
                 "fixed descriptors must not meet moved ones");
 
-/* From parent to child, with descriptors: the cgroup's, the slice's, the detached mounts */
+/* The parent's message to the child. Its descriptors: the cgroup, the slice, the detached mounts */
 typedef struct Go {
         uint32_t cgroup, has_slice, n_mounts;
         char unit[128];
@@ -72,8 +72,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* The job's user may not be able to reach a build tree in a home directory of mode 0700. Then its
-         * path is taken from the descriptor. */
+        /* The job's user may not be able to reach a build tree in a home directory of mode 0700. Then the
+         * invoker gets the path of the directory's descriptor. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -133,8 +133,8 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         if (*invoker_fd < 0)
                 return *invoker_fd;
 
-        /* Nothing else is inherited, even if a close-on-exec flag was forgotten above. dup2() clears the
-         * flag again. */
+        /* Nothing else is inherited, even if a close-on-exec flag was forgotten above. dup2() below clears
+         * the flag for the invoker's own descriptors. */
         if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
                 return -errno;
         for (size_t i = 0; i < n; i++)

@@ -44,7 +44,7 @@ static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
         if (flags != 0)
                 return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
 
-        /* Level process is for hosts that forbid clone3(), so it must not need it. */
+        /* Level process is for hosts that forbid clone3(), so this level uses fork(). */
         pid = fork();
         if (pid > 0) {
                 *ret_pid_fd = pidfd_open(pid, 0);
@@ -165,8 +165,8 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* This also tests whether the process has capabilities in the new namespace; some hosts prevent
-         * that. */
+        /* This mount also tests whether the process has capabilities in the new namespace; some hosts
+         * prevent that. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 

@@ -21,7 +21,7 @@
  * daemon's job is kept for a day after the daemon's process has died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
-#define LIFE_NAME "life-%llu" /* the cgroup in it that is delegated */
+#define LIFE_NAME "life-%llu" /* a life's cgroup, in the job's; it is delegated */
 
 /* An extended attribute of a job's cgroup: when the spawner first found the cgroup empty and without its
  * daemon, as a uint64_t in seconds of CLOCK_REALTIME. */

@@ -98,7 +98,7 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
                         (uint64_t) STOP_TIMEOUT_USEC);
         if (r < 0)
                 return r;
-        /* At shutdown the job ends first, while the daemon can still read its last records. */
+        /* At shutdown the job ends before the daemon, which can still read the job's last records. */
         if (a->launch->manager == LAUNCH_MANAGER_SYSTEM && !a->launch->exit_with_daemon) {
                 r = sd_bus_message_append(m, "(sv)", "After", "as", 1, "actord.service");
                 if (r < 0)
@@ -107,7 +107,7 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         return sd_bus_message_close_container(m);
 }
 
-/* Makes a call to the manager that is answered with the path of a queued job. */
+/* Makes a call that the manager answers with the path of a job in its queue. */
 static int call_for_job(Asking *a, sd_bus_message *call, sd_bus_error *error) {
         _cleanup_message_ sd_bus_message *reply = NULL;
         const char *job;
@@ -302,7 +302,7 @@ static int open_bus(Asking *a, const char *unit, sd_bus **ret, sd_bus_slot **ret
         return 0;
 }
 
-/* The job's slice is the cgroup above its scope. */
+/* Reads the counter of the job's slice, which is the cgroup above the job's scope. */
 static int read_slice(int scope_fd, uint64_t *ret_nsec) {
         _cleanup_close_ int fd = openat(scope_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -390,7 +390,7 @@ static int read_usage(Asking *a, uint64_t *ret_nsec) {
         return cgroup_usage(fd, ret_nsec);
 }
 
-/* Makes a call to the manager and waits for its answer, which says nothing else. types, ...: as in
+/* Makes a call to the manager and waits for its answer, which has no content. types, ...: as in
  * sd_bus_message_append() */
 static int call_manager(Asking *a, const char *method, const char *types, ...) {
         _cleanup_message_ sd_bus_message *call = NULL;
@@ -426,8 +426,8 @@ static int has_note(Asking *a) {
         return 0;
 }
 
-/* The manager notes a property that was set for as long as the machine runs. A slice that it made by itself
- * is no transient unit, so the note would outlive the job. */
+/* Removes the manager's notes of properties of the slice. The manager keeps a note until the machine
+ * restarts, unless the unit is transient. It made this slice by itself, so the slice is not transient. */
 static int forget_properties(Asking *a) {
         int r;
 
@@ -443,7 +443,8 @@ static int set_weight(Asking *a) {
                         (uint64_t) a->launch->cpu_weight);
 }
 
-/* The manager answers first, and writes to the kernel in a moment. */
+/* Sets and reads the weight. The manager answers before it writes the weight to the kernel, so this waits
+ * for the kernel's value. */
 static int weigh(Asking *a, uint64_t *ret_weight) {
         _cleanup_close_ int fd = open_slice(a);
         int r;
@@ -466,7 +467,8 @@ static int weigh(Asking *a, uint64_t *ret_weight) {
         }
 }
 
-/* The note is removed first. If that fails, the daemon asks again, and then the slice may be gone. */
+/* Removes the notes of the slice, and then the slice. If a note stays, the daemon asks again; by then the
+ * slice may be gone. */
 static int clear(Asking *a, uint64_t *unused) {
         _cleanup_close_ int fd = -EBADF;
         int forgotten = a->launch->cpu_weight > 0 ? forget_properties(a) : 0, r;

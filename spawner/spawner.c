@@ -162,8 +162,8 @@ static int clone_mounts(const Request *request, const Child *child, Mounts *moun
         return 0;
 }
 
-/* Sends the child all that it waits for. If the child cannot go on, it reports this. When it becomes the
- * invoker, its end of the channel is closed. */
+/* Sends the child all that it waits for. If the child cannot go on, it reports this. When the child becomes
+ * the invoker, its end of the channel is closed. */
 static int give_all(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
         _cleanup_(mounts_done) Mounts mounts = {};
         int r;
@@ -268,7 +268,8 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
                 (void) scope_clear(launch, &unheard);
 }
 
-/* From here on, the launch may hang in a file system that its user serves. */
+/* Counts the launch among those of its user, since from here on it may hang in a file system that the user
+ * serves. */
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 

@@ -67,7 +67,7 @@ typedef struct Cgroup {
         uint32_t metering; /* an InvokerCgroup */
         int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
-        uint64_t cpu_nsec; /* the count of the cgroup around it before this life; UINT64_MAX: not known */
+        uint64_t cpu_nsec; /* what the job's cgroup had counted before this life; UINT64_MAX: not known */
 } Cgroup;
 #define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF, .cpu_nsec = UINT64_MAX })
 
@@ -109,13 +109,13 @@ bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no o
 /* The cgroup of a life is inside the job's cgroup: a slice, or a cgroup that the spawner made. The job's
  * cgroup keeps its count when the life's cgroup is gone. *ret_nsec: this count. The life's cgroup is
  * emptied, by force if necessary. The job's cgroup stays for the job's next life and for repeated requests,
- * until it is removed. -ENOENT: there is none. */
+ * until it is removed. -ENOENT: the job has no cgroup. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
 int own_cgroup_clear(const Launch *launch);
-/* Writes the weight of the cgroup around the life's (0: leaves it) and reads it. -EOPNOTSUPP: this host has
- * no cpu controller there. */
+/* Writes launch->cpu_weight as the weight of the job's cgroup (0: writes nothing), and reads the weight.
+ * -EOPNOTSUPP: this host has no cpu controller there. */
 int scope_weigh(const Launch *launch, uint64_t *ret_weight, LaunchAnswer *answer);
 int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight);
 int cgroup_mount(char ret[256]); /* finds where the unified hierarchy is mounted */
