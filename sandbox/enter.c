@@ -24,8 +24,9 @@
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
 
-/* Closes: use that is neither metered nor limited. Children start in their leaf (CLONE_INTO_CGROUP). If
- * clone3() does not exist, they move into the leaf before any other step. */
+/* Closes: use that is neither metered nor limited. Each child starts in a cgroup of its own
+ * (CLONE_INTO_CGROUP). If clone3() does not exist, the child moves into that cgroup before any other
+ * step. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
         _cleanup_close_ int fd = -EBADF;
 
@@ -104,8 +105,8 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         return chdir("/") < 0 ? -errno : 0;
 }
 
-/* Limits of descriptors. An actor has stderr and its bell; a plugin opens libraries and models; the learner
- * maps a segment for each actor. */
+/* Limits of descriptors. An actor has stderr and the eventfd that wakes the invoker; a plugin opens
+ * libraries and models; the learner maps a segment for each actor. */
 enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
 
 #define SPARE_BYTES (256ull << 20) /* of addresses, for program, libraries and stacks */
@@ -141,7 +142,8 @@ static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
 static int limit_tasks(const Sandbox *sandbox) {
         if (sandbox->kind == SANDBOX_ACTOR)
                 return limit(RLIMIT_NPROC, 1);
-        /* The kernel counts by user id. With a shared id it would count all processes of this user. */
+        /* The kernel counts the tasks of a user id. With a shared id it would count all processes of this
+         * user. */
         if (sandbox->n_uids > 1)
                 return limit(RLIMIT_NPROC, sandbox->n_threads + TASKS_LEARNER);
         return 0;
@@ -187,8 +189,8 @@ static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
 }
 
 /* Closes: files and processes of any user. The child gets a user id of its own, and only its own group. It
- * keeps its capabilities in this step. The next step drops them. It begins with the bounding set, since it
- * needs a capability for that. */
+ * keeps its capabilities in this step: the next step drops them, and needs a capability to shrink the
+ * bounding set first. */
 static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
                 return 0;

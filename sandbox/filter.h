@@ -17,7 +17,7 @@ static inline int filter_new(uint32_t otherwise, scmp_filter_ctx *ret) {
 
         if (!filter)
                 return -ENOMEM;
-        /* Makes a tree and not a list: a few comparisons for each call. */
+        /* Sorts the rules into a tree, not a list: a few comparisons decide each call. */
         r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
         if (r < 0) {
                 seccomp_release(filter);

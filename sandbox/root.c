@@ -160,7 +160,7 @@ static int copy_memory(int memory_fd, int directory_fd, const char *name, uint64
         return 0;
 }
 
-/* A file system for this one file, detached. Programs may be mapped from it, unlike from the root. */
+/* Makes a detached file system for one file. Programs may be mapped from it, unlike from the root. */
 static int make_file_system(uint64_t bytes) {
         _cleanup_close_ int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
         char size[32];

@@ -52,7 +52,7 @@ static uint64_t fs_of_abi(int abi) {
         return (1u << 13) - 1;
 }
 
-/* A kernel refuses a structure with members that it does not know. */
+/* The size of Ruleset for this ABI: a kernel refuses a structure with members that it does not know. */
 static size_t ruleset_bytes(int abi) {
         if (abi >= 6)
                 return sizeof(Ruleset);
@@ -147,7 +147,7 @@ static int ruleset_fill(int ruleset_fd, const SandboxSpec *spec, uint64_t fs) {
         for (uint32_t i = 0; i < spec->n_mounts; i++) {
                 uint64_t allowed = spec->mounts[i].read_only ? FS_LOOK : FS_KEEP;
 
-                /* Landlock has rules for files, and no say about memory. */
+                /* Landlock has no rules for memory files. */
                 if (memfd_check_sealed(INVOKER_FD_MOUNTS + (int) i) >= 0)
                         continue;
                 r = allow(ruleset_fd, INVOKER_FD_MOUNTS + (int) i, allowed, fs);

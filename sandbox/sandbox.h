@@ -26,13 +26,13 @@ typedef struct SandboxSpec {
         /* with libraries: a forbidden call fails with EPERM and does not end the process */
         bool interpreter;
         uint64_t memory_max_bytes; /* of the process */
-        /* whether a controller limits it; otherwise RLIMIT_AS and RLIMIT_DATA do */
+        /* whether a cgroup's controller limits the memory; otherwise RLIMIT_AS and RLIMIT_DATA do */
         bool memory_limited;
         /* the lowest number of the sandbox's own descriptors: a child uses lower numbers for others */
         int fd_floor;
         /* the learner's binary, the only program that the process may become; -EBADF: there is none */
         int executable_fd;
-        int state_fd; /* the only directory in which it may write; -EBADF: there is none */
+        int state_fd; /* the only directory in which the process may write; -EBADF: there is none */
 } SandboxSpec;
 
 /* Builds the root and compiles the filter. 0 or a negative errno; *ret_missing: bits of Limit. */
@@ -60,17 +60,17 @@ typedef struct SandboxEntry { /* values that differ from child to child */
         uint32_t uid;         /* in the user namespace; no other actor shares it if n_uids allows that */
         const int *keep_fds;  /* in ascending order; all others above 2 are closed */
         size_t n_keep_fds;
-        int cgroup_fd;         /* a leaf to move into; -EBADF: the child started in its leaf */
+        int cgroup_fd;         /* the cgroup to move into; -EBADF: the child started in it */
         uint64_t mapped_bytes; /* shared memory, which the limit of addresses must not count */
-        /* The start of the reserved range of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be
-         * anywhere. */
+        /* The start of the range of SANDBOX_WORDS_BYTES that is reserved for shared futexes; 0: there is
+         * none, and they may be anywhere. */
         uint64_t words_at;
         const char *name; /* for comm: actord-actor, actord-learner */
-        /* Only the parent and the child map this page, and the child unmaps it at the end. NULL: only the
-         * exit status reports a failure. */
+        /* A page in which the child notes the step that failed. Only the parent and the child map it, and
+         * the child unmaps it at the end. NULL: only the exit status reports a failure. */
         Verdict *verdict;
 } SandboxEntry;
 
 /* In the child: applies all steps, or ends with the step's status. Afterwards an actor can only compute,
- * wait and ring its bell. */
+ * wait, and wake the invoker by an eventfd (its bell). */
 void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry);

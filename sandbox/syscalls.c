@@ -3,7 +3,7 @@
  * and its record says that it made a forbidden call. So no worker can use sockets, processes, programs,
  * mounts, tracing, keys, io_uring or BPF.
  *
- *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
+ *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits, rings its bell
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
  *   LEARNER     the learner: it also becomes its program once, has threads, and writes checkpoints
  *
@@ -42,16 +42,16 @@ enum {
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
-        HOLD_DATA,           /* mmap(): the same, at the process's own addresses */
-        HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
+        HOLD_DATA,           /* mmap(): not executable, at the process's own addresses */
+        HOLD_FILE_CODE,      /* mmap(): not executable, or code of a file */
         HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, at addresses of its own */
-        HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of words that are shared, or onto them */
+        HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto shared futex words */
         HOLD_OWN_WORDS,      /* futex(): on the process's own words, or the words that it shares */
         HOLD_READING,        /* open for reading, without creating */
         /* SIGABRT to itself: any other signal, above all SIGKILL, could look like one from outside */
         HOLD_OWN_ABORT,
         HOLD_OWN_FLAGS, /* fcntl(): flags of the descriptor, not of the open file, which others may share */
-        HOLD_OWN_FILES, /* not standard output and error, since a terminal can also be read from */
+        HOLD_OWN_FILES, /* read(): not from standard output or error; a terminal there could be read */
         HOLD_THREADS,   /* clone() of a thread only */
         HOLD_TERMINAL,  /* ioctl(TCGETS): "is this a terminal?" */
         HOLD_NO_CHANGE, /* prlimit(): only reading */
@@ -154,9 +154,10 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-/* F_SETFL is not allowed: the invoker shares the flags of the bell and of stderr, and must never block on
- * either. F_NOTIFY, F_SETOWN and F_SETSIG are not allowed: together they send any signal to any process of
- * the same user. F_DUPFD is not allowed: the rules of add_read() depend on descriptors' numbers. */
+/* F_SETFL is not allowed: the invoker shares the flags of stderr and of the eventfd (the bell), and must
+ * never block on either. F_NOTIFY, F_SETOWN and F_SETSIG are not allowed: together they send any signal to
+ * any process of the same user. F_DUPFD is not allowed: the rules of add_read() depend on descriptors'
+ * numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
@@ -216,7 +217,8 @@ static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         return 0;
 }
 
-/* munmap() has no fourth argument; in mremap() it is the flags. */
+/* Allows calls for the process's own addresses. munmap() has no fourth argument; in mremap() it is the
+ * flags. */
 static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap) {
         const struct scmp_arg_cmp rules[] = { own_addresses[1],
                 SCMP_A3(SCMP_CMP_MASKED_EQ, MREMAP_FIXED, 0) };
