@@ -43,5 +43,5 @@ bool command_step(Command *command, uint64_t now_nsec);
 void command_done(Command *command);
 /* Asks the command to end. command_step() returns true when it has ended. */
 void command_stop(const Command *command);
-/* Whether it has ended by itself, in time and with status 0. */
+/* Whether the command has ended by itself, in time and with status 0. */
 bool command_succeeded(const Command *command);

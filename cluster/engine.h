@@ -18,7 +18,7 @@ enum { ENGINE_FDS_MAX = 1100, ENGINE_ADDRESS_BYTES = 256, ENGINE_AVOID_BYTES = 5
 
 typedef enum EngineState {
         ENGINE_FREE,   /* the place has no node */
-        ENGINE_WANTED, /* the engine has not asked the cluster for it yet */
+        ENGINE_WANTED, /* the engine has not asked the cluster for the node yet */
         ENGINE_ASKED,  /* words: why the node is not there yet */
         ENGINE_RUNNING,
         ENGINE_OVER, /* words: how the node ended; its cost is final */
@@ -27,8 +27,8 @@ typedef enum EngineState {
 typedef struct EngineNode {
         uint32_t number; /* used only once in a job */
         EngineState state;
-        bool stop;      /* the head does not need it any more: withdraw it, or give it back */
-        bool stopping;  /* the engine has begun to do so */
+        bool stop;      /* the head needs the node no more: withdraw it, or give it back */
+        bool stopping;  /* the engine has begun to withdraw the node or to give it back */
         bool excused;   /* OVER: this is no failure, so the head asks for another node at once */
         bool awaits;    /* RUNNING: the programs are still on their way to it */
         bool suspended; /* RUNNING: it costs nothing now */
@@ -57,8 +57,8 @@ typedef struct EngineTerms {
 
 typedef enum EngineOpen {
         ENGINE_CHECKING,
-        /* nodes may be asked for. address: some node's; by it the head finds its own address on that
-         * network */
+        /* nodes may be asked for. address: that of some node, by which the head finds its own address on the
+         * nodes' network */
         ENGINE_OPEN,
         ENGINE_REFUSED, /* with words */
 } EngineOpen;

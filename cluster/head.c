@@ -46,13 +46,13 @@ typedef struct HeadNode {
         int stream; /* the invoker's end, until it is passed on */
         bool up;
         bool left;      /* LOST or GONE was reported to the invoker */
-        bool renewed;   /* its time limit is near: a successor is asked for */
+        bool renewed;   /* the node's time limit is near: a successor is asked for */
         char told[256]; /* the words of the newest PENDING */
         /* Why a connection that claimed to be this node, perhaps a stranger's, was refused. The reason is
          * believed only if the node ends with NODE_EXIT_REJECTED. */
         char refusal[256];
         uint64_t next_cost_nsec, began_nsec;
-        uint64_t due_nsec; /* its program must answer by then */
+        uint64_t due_nsec; /* the node's program must answer by then */
 } HeadNode;
 
 typedef struct Head {
@@ -133,7 +133,7 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
         node->stop = true;
         if (ours->left)
                 return;
-        /* Slurm may never report the last cost. The node ran as long as its connection lasted. */
+        /* Slurm may never report the last cost, so the connection shows how long the node ran. */
         if (ours->up) {
                 engine_node_runs(node, engine_clock() - (kind == CLUSTER_GONE ? 0 : PUMP_SILENCE_SECONDS));
                 ours->next_cost_nsec = 0;
@@ -218,7 +218,7 @@ static void begin_end(Head *head) {
                         leave(head, head->engine.nodes + i, CLUSTER_GONE, "the job has ended");
 }
 
-/* The invoker's next WANT decides whether another node takes its place. */
+/* Gives a node back. The invoker's next WANT decides whether another node takes its place. */
 static void release(Head *head, EngineNode *node, const char *words) {
         uint32_t n;
 

@@ -16,7 +16,7 @@ typedef struct Peer {
         int channel;
         uint32_t node; /* 0: not known yet */
         bool ready;
-        uint64_t deadline_nsec; /* it must be ready by then */
+        uint64_t deadline_nsec; /* the peer must be ready by then */
         char from[64];          /* the peer's address, or "this host" */
 } Peer;
 
@@ -29,8 +29,8 @@ typedef struct Listener {
         unsigned n_complaints;
 } Listener;
 
-/* Opens a port on one address of this host: the one from which it reaches `towards`. ret_address: that
- * address as a number. 0, or a negative errno with words. */
+/* Opens a port on one address of this host: the address from which this host reaches `towards`. ret_address:
+ * the address as a number. 0, or a negative errno with words. */
 int listener_open(Listener *listener, const char *towards, char ret_address[64], unsigned *ret_port,
                 char words[256]);
 /* Whether one more connection may wait for its check. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* actord's programs in one archive, for nodes that do not see the folder of the programs. tar makes the
- * archive once, and sbcast copies it to each node. Here it is only in memory, and is gone when this program
- * ends. The batch script of such a node makes a folder that only the user may enter. It waits there until
- * the archive has the right digest, and removes the folder at the end. */
+ * archive once, and sbcast copies it to each node. On this host the archive is only in memory, and is gone
+ * when this program ends. The batch script of such a node makes a folder that only the user may enter. It
+ * waits there until the archive has the right digest, and removes the folder at the end. */
 #pragma once
 
 #include <poll.h>

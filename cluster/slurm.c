@@ -54,7 +54,7 @@ typedef struct Slurm {
         Delivery delivery;
         bool submitted;              /* Slurm has accepted a job of this engine */
         bool unsure;                 /* Slurm may have such a job whose number sbatch did not tell */
-        char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them */
+        char strays[STRAYS_MAX][32]; /* jobs whose number sbatch did not tell, as the last look found them */
         size_t n_strays;
 } Slurm;
 
@@ -144,8 +144,8 @@ static void begin_check(Engine *engine) {
         }
 }
 
-/* Refuses a job that needs more nodes than its partition has. With Options= it does not, since these may
- * name partitions or nodes that sinfo was not asked about. */
+/* Refuses a job that needs more nodes than its partition has. With Options= no job is refused, since these
+ * may name partitions or nodes that sinfo was not asked about. */
 static void count_nodes(Engine *engine, const char *output) {
         const EngineTerms *terms = &engine->terms;
         size_t n = text_count_nodes(output, terms->partition[0]);

@@ -29,6 +29,6 @@ void tls_done(Tls *tls);
 /* Send or receive whole blocks before a deadline. -EPIPE: the peer has closed. */
 int tls_send_full(const Tls *tls, const void *data, size_t n, uint64_t deadline_nsec);
 int tls_receive_full(const Tls *tls, void *ret, size_t n, uint64_t deadline_nsec);
-/* The same on the plain socket. */
+/* Send or receive whole blocks on a plain socket, without TLS. */
 int socket_send_full(int fd, const void *data, size_t n, uint64_t deadline_nsec);
 int socket_receive_full(int fd, void *ret, size_t n, uint64_t deadline_nsec);
