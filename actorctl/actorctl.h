@@ -96,7 +96,7 @@ extern const Verb verbs[];
 
 /* Prints "actorctl: …" and a newline to stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for sentences that begin with a file's name, without the program's name. */
+/* Prints sentences that begin with a file's name, without the program's name. */
 void complain_bare(const char *sentences);
 /* The last message that the functions above have printed; "": there was none. */
 const char *complaint_last(void);

@@ -84,7 +84,7 @@ static int open_first(bool *ret_system, Connection **ret) {
         return -ENOENT;
 }
 
-/* If ssh has failed, it has printed the reason. */
+/* Connects to the system's daemon of another host. If ssh fails, it prints the reason itself. */
 static int open_remote(const char *host, Connection **ret) {
         g_autoptr(Connection) connection = connection_new(NULL);
         const char *name;

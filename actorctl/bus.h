@@ -26,7 +26,8 @@ int connection_open(const Options *options, Connection **ret);
 /* Starts a daemon for this connection only. keep: the daemon's state is kept as one of the newest runs;
  * otherwise it is removed. */
 int connection_open_private(bool keep, Connection **ret);
-/* The same with the state in `directory`. The directory is created anew, and removed with the connection. */
+/* Starts such a daemon with its state in `directory`, which is created anew, and removed with the
+ * connection. */
 int connection_open_private_at(const char *directory, Connection **ret);
 /* Starts a daemon that shows the records of an `actorctl run`, and changes nothing. */
 int connection_open_run(const char *directory, Connection **ret);
@@ -40,7 +41,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
  * names of errors to them), with a message. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
-/* The same for a complete message. The call may take minutes. It keeps no reference to the message. */
+/* Sends a complete message like connection_call(). The call may take minutes, and keeps no reference to the
+ * message. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
 /* The index of the column of this name in an answer; -EBADMSG: it has no such column. */
@@ -49,7 +51,7 @@ int bus_column(char *const *names, const char *name);
 /* Whether a call failed because the other end is gone. */
 bool connection_lost(int r);
 
-/* From "7" to the path of job 7. -EINVAL, with a message. */
+/* Turns "7" into the path of job 7. -EINVAL, with a message. */
 int job_path(const char *number, uint64_t *ret_id, char **ret_path);
 /* Carries out a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a
  * message. */

@@ -36,7 +36,7 @@ static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *option
                 return status;
         checkpoint->name = g_strdup_printf("checkpoint of %s", called);
         status = job_checkpoint_receive(checkpoint->connection, path, checkpoint->name, &checkpoint->fd);
-        /* The daemon of a run accepts no jobs. */
+        /* The connection to a run's daemon is not kept, since that daemon accepts no jobs. */
         if (word_names_run(word))
                 g_clear_pointer(&checkpoint->connection, connection_close);
         return status;

@@ -9,13 +9,14 @@
  * by checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
-/* Turns its metadata ("Section.Key": "VALUE") into the text of a job file; errors as above. */
+/* Turns a checkpoint's metadata ("Section.Key": "VALUE") into the text of a job file. Errors are as in
+ * checkpoint_load(), here and below. */
 int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **ret_text, char **ret_message);
 
-/* Reads a tensor; errors as above. */
+/* Reads a tensor. */
 int checkpoint_tensor(
                 const Checkpoint *checkpoint, const char *name, const TensorRow *row, char **ret_message);
 
-/* Reads all parameters of a network, in the network's order; errors as above. */
+/* Reads all parameters of a network, in the network's order. */
 int checkpoint_network(const Checkpoint *checkpoint, const char *name, const Network *network, float *ret,
                 char **ret_message);

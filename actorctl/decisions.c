@@ -120,7 +120,7 @@ static int add_element(JsonNode *node, GArray *counts) {
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
         g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-        g_autoptr(JsonNode) root = NULL; /* an empty file leaves it empty */
+        g_autoptr(JsonNode) root = NULL; /* stays NULL if the file is empty */
         g_autofree char *reason = NULL;
         JsonArray *array;
         int r;

@@ -16,8 +16,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* Whether it is a pipe without a name, as from a shell: the program that started this one made it and writes
- * to it. */
+/* Whether the descriptor is a pipe without a name, as from a shell: the program that started this one made
+ * it and writes to it. */
 static bool is_piped(int fd, const struct stat *st) {
         struct statfs fs;
 

@@ -14,7 +14,7 @@ int file_open(const char *path);
  * bytes. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n);
 
-/* A reason in words for an error of these two functions. */
+/* A reason in words for an error of file_open() or file_read(). */
 const char *file_reason(int r);
 
 /* A new file that takes the place of another one when it is complete. Declare it with

@@ -46,7 +46,7 @@ typedef struct Follower {
         ExitStatus result;
 } Follower;
 
-/* sd_event_exit() would not do: it would close the attached bus, but further calls follow. */
+/* Ends the loop without sd_event_exit(), which would close the attached bus; further calls follow. */
 static void end(Follower *f, ExitStatus result) {
         if (f->ended)
                 return;

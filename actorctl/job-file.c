@@ -226,7 +226,8 @@ static ExitStatus include_inner(JobFile *job_file) {
         return STATUS_OK;
 }
 
-/* Reports a missing model before all other mistakes, since most of those are in its terms. */
+/* Reports a missing model before all other mistakes, since most of those are in settings that refer to the
+ * model. */
 static void complain_missing_model(JobFile *job_file) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autofree char *name = NULL;

@@ -25,7 +25,7 @@ typedef struct JobFile {
         JobSettings settings;
         int environment_fd, checkpoint_fd;
         Directories directories;
-        const char *purpose; /* NULL: it trains */
+        const char *purpose; /* NULL: the job trains */
         uint64_t n_episodes;
         uint64_t n_runs;        /* in a scheduler's training, for the display; 0: it is another job */
         GArray *scheduler_data; /* NULL: there is none */
@@ -39,9 +39,10 @@ typedef struct JobFile {
 /* sets: texts "Section.Key=VALUE". STATUS_OK; or another status, with a message. Call job_file_done() in
  * both cases. */
 ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *sets);
-/* The same for a text in memory. name NULL: there is no file, since the user only named an environment. */
+/* Loads a text in memory in the same way. name NULL: there is no file, since the user only named an
+ * environment. */
 ExitStatus job_file_load_text(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets);
-/* The same with overrides from `source`, which must live as long as the job file. */
+/* Loads a text with overrides from `source`, which must live as long as the job file. */
 ExitStatus job_file_load_from(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets,
                 const OverrideSource *source);
 void job_file_done(JobFile *job_file);
@@ -74,7 +75,7 @@ ExitStatus job_file_open_dataset(const JobFile *job_file, int *ret);
  * permuted:JOB these are the decisions (JOB is a job's number or a file). For minions:NAME it is the network
  * (NAME is a name or a file). Other policies need no data. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
-/* The same for files only; data that a daemon holds is left out. */
+/* Adds only the data that is in files, and not data that a daemon holds. */
 ExitStatus job_file_add_file(JobFile *job_file);
 
 /* An environment of Gymnasium renders only if it is made with a render_mode. Adds render_mode=rgb_array to

@@ -22,6 +22,6 @@ typedef struct JobChoice {
 } JobChoice;
 
 GArray *job_list_new(void);
-/* Appends the newest of the chosen jobs, until `rows` has this many. 0; or a negative errno, with a
+/* Appends the newest of the chosen jobs, until there are `most` rows. 0; or a negative errno, with a
  * message. */
 int job_list_fetch(Connection *connection, const JobChoice *choice, uint64_t most, GArray *rows);

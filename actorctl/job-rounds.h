@@ -17,7 +17,7 @@ typedef struct JobRounds {
 int job_rounds_read(sd_bus_message *message, JobRounds *ret);
 /* Asks for the rounds after `after`. 0; or a negative errno, without a message. */
 int job_rounds_ask(Connection *connection, const char *path, uint64_t after, uint32_t most, JobRounds *ret);
-/* The same with a message, and it is repeated while the daemon is busy. */
+/* Like job_rounds_ask(), but prints a message, and asks again while the daemon is busy. */
 int job_rounds_fetch(
                 Connection *connection, const char *path, uint64_t after, uint32_t most, JobRounds *ret);
 void job_rounds_done(JobRounds *rounds);

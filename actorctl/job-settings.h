@@ -8,11 +8,11 @@
 
 typedef struct JobSetting {
         char *section, *key, *value;
-        bool given; /* it is not the default */
+        bool given; /* the job file or --set gave the value */
 } JobSetting;
 
 /* An array of JobSetting, in the order of job files. 0; or a negative errno, with a message. called: the
  * job's name for messages. */
 int job_settings_fetch(Connection *connection, const char *path, const char *called, GArray **ret);
-/* The same without a message, and only once: the daemon may refuse. */
+/* Like job_settings_fetch(), but asks only once and prints no message: the daemon may refuse. */
 int job_settings_ask(Connection *connection, const char *path, GArray **ret);

@@ -31,8 +31,8 @@ void job_status_done(JobStatus *status);
 int job_status_read(JobStatus *status, sd_bus_message *message);
 /* Reads all properties from the daemon. 0; or a negative errno, with a message. */
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path);
-/* The same for a job that a list has just named. 1: done; 0, without a message: the job was removed
- * meanwhile; or a negative errno, with a message. */
+/* Like job_status_fetch(), for a job that a list has just named. 1: done; 0, without a message: the job was
+ * removed meanwhile; or a negative errno, with a message. */
 int job_status_fetch_listed(JobStatus *status, Connection *connection, const char *path);
 
 typedef struct JobListed {
@@ -90,8 +90,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 
 /* The object that `run --json` prints. */
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
-/* Prints the same as a few lines of text, with the bill. actors_mean: the mean number of actors in a round;
- * NaN: not known. */
+/* Prints the result as a few lines of text, with the bill. actors_mean: the mean number of actors in a
+ * round; NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
 /* The faults from which a job has recovered: "1 invocation was repeated; actor 0 was killed by signal 9";

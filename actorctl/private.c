@@ -122,7 +122,7 @@ bool run_directory_has_checkpoint(const char *path) {
         return has_checkpoint(path, 0);
 }
 
-/* A job that fails at once leaves a checkpoint of round 0, before any training. */
+/* A checkpoint of round 0 does not count: a job that fails at once leaves one, before any training. */
 static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
@@ -274,7 +274,7 @@ void run_directory_remove(const char *path) {
         (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
-/* Beside this program in a build tree, otherwise in the installed place. */
+/* The other programs are beside this one in a build tree, otherwise in the installed place. */
 char *private_directory(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 

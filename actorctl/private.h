@@ -17,7 +17,7 @@ void run_directory_remove(const char *path);
 void run_directories_prune(const char *newest);
 /* The numbers of the user's runs, ascending; g_array_unref(). */
 GArray *run_directory_numbers(void);
-/* Whether one of its jobs left a checkpoint, even one of round 0. */
+/* Whether a job of the run left a checkpoint, even one of round 0. */
 bool run_directory_has_checkpoint(const char *path);
 /* Whether a word names a run and not a job: "r7", or a directory with a ledger. A number always names a
  * job. */
@@ -41,8 +41,8 @@ char *run_directory_word(const char *path);
 char *private_directory(void);
 char *private_program_path(const char *program);
 
-/* Starts a program of actord with fd as its descriptor 3 and stderr_fd as its standard error. It inherits
- * nothing else, and does not get the terminal's Ctrl-C. */
+/* Starts a program of actord with fd as its descriptor 3 and stderr_fd as its standard error. The program
+ * inherits nothing else, and does not get the terminal's Ctrl-C. */
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
 /* Starts the actord beside this program, with stderr_fd as its standard error. Returns this program's end of

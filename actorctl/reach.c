@@ -130,7 +130,7 @@ static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
 
 int daemon_reach(sd_bus *bus, bool system, const char *host) {
         Ping ping = {};
-        /* freed before the string to which it writes */
+        /* its handler writes to `ping`, which is declared first and so outlives the slot */
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
         g_autofree char *failure = NULL;
         uint64_t usual_usec;

@@ -15,7 +15,7 @@ typedef struct RunNote {
 /* Writes the note in place of an older one. If it cannot be written, the ledger still has everything except
  * the file's name. */
 void run_note_write(const char *directory, const char *job_file, const JobStatus *status);
-/* Reads it into an empty note. Returns whether there is a readable one. */
+/* Reads a run's note into an empty one. Returns whether there is a readable note. */
 bool run_note_read(const char *directory, RunNote *ret);
 /* Fills *status from the ledger, by a private daemon. Returns whether the ledger can be read; prints no
  * message. */

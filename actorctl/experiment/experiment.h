@@ -125,7 +125,7 @@ void series_complete(Series *series);
 
 /* file.c: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */
 ExitStatus experiment_load(const char *file, Experiment **ret);
-/* The same for a text; the job file's path is relative to file_name. */
+/* Parses an experiment's text; the job file's path is relative to file_name. */
 ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret);
 Experiment *experiment_free(Experiment *experiment);
 /* "1-3, 7" -> 1 2 3 7. NULL with *ret_reason, g_free(). */
@@ -151,7 +151,7 @@ void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combi
 /* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another
  * status, with a message. */
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
-/* A cell, which gets its definition when it is checked. cell_free() */
+/* Makes a cell; cell_check() gives it its definition. cell_free() */
 Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed);
 void cell_free(gpointer cell);
 ExitStatus cell_check(const Experiment *experiment, Cell *cell);
@@ -189,15 +189,15 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
-/* metrics.c: NaN: not measured, or not reached. */
+/* metrics.c: the value of a metric. NaN: not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
 /* The full total of its bill, evaluations included. */
 double outcome_full(const Outcome *outcome);
 /* Whether the metric is an effort until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
-/* The same as outcome_metric(), except for a cell that ended before its target: this returns the cell's
- * effort until its end. The mean of such values is a restricted mean. Without these cells, arms that often
- * miss the target would look too good. */
+/* Like outcome_metric(), except for a cell that ended before its target: this returns the cell's effort
+ * until its end. The mean of such values is a restricted mean. Without these cells, arms that often miss the
+ * target would look too good. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
 /* run.c: runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED:
@@ -229,7 +229,7 @@ int result_file_write(const char *directory, const char *name, const char *text,
 int tables_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
 /* The cost of training a cell's scheduler; NULL: none was trained, or no cell is finished. */
 JsonObject *scheduler_bill(const Cell *cell);
-/* A total of such a bill; NaN: there is none. */
+/* A total of a scheduler's bill; NaN: there is none. */
 double bill_total(JsonObject *bill, const char *name);
 
 /* The currency of the bills; "" while no cell is finished. */

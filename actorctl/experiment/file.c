@@ -163,7 +163,7 @@ static ExitStatus take_prices(const Reader *reader, const char *key, const char 
         return STATUS_OK;
 }
 
-/* The name is looked up when all arms are known. */
+/* Accepts any name: it is looked up when all arms are known. */
 static ExitStatus take_baseline(const Reader *reader, const char *key, const char *value) {
         return STATUS_OK;
 }

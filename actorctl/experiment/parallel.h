@@ -18,7 +18,7 @@ typedef struct ParallelAxis {
 } ParallelAxis;
 
 typedef struct ParallelLine {
-        double *values;  /* one for each axis; NaN: the line ends before it */
+        double *values;  /* one for each axis; NaN: the line ends before this axis */
         size_t series;   /* the entry of the legend, which decides the colour */
         double strength; /* 0 to 1 */
         bool best;

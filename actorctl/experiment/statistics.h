@@ -27,6 +27,6 @@ double interquartile_mean(const double *values, size_t n);
  * stream is fixed, so equal values give equal intervals. NaN, NaN: there are fewer than two values. */
 Interval bootstrap_interval(const double *values, size_t n);
 
-/* The same for interquartile_mean(values) - interquartile_mean(others). values[i] and others[i] have the
+/* The interval of interquartile_mean(values) - interquartile_mean(others). values[i] and others[i] have the
  * same seed: a resample draws pairs. */
 Interval bootstrap_paired(const double *values, const double *others, size_t n);

@@ -80,7 +80,7 @@ static ExitStatus take_max_steps(const Reader *reader, const char *key, const ch
 static const struct {
         const char *key;
         ExitStatus (*take)(const Reader *reader, const char *key, const char *value);
-        bool halving; /* only Method=halving has it */
+        bool halving; /* only Method=halving has the key */
 } keys[] = {
         { "Method", take_method, false },
         { "Trials", take_trials, false },

@@ -31,7 +31,7 @@ static void add_range_axis(Parallel *parallel, const Range *range) {
         g_array_append_val(parallel->axes, axis);
 }
 
-/* Better is to the right. */
+/* Adds the axis of the metric, with better values to the right. */
 static void add_metric_axis(Parallel *parallel, const Experiment *experiment, const GArray *trials) {
         Metric metric = experiment->sweep->metric;
         ParallelAxis axis = {

@@ -37,7 +37,7 @@ struct Sweep {
         size_t n_rungs;                /* 1 for SWEEP_RANDOM */
         uint64_t eta;                  /* one in `eta` trials goes on */
         uint64_t min_steps, max_steps; /* of the first rung and the last; 0: the job's StopSteps= */
-        Metric metric;                 /* decides */
+        Metric metric;                 /* by which trials are ranked */
         setting_money budget;          /* for all cells together; nano 0: there is none */
         GPtrArray *ranges;             /* of Range */
 };
@@ -95,7 +95,7 @@ ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
  * with a message. */
 int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
 
-/* TRIAL_OPEN: it is not decided yet; TRIAL_DROPPED: others were better. */
+/* TRIAL_OPEN: whether the trial goes on is not decided yet; TRIAL_DROPPED: other trials were better. */
 typedef enum TrialState { TRIAL_OPEN, TRIAL_DONE, TRIAL_DROPPED, TRIAL_FAILED, TRIAL_UNPAID } TrialState;
 
 const char *trial_state_to_string(TrialState state);

@@ -54,7 +54,7 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
         model->settings = job_file->settings;
         if (company_spec(&model->settings, &said.spec, &model->spec) < 0 ||
                         network_derive(&model->settings, &model->spec, &model->network) < 0)
-                g_assert_not_reached(); /* policy_load() has made it already */
+                g_assert_not_reached(); /* policy_load() has derived the same network already */
         model->acts = network_acting_layers(&model->network);
         if (fill(model, (const double *) (const void *) numbers->data) < 0) {
                 complain("the policy of %s has numbers that are not finite, and is not exported; export an "
@@ -62,7 +62,8 @@ static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile 
                                 checkpoint->name);
                 return STATUS_USAGE;
         }
-        /* Only the value network reads the part after an agent's own observation, and it is not exported. */
+        /* Only the value network reads the part after an agent's own observation, and that network is not
+         * exported. */
         if (algorithm_row(model->settings.algorithm)->company == COMPANY_ALL) {
                 model->spec = said.spec;
                 model->network.n_observation = (uint32_t) space_numbers(&said.spec.observation);

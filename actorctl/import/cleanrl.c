@@ -198,7 +198,7 @@ static void put_dqn(Script *script) {
 
         if (number(script, "tau") == 1) /* the target becomes a copy of the network, as here */
                 g_hash_table_add(script->told, g_strdup("tau"));
-        /* counted in environment steps there, in gradient steps here */
+        /* CleanRL counts environment steps, and actord gradient steps */
         put_number(script, "Learner", "TargetInterval", "target_network_frequency",
                         every < 1 ? 1 : floor(every));
         put_number(script, "Learner", "EpsilonSteps", "exploration_fraction",
@@ -305,7 +305,7 @@ static bool concerns_training(const char *name) {
         static const char *const others[] = { "exp_name", "torch_deterministic", "cuda", "track",
                 "wandb_project_name", "wandb_entity", "capture_video", "save_model", "upload_model",
                 "hf_entity", "env_id",
-                /* of ppo; they are 0 in the file, and computed at run time */
+                /* arguments of ppo that are 0 in the script, and computed when it runs */
                 "minibatch_size", "num_iterations", NULL };
 
         return !g_strv_contains(others, name);

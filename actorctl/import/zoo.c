@@ -103,7 +103,7 @@ static const struct {
         { TD3, "target_noise_clip", "Learner", "NoiseClip" },
 };
 
-/* These must be at least 1 if an entry has them, since other numbers are divided by them. */
+/* Keys whose values must be at least 1 if an entry has them, since other numbers are divided by them. */
 static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
 
 #define N_SECTIONS 3
@@ -155,7 +155,7 @@ static const char *get(Zoo *zoo, const char *key) {
         return g_hash_table_lookup(zoo->entry, key);
 }
 
-/* NaN: it is missing, or not a number. */
+/* The number in a text. NaN: the text is missing, or is not a number. */
 static double number_of(const char *text) {
         double value;
         char *end;
@@ -378,7 +378,7 @@ static void put_dqn(Zoo *zoo) {
         double steps = number(zoo, "n_timesteps");
         double every = floor(number(zoo, "target_update_interval") * train_ratio(zoo));
 
-        /* counted in environment steps there, in gradient steps here */
+        /* RL Zoo counts environment steps, and actord gradient steps */
         put_number(zoo, "Learner", "TargetInterval", "target_update_interval", every < 1 ? 1 : every);
         put_number(zoo, "Learner", "EpsilonSteps", "exploration_fraction",
                         floor(steps * number(zoo, "exploration_fraction")));
@@ -425,7 +425,7 @@ static void put_settings(Zoo *zoo) {
         put_scheduled(zoo, "learning_rate", "LearningRate", "LearningRateSchedule");
         if (zoo->family & PPO)
                 put_ppo(zoo);
-        /* in the entry it is the weight of the squared error, here that of half the squared error */
+        /* vf_coef weighs the squared error, and ValueWeight= half of the squared error */
         if (zoo->family & ON_POLICY)
                 put_number(zoo, "Learner", "ValueWeight", "vf_coef", 2 * number(zoo, "vf_coef"));
         if (zoo->family & OFF_POLICY)

@@ -20,10 +20,10 @@ ExitStatus metrics_open(const GPtrArray *words, bool of_key, Metrics **ret);
  * evaluation may not be over. After an error of the daemon, rounds are left for the next call, too. metrics
  * may be NULL. */
 void metrics_update(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
-/* The same, with a message if the daemon gives no rounds. 0, or a negative errno. */
+/* Like metrics_update(), with a message if the daemon gives no rounds. 0, or a negative errno. */
 int metrics_write(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
-/* The same for a job that has ended, also with a message for each file that lacks rounds. metrics may be
- * NULL. */
+/* Like metrics_write(), for a job that has ended, also with a message for each file that lacks rounds.
+ * metrics may be NULL. */
 void metrics_finish(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job);
 /* Whether each file has all rounds. metrics NULL: there are no files. */
 bool metrics_complete(const Metrics *metrics);

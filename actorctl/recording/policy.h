@@ -13,8 +13,8 @@
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);
 
-/* The same for the checkpoint's own environment. The environment is asked for its spec, since the network's
- * shape follows from the spec. STATUS_OK; or another status, with a message. */
+/* Like policy_read(), for the checkpoint's own environment. The environment is asked for its spec, since the
+ * network's shape follows from the spec. STATUS_OK; or another status, with a message. */
 ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,
                 GArray *ret_numbers);
 

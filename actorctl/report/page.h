@@ -22,7 +22,7 @@ void page_item(Page *page, const char *text);
 void page_table(Page *page, const GPtrArray *cells, guint columns, const double *share);
 /* The plot is left out of Markdown, which cannot contain pictures. */
 void page_plot(Page *page, const Plot *plot);
-/* The same for a picture that is drawn already. */
+/* Adds a picture that is drawn already; Markdown leaves it out, too. */
 void page_svg(Page *page, const char *svg);
 /* A long text that is hidden until a reader opens it. */
 void page_fold(Page *page, const char *summary, const char *text);

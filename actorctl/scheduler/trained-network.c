@@ -15,7 +15,7 @@
 
 enum { N_LAYERS = 6 };
 
-/* in the order of the file (include/minions.h) */
+/* Describes the layers in the order of the file (include/minions.h). */
 static void describe_network(uint32_t n_choices, Network *ret) {
         const struct {
                 const char *name;

@@ -180,7 +180,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
-        /* a copy of the whole checkpoint has another name */
+        /* this name differs from that of a copy of the whole checkpoint */
         return write_out(options, word, -EBADF, bytes,
                         format->make ? format->ending : "-weights.safetensors");
 }

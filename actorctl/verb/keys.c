@@ -29,7 +29,7 @@ static const char *type_text(const char *type) {
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(type, texts[i][0]) == 0)
                         return texts[i][1];
-        return type; /* money */
+        return type; /* the type "money" is shown as it is */
 }
 
 static char *full_name(const SettingRow *row) {
@@ -55,7 +55,7 @@ static void add_row(Table *table, Setting i) {
         table_string(table, row->help);
 }
 
-/* The nearest full name if the word has a dot, otherwise the nearest section or key. */
+/* Suggests the nearest full name if the word has a dot, otherwise the nearest section or key. */
 static void complain_unknown(const char *word) {
         g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
         const char *nearest;

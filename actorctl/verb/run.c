@@ -96,7 +96,7 @@ static char *keep_decisions(Connection *connection, const char *path, const JobF
         return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
 }
 
-/* For a job with --profile or Profile=yes. */
+/* Reads the profile of a job with --profile or Profile=yes. */
 static bool find_profile(const Connection *connection, const JobFile *job_file, const JobStatus *status,
                 ProfileView *ret) {
         g_autofree char *state = g_strdup_printf(
@@ -130,8 +130,8 @@ static void print_result(const Connection *connection, const Options *options, c
                 print_places(connection, options, job_file, status);
 }
 
-/* --json promises one object for every run. If the job has no result, it is this object. connection NULL:
- * there is no directory either. */
+/* Prints the object of a job without a result, since --json promises one object for every run. connection
+ * NULL: there is no directory either. */
 static ExitStatus print_no_result(
                 const Options *options, const Connection *connection, ExitStatus status, const char *fault) {
         JsonObject *object = json_object_new();

@@ -10,7 +10,7 @@ typedef struct BillBeside {
         Table *known;              /* the known estimates, for people */
         bool has_estimates, has_fleets;
         GString *unknown; /* lines about the other estimates */
-        char *reason;     /* of the last unknown one */
+        char *reason;     /* of the last unknown estimate */
         double serverless;
 } BillBeside;
 

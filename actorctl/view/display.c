@@ -124,7 +124,7 @@ static void append_round(GString *text, const JobStatus *status) {
 static void read_end(Ends *ends, const char *section, const char *key, const char *value) {
         if (strcmp(key, "Budget") == 0 && strcmp(section, "Job") == 0 && value[0])
                 ends->budget = g_ascii_strtod(value, NULL);
-        /* if both are given, that of evaluations decides */
+        /* if both sections have StopReturn=, that of [Evaluation] decides */
         if (strcmp(key, "StopReturn") == 0 && value[0] &&
                         (strcmp(section, "Evaluation") == 0 || !isfinite(ends->target)))
                 ends->target = g_ascii_strtod(value, NULL);
@@ -240,7 +240,7 @@ static void append_return(const Display *display, const JobStatus *status, GStri
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
 }
 
-/* Next to a budget its size is known, so a few digits are enough. */
+/* Next to a budget, which shows the size of the cost, a few digits are enough. */
 static void append_cost(const Display *display, const JobStatus *status, GString *text) {
         char money[48];
 
@@ -292,7 +292,7 @@ static char *fit(const Display *display, const char *line) {
         return g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), room));
 }
 
-/* The bar and the text. */
+/* The line that a terminal shows: the bar and the text. */
 static char *status_line(const Display *display, const JobStatus *status) {
         unsigned width = display_columns(display) >= WIDE_COLUMNS ? 20 : 10;
         double done = fraction_done(display, status);
@@ -303,7 +303,7 @@ static char *status_line(const Display *display, const JobStatus *status) {
         return fit(display, line);
 }
 
-/* Prints that line without a line break. The bar ends at its closing bracket. */
+/* Prints the result of status_line() without a line break. The bar ends at its closing bracket. */
 static void print_status(const Display *display, const JobStatus *status, const char *line) {
         const char *words = strchr(line, ']');
         bool spent = display->ends.budget > 0 && status->cost_full > 0.9 * display->ends.budget;

@@ -12,7 +12,7 @@ typedef struct Display Display;
 /* curve: show a block with a curve of the return. Then the display asks the daemon for rounds, by connection
  * and path. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
-/* Whether it is drawn on a terminal. */
+/* Whether the display is drawn on a terminal. */
 bool display_is_live(const Display *display);
 /* For a scheduler's training of at least n runs: shows how many runs are done, and the time left. n 0: the
  * job is not such a training. */

@@ -12,12 +12,12 @@
  * count. */
 #define JSON_SCHEMA 1
 
-/* null if it is not finite. */
+/* null if the value is not finite. */
 JsonNode *json_real(double value);
 JsonNode *json_unsigned(uint64_t value);
 /* Microseconds since 1970; null if they are 0. */
 JsonNode *json_usec(uint64_t usec);
-/* null if it is empty. */
+/* null if the word is empty. */
 JsonNode *json_word(const char *value);
 
 /* The text of a node; g_free(). ret_n may be NULL. */

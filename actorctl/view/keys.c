@@ -16,7 +16,7 @@ bool keys_are_lent(void) {
         return group >= 0 && group != getpgrp();
 }
 
-/* After Ctrl-Z and bg the shell has the terminal, and has changed its settings. */
+/* After Ctrl-Z and bg the shell has the terminal and has changed its settings, so nothing is restored. */
 void keys_close(void) {
         if (!open_now)
                 return;
@@ -26,7 +26,7 @@ void keys_close(void) {
         open_now = false;
 }
 
-/* The kernel stops a program that changes the terminal from the background. */
+/* Changes nothing from the background, since the kernel would stop a program that does. */
 static int change_terminal(tcflag_t without) {
         static bool registered;
         struct termios changed;
@@ -43,7 +43,7 @@ static int change_terminal(tcflag_t without) {
         }
         if (tcsetattr(STDIN_FILENO, TCSADRAIN, &changed) < 0)
                 return -errno;
-        /* Then reading in the background fails with EIO, and does not stop this program. */
+        /* With SIGTTIN ignored, reading in the background fails with EIO, and does not stop this program. */
         (void) signal(SIGTTIN, SIG_IGN);
         open_now = true;
         if (!registered)

@@ -15,6 +15,6 @@ int relay_fd(const Relay *relay);
 /* Returns when all text that was written before is shown, so that this program's next message comes after
  * it. relay may be NULL. */
 void relay_flush(Relay *relay);
-/* Does the same, and the process ends as soon as no writer is left. */
+/* Flushes. The process ends as soon as no writer is left. */
 Relay *relay_free(Relay *relay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Relay, relay_free)

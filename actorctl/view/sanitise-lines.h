@@ -13,7 +13,7 @@ enum {
         /* the most that is shown of a line; the number of its other bytes follows */
         SANITISED_LINE_BYTES = 1024,
         SANITISED_FIRST_LINES = 400, /* shown as they arrive */
-        SANITISED_LAST_LINES = 20,   /* and these at the end */
+        SANITISED_LAST_LINES = 20,   /* shown at the end */
         SANITISED_OURS_LINES = 100,  /* lines of actord's own programs, in addition */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first answer is kept: pager_open() asks before a pager replaces standard output. */
+/* screen_columns() keeps its first answer: pager_open() asks before a pager replaces standard output. */
 #include "actorctl/view/screen.h"
 
 #include <glib.h>

@@ -25,6 +25,6 @@ typedef struct SeriesKind {
 ExitStatus series_print(
                 const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
 
-/* Checks the options of both verbs, and opens the job. */
+/* Checks the options of a verb that prints series (rounds, decisions), and opens the job. */
 ExitStatus series_open(
                 const Options *options, const char *job, Connection **ret_connection, char **ret_path);

@@ -36,7 +36,7 @@ void table_shown(Table *table, const char *text, JsonNode *node);
 
 /* Prints to standard output. noun ("job"): for the footer; NULL: there is none. */
 void table_print(const Table *table, const Options *options, const char *noun);
-/* The same in a pager of its own. */
+/* Like table_print(), in a pager of its own. */
 void table_page(const Table *table, const Options *options, const char *noun);
 
 /* The rows as an array of objects, for use in a larger JSON object. */
@@ -46,7 +46,8 @@ JsonNode *table_to_json(const Table *table);
  * first line begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
 
-/* The same for each line of a text, up to the first empty one. Continuation lines are indented. */
+/* Like print_wrapped(), for each line of a text, up to the first empty one. Continuation lines are
+ * indented. */
 void print_wrapped_lines(const char *text);
 
 /* Prints a line to standard output. If it is longer than the terminal is wide, the rest follows on lines
