@@ -22,12 +22,12 @@ typedef struct DistributionFacts { /* sums over the rounds that were measured */
         uint64_t waiting_nsec;
         uint64_t actors_nsec;  /* acting, summed over all actors */
         uint64_t slowest_nsec; /* acting, of the slowest actor of each round */
-        uint64_t start_nsec;   /* the newest life, from its beginning to the end of its first round */
+        uint64_t start_nsec;   /* from the newest start of the job's processes to their first round's end */
 } DistributionFacts;
 
 typedef struct DistributionMeter {
         DistributionFacts facts;
-        /* the life and the round in progress */
+        /* the life of the job (one start of its processes) and the round that are in progress */
         uint64_t life, born_nsec, acted_nsec, updated_nsec;
         DistributionFacts round;
         bool warm; /* this life has completed a round, so all starts are over */

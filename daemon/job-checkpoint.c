@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Chooses the checkpoint that a life begins with. This is the newest checkpoint in the ledger whose file
- * still has the bytes that were written. If there is none, it is the file that came with the job, or no file
- * at all.
+/* Chooses the checkpoint that a life of a job (a start of its processes) begins with. This is the newest
+ * checkpoint in the ledger whose file still has the bytes that were written. If there is none, it is the
+ * file that came with the job, or no file at all.
  *
  * The rows of damaged checkpoints are removed before the life's first record. From then on the ledger counts
  * the work of earlier lives after the chosen checkpoint as waste, since it is repeated. A daemon that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The checkpoint that the next life of a job begins with. */
+/* The checkpoint that the next life of a job (the next start of its processes) begins with. */
 #pragma once
 
 #include "daemon/job.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prepares the request to the spawner that launches a life of a job: its settings, the user ids of its
- * sandbox, and the descriptors that the invoker gets. */
+/* Prepares the request to the spawner that starts the processes of a job (a life of it): its settings, the
+ * user ids of its sandbox, and the descriptors that the invoker gets. */
 #pragma once
 
 #include "daemon/job.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Begins a life of a job, or connects to a life that runs. */
+/* Begins a life of a job (its processes, from the newest checkpoint on), or connects to a life that runs. */
 #pragma once
 
 #include "daemon/job.h"

@@ -75,7 +75,8 @@ static bool is_freezing(const Job *job) {
 }
 
 /* Why the job waits: "12 records and the job's row wait for space in /var/lib/actord (No space left on
- * device)", or the quota that holds a queued job; empty: it waits only for a place. Returns ret. */
+ * device)", or the quota that holds a queued job; empty: it waits only for a place (MaxJobs=). Returns
+ * ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         const JobContext *context = job->context;
         char who[64];

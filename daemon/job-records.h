@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes records from the spool to the ledger and into the job's progress, and sends the invoker its next
- * plan. */
+/* Takes records from the spool (memory that the invoker shares) to the ledger and into the job's progress,
+ * and sends the invoker its next plan. */
 #pragma once
 
 #include "daemon/job.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Decides the number of a job's actors when the record of a round has been read. The decision follows from
- * this record and the earlier ones. They come from the spool or, after a restart, from the ledger. So it
- * does not matter when the daemon looks, or how often it was restarted. */
+ * this record and the earlier ones. The records come from the running job or, after a restart, from the
+ * ledger. So it does not matter when the daemon looks, or how often it was restarted. */
 #include "daemon/commit.h"
 #include "daemon/job-schedule.h"
 

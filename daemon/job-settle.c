@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settles a life: makes sure that all CPU time of its cgroup is in a record, for every kind of end.
+/* Settles a life of a job (one start of its processes): makes sure that all CPU time of its cgroup is in a
+ * record, for every kind of end.
  *
  * When the invoker is gone, the daemon asks the spawner what the cgroup has counted, and asks again if the
  * spawner, the daemon or the answer is lost. If the invoker died without its last record, the daemon writes

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Counts the whole usage of an ended life, and removes the job's cgroup when the job has ended. */
+/* Counts the whole usage of an ended life of a job (one start of its processes), and removes the job's
+ * cgroup when the job has ended. */
 #pragma once
 
 #include "daemon/job.h"

@@ -209,7 +209,7 @@ static void life_check(Job *job) {
                 return;
         }
 
-        /* The spool outlives the invoker that wrote it. */
+        /* The spool, shared memory with records, outlives the invoker that wrote it. */
         if (!job->disbelieved && job_read(job) < 0)
                 job->disbelieved = true;
         if (job->end.noted)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decides what follows when there is news of a job (job_news()). No other file decides that a life or a job
- * is over. */
+/* Decides what follows when there is news of a job (job_news()). No other file decides that a job, or a life
+ * of it (a start of its processes), is over. */
 #pragma once
 
 #include "daemon/job.h"

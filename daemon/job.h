@@ -46,7 +46,7 @@ struct Job {
         bool records_loaded;  /* data that only records have are loaded, too: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
-        bool decision_unsaved;   /* it has not been passed to the ledger yet */
+        bool decision_unsaved;   /* `decision` has not been passed to the ledger yet */
         unsigned n_long_calls;   /* long calls about the job that are not answered yet */
 
         /* the running life */
@@ -123,7 +123,7 @@ struct Job {
         /* CLOCK_BOOTTIME: when the ledger last counted the job, as far as this daemon knows */
         uint64_t counted_usec;
 
-        Hold hold; /* of a queued job: why it does not start although a place may be free */
+        Hold hold; /* of a queued job: why it does not start although MaxJobs= may allow it */
 
         bool unsaved; /* `row` has changes that the ledger does not have yet */
 

@@ -18,7 +18,7 @@ typedef struct Jobs {
         sd_event_source *work_source;
 } Jobs;
 
-/* Each job, in the order of their numbers. The body may neither add nor remove a job. */
+/* Loops over all jobs, in the order of their numbers. The body may neither add nor remove a job. */
 #define JOBS_FOREACH(job, jobs)                                    \
         for (Job * job, **job##_at = (Job **) (jobs)->all->pdata,  \
                         **job##_end = job##_at + (jobs)->all->len; \

@@ -35,8 +35,8 @@
 
 typedef struct Slot {
         pid_t pid;     /* 0: the place is free */
-        uint32_t uid;  /* the user whose descriptors it holds: set by the keeper, as are the fields below */
-        uint32_t busy; /* it holds descriptors */
+        uint32_t uid;  /* whose descriptors the keeper holds; the keeper sets this and the fields below */
+        uint32_t busy; /* the keeper holds descriptors */
         uint32_t is_up;
         uint64_t started_nsec;
 } Slot;
@@ -196,7 +196,7 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
                 __atomic_store_n(&slot->busy, 1, __ATOMIC_RELEASE);
         }
         /* If the user has as many descriptors in flight as the kernel allows, the answer goes without
-         * one. */
+         * descriptors. */
         if (message_send(answers_fd, &m.answer, sizeof(m.answer), m.tokens.fds, m.tokens.n) < 0)
                 (void) message_send(answers_fd, &m.answer, sizeof(m.answer), NULL, 0);
         close_all(&m.tokens);
@@ -398,7 +398,7 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
                                   : start(keepers, keepers->orders[0], false, &first);
         }
         if (*ret_attic && r < 0)
-                attic_close(keepers); /* it was killed */
+                attic_close(keepers); /* the attic was killed */
         if (*ret_attic && r >= 0)
                 keepers->holder = keepers->attic;
         return r;

@@ -27,8 +27,8 @@ typedef struct Received {
         size_t n_tokens;
 } Received;
 
-/* Only for a process that has no other children. start_usec: if a keeper takes longer to start, another one
- * is started. Returns 0 or -errno. */
+/* Call this only in a process that has no other children. start_usec: if a keeper takes longer to start,
+ * another one is started. Returns 0 or -errno. */
 int keepers_new(uint64_t start_usec, Keepers **ret);
 /* Ends the keepers that are ready. The others end with the process that made them. */
 Keepers *keepers_free(Keepers *keepers);

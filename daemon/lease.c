@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes a plan from settings, usage and scheduler. The last round of a lease follows from the records alone,
- * not from the time at which the daemon looks. With a budget, the next round may begin only when the cost of
- * the last one is known: any round can cost more than all before it (an evaluation, more actors, retries).
- * So a job exceeds its budget by one round at most. */
+/* Makes a plan from settings, usage and scheduler. The last round of a plan (a lease of rounds) follows from
+ * the records alone, not from the time at which the daemon looks. With a budget, the next round may begin
+ * only when the cost of the last one is known: any round can cost more than all before it (an evaluation,
+ * more actors, retries). So a job exceeds its budget by one round at most. */
 #include "daemon/lease.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plan is a lease: rounds that are decided and can be paid for. Pure: the known facts of a job go in, the
- * next plan comes out. */
+/* A plan tells the invoker which rounds it may begin. It is a lease: the rounds are decided and can be paid
+ * for. Pure: the known facts of a job go in, the next plan comes out. */
 #pragma once
 
 #include "daemon/bill/price.h"

@@ -57,7 +57,7 @@ Manager *manager_free(Manager *manager);
 /* Reads the ledger, connects to the jobs that run, and serves the bus. Logs a sentence on failure. */
 int manager_start(Manager *manager);
 
-/* manager-work.c. Makes its event sources: for work to be done soon, and for commits. */
+/* manager-work.c. Makes the event sources for work that is to be done soon, and for commits. */
 int manager_work_start(Manager *manager);
 /* Ends the daemon in good order: run mode ends its job first; in other modes running jobs go on without
  * it. */

@@ -24,7 +24,7 @@ typedef struct NodeList {
 } NodeList;
 
 void node_list_clear(
-                NodeList *list); /* Clears the list at the beginning of a life, which has no nodes yet. */
+                NodeList *list); /* Clears the list when a life of the job begins, which has no nodes yet. */
 void node_list_add(NodeList *list, const Record *record);
 /* "2 up n1 for 40 s", "3 pending Priority": the nodes that have not ended, ordered by number;
  * NULL-terminated, to be freed. */

@@ -48,7 +48,7 @@ static Hold hold_by(const Job *job, const UserState *user) {
         return hold_of(&user->quota, &user->usage, &job->settings);
 }
 
-/* Whether the job waits for a place, and not for room in its user's quota. */
+/* Whether the job waits for a place (MaxJobs=), and not for room in its user's quota. */
 static bool waits(Job *job, UserState *user) {
         job->hold = (Hold){};
         if (job->state != JOB_QUEUED || job->row.frozen_usec > 0)

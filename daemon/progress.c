@@ -66,8 +66,8 @@ static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *s
         if (!p->curve)
                 return; /* a job goes on without its curve if there is no memory */
 
-        /* A new life starts at the round of its checkpoint, and the repeated rounds replace the earlier
-         * ones. */
+        /* A new life of the job starts at the round of its checkpoint, and the repeated rounds replace the
+         * earlier ones. */
         while (p->n_curve > 0 && p->curve[p->n_curve - 1].round >= p->round)
                 p->n_curve--;
         if (p->round % p->curve_stride != 0)

@@ -14,7 +14,7 @@ int reply_send(sd_bus_message *reply);
 
 /* Makes a bus error of r, which sheets_read() returned for this name. Negative. */
 int reply_no_sheet(sd_bus_error *error, const char *name, int r);
-/* The same for sheets_list(). */
+/* Makes a bus error of r, which sheets_list() returned. Negative. */
 int reply_no_sheets(sd_bus_error *error, int r);
 
 /* Refuses a call that asks for records which were removed. 0: they exist. */

@@ -27,7 +27,7 @@ bool turn_queue_has(const TurnQueue *queue, const char *connection);
 /* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no
  * room. n_max: how many items may wait. */
 void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, void *item, unsigned n_max);
-/* The same for a connection whose user is not known yet. */
+/* Like turn_queue_push(), for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
 /* Sets the user of a connection. Returns the connection's items that waited for this, in their order. */

@@ -117,8 +117,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* In each turn of the loop this runs after the bus source, so that the newest calls are included. When
- * enough calls have been read, it runs before the bus source. */
+/* In each turn of the loop the queue's source runs after the bus source, so that the newest calls are
+ * included. When enough calls have been read, it runs before the bus source. */
 static int arm(Turns *turns) {
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);

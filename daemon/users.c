@@ -170,7 +170,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* If the timer cannot be set, the next request for the user clears the failure. */
+/* Clears failed lookups after a while. If the timer cannot be set, the next request for the user does
+ * that. */
 static void try_later(Users *users) {
         if (!users->retry)
                 (void) timer_start(users->context->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,

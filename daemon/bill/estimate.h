@@ -25,7 +25,7 @@ typedef enum EstimateRow {
 
 typedef struct Estimates {
         Usage usage[_ESTIMATE_MAX];
-        /* the life and the round in progress */
+        /* the life of the job (one start of its processes) and the round that are in progress */
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;

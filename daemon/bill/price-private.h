@@ -53,7 +53,7 @@ struct PriceSheet {
 #undef X
 };
 
-/* Servers with prices of their own: [Learner] and [Actors]. */
+/* Whether the sheet has servers with prices of their own: [Learner] and [Actors]. */
 static inline bool price_sheet_has_servers(const PriceSheet *sheet) {
         return sheet->learner_hour > 0 || sheet->actors_hour > 0;
 }

@@ -181,8 +181,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The bill of a round starts here. If an earlier life began this round but did not end it, that usage does
- * not belong to the round. */
+/* The bill of a round starts here. If the job's processes died in this round and were started again, the
+ * earlier usage does not belong to the round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -296,7 +296,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* the job's episodes have records of their own */
         case RECORD_METRIC: break;    /* this record holds a name */
-        case RECORD_FAULT: break;     /* its usage is in a wasted record of its own */
+        case RECORD_FAULT: break;     /* the fault's usage is in a wasted record */
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }

@@ -55,9 +55,9 @@ int ledger_insert_decisions(Ledger *ledger) {
         return 0;
 }
 
-/* Several lives may have completed the same round: the newest life counts. If the next life begins right
- * before the decision's round, the decision stays in force. So a round's decision may come from the life
- * that completed the round, or from an earlier one. */
+/* Several lives of a job (starts of its processes) may have completed the same round: the newest life
+ * counts. If the next life begins right before the decision's round, the decision stays in force. So a
+ * round's decision may come from the life that completed the round, or from an earlier one. */
 static const char decisions_sql[] =
                 "WITH RECURSIVE lives(life) AS (SELECT life FROM jobs WHERE id = ?1 UNION ALL "
                 "SELECT life - 1 FROM lives WHERE life > 1), "

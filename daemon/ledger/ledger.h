@@ -64,7 +64,7 @@ typedef struct LedgerCheckpoint {
 /* path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: it is not a ledger, or has a
  * newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
-/* Opens in the same way. If the last daemon was killed, the whole file is read; before that, `checking` gets
+/* Like ledger_open(). If the last daemon was killed, the whole file is read; before that, `checking` gets
  * its size. */
 int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 /* Opens the ledger for reading only. Nothing is written to the ledger or beside it, with one exception: the

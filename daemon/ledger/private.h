@@ -48,12 +48,12 @@
         X(decision_id, decision.id, "kind round: the decision it ran under")                        \
         X(decision_n_actors, decision.n_actors, "kind round: its number of actors")
 
-/* The same, for the columns of schema 4. */
+/* Like RECORD_COLUMNS_1(), for the columns of schema 4. */
 #define RECORD_COLUMNS_4(X)               \
         X(scope_cpu_nsec, scope_cpu_nsec, \
                         "kinds ended and lost: what the cgroup of the life counted; 0: there was none")
 
-/* The same, for the columns of schema 7. */
+/* Like RECORD_COLUMNS_1(), for the columns of schema 7. */
 #define RECORD_COLUMNS_7(X)                                                            \
         X(node, node, "of the cluster, where the actor ran; 0: on the job's own host") \
         X(n_cpus, n_cpus, "kind node: CPUs that were allocated")
@@ -75,7 +75,7 @@ struct Ledger {
         dev_t device;
         ino_t inode;
         off_t bytes;  /* the file's size as last seen; it only grows */
-        bool full;    /* it was opened without free space: it can only be read */
+        bool full;    /* the ledger was opened without free space: it can only be read */
         int index_fd; /* the index of the write-ahead file; -EBADF: it has not been needed yet */
         void (*written)(void *userdata);
         void *written_userdata;
@@ -138,13 +138,13 @@ typedef struct Value {
 
 /* Runs a statement that returns no rows; 0 or -errno. */
 int ledger_write(Ledger *ledger, const char *sql, const Value *values, size_t n);
-/* The same for a prepared statement that is kept. */
+/* Like ledger_write(), for a prepared statement that is kept. */
 int ledger_run(Ledger *ledger, sqlite3_stmt *statement, const Value *values, size_t n);
 /* Starts a query, before its first row. */
 int ledger_query(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
 /* 1: the next row is there; 0: there is none. */
 int ledger_next(Ledger *ledger, sqlite3_stmt *statement);
-/* Starts a query at its first row. -ENOENT: it has none. */
+/* Starts a query at its first row. -ENOENT: there is no row. */
 int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
 /* The only number that a query returns. -ENOENT: there is no row. */
 int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret);

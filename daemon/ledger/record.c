@@ -234,8 +234,8 @@ static LedgerRound round_read(sqlite3_stmt *statement) {
         return round;
 }
 
-/* If a later life repeated a round, the ledger has the round twice, and the one of the newest life
- * counts. */
+/* If a later life of the job repeated a round, the ledger has the round twice, and the one of the newest
+ * life counts. */
 #define S(name, unit) ", s." #name
 static const char rounds_sql[] =
                 "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, "

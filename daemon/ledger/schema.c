@@ -81,8 +81,8 @@ static const char schema_checkpoints[] =
                 "  PRIMARY KEY (job, life, seq)\n"
                 ") STRICT";
 
-/* Work of an earlier life after its last checkpoint was repeated, so it is waste. This is derived here and
- * never written. */
+/* If the job's processes died and were started again, their work after the last checkpoint was repeated, so
+ * it is waste. This is derived here and never written. */
 #define REPEATED                                                                      \
         "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
         " WHERE c.job = r.job AND c.life = r.life), 0))"
@@ -144,7 +144,7 @@ static const char *const schema_2[] = {
 };
 #undef X
 
-/* Schema 3: the places of a job's fragments that [Distribution] Policy=auto has chosen. */
+/* Schema 3: the distribution (which processes act and learn) that Policy=auto has chosen for a job. */
 static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN distribution TEXT /* the choice of Policy=auto; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",

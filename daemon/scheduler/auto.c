@@ -187,7 +187,8 @@ static Law auto_theory(const Auto *a, const JobSettings *s) {
 
 /* The progress of a round, if it is measured. PPO's surrogate objective is 0 before the first step.
  * Afterwards it is the gain that the advantages predict, in their standard deviations. The learner reports
- * its mean over the steps of the round, as a loss. NaN: it is not measured, or does not begin at 0. */
+ * the mean of this gain over the steps of the round, as a loss. NaN: it is not measured, or does not begin
+ * at 0. */
 static double round_progress(const SchedulerView *view) {
         const JobSettings *s = view->settings;
 
