@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Requests about a job's cgroup that come after the launch. One writes the weight of a running job and reads
- * it back. The others settle a life that is over.
+ * it back. The others settle a life of the job (one start of its processes) that is over.
  *
  * The life's invoker may have died before it reported its use, but a cgroup keeps its counters until it is
  * removed. One request reads the cgroup. Another request removes it; the daemon makes this request when the

@@ -305,7 +305,8 @@ static void limit_time(uint32_t scope_each) {
         (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
 }
 
-/* Checks a request and carries it out. ret_settles: it has passed the checks, and asks to settle. */
+/* Checks a request and carries it out. ret_settles: the request has passed the checks, and asks to
+ * settle. */
 static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
                 bool *ret_settles, LaunchAnswer *answer) {
         int r;
