@@ -108,8 +108,8 @@ static bool has_one_up(const Head *head) {
         return false;
 }
 
-/* After each failure in a row, the head waits longer before it asks for another node. While a node is up, it
- * does not give up: all failures may have had the same bad host. */
+/* After each failure in a row, the head waits longer before it asks for another node. While a node is up,
+ * the head does not give up: all failures may have had the same bad host. */
 static void count_failure(Head *head, const EngineNode *node, const char *words) {
         uint64_t seconds = ++head->n_failures * FAILURE_SECONDS;
 

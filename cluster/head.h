@@ -12,5 +12,5 @@ typedef struct HeadTerms {
         EngineTerms terms;
 } HeadTerms;
 
-/* Runs until the invoker ends it, or closes the socket. Returns the exit status. */
+/* Runs the head until the invoker ends it, or closes the socket. Returns the exit status. */
 int head_main(const HeadTerms *terms);

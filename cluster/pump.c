@@ -40,7 +40,7 @@ static bool is_empty(const Buffer *buffer) {
         return buffer->from == buffer->to;
 }
 
-/* 1: bytes were moved; 0: it must wait; -EPIPE: this side has ended. */
+/* 1: bytes were moved; 0: the caller must wait; -EPIPE: this side has ended. */
 static int fill_from_local(Buffer *buffer, int fd) {
         ssize_t n;
 

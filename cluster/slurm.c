@@ -234,7 +234,7 @@ static void end_submit(Engine *engine, uint64_t now) {
                 return;
         }
         slurm->unsure |= unsure;
-        /* If Slurm has accepted a job before, a refusal is temporary: its daemons or munged may be
+        /* If Slurm has accepted a job before, a refusal is temporary: Slurm's daemons or munged may be
          * restarting. */
         if (text_refusal(slurm->submit.output, "", "", words) || slurm->submit.late || slurm->submitted) {
                 if (slurm->submit.late)
@@ -350,7 +350,7 @@ static bool is_asked(const EngineNode *node) {
         return node->id[0] && (node->state == ENGINE_ASKED || node->state == ENGINE_RUNNING);
 }
 
-/* If several looks in a row do not list a job, it ended so long ago that Slurm has forgotten it. */
+/* If several looks in a row do not list a job, the job ended so long ago that Slurm has forgotten it. */
 static void count_absent(Engine *engine) {
         Slurm *slurm = engine->own;
 

@@ -18,7 +18,7 @@ typedef struct TextJob {
         char id[32], state[32], name[64], reason[104];
         /* seconds since 1970; 0: not known */
         int64_t asked, started, ended;
-        int64_t used; /* seconds for which it has run and was not suspended; -1: not known */
+        int64_t used; /* seconds for which the job has run and was not suspended; -1: not known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
         double billing;
