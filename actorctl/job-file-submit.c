@@ -10,7 +10,7 @@
 #include "lib/settings/cpus.h"
 #include "lib/settings/print.h"
 
-/* Only a submission checks this: a job file may be meant for another host. */
+/* Only a submission checks AllowedCPUs=: a job file may be meant for another host. */
 ExitStatus job_file_check_cpus(const JobFile *job_file) {
         g_autofree char *reason = cpus_reason(&job_file->settings);
         char value[SETTING_TEXT_MAX];

@@ -17,8 +17,8 @@ typedef struct ListedJob {
  * them. */
 typedef struct JobChoice {
         const char *owner, *tag, *states;
-        uint64_t since_usec;       /* jobs that were submitted since then */
-        uint64_t ended_since_usec; /* jobs that have ended since then, or not yet */
+        uint64_t since_usec;       /* jobs that were submitted at this time or later */
+        uint64_t ended_since_usec; /* jobs that have ended at this time or later, or not yet */
 } JobChoice;
 
 GArray *job_list_new(void);

@@ -7,7 +7,7 @@
 
 typedef struct RunNote {
         char *job_file;   /* as the user named it; "": not known */
-        JobStatus status; /* of its job; only the members that the list shows */
+        JobStatus status; /* of the run's job; only the members that the list shows */
 } RunNote;
 
 #define RUN_NOTE_EMPTY ((RunNote){ .job_file = g_strdup(""), .status = job_status_empty() })

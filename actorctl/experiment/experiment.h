@@ -61,8 +61,8 @@ typedef enum CellState {
         CELL_RUNNING,
         CELL_DONE,
         CELL_FAILED,
-        CELL_WAITING, /* of a sweep: it has not been decided yet whether it runs */
-        CELL_UNPAID,  /* of a sweep: it would exceed the budget */
+        CELL_WAITING, /* of a sweep: whether the cell runs is not decided yet */
+        CELL_UNPAID,  /* of a sweep: the cell would exceed the budget */
 } CellState;
 
 typedef struct Cell {
@@ -155,7 +155,7 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
 Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed);
 void cell_free(gpointer cell);
 ExitStatus cell_check(const Experiment *experiment, Cell *cell);
-/* The full total of its bill; 0: not known. */
+/* The full total of the cell's bill; 0: not known. */
 double cell_cost(const Cell *cell);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
 GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
@@ -191,7 +191,7 @@ Outcome *outcome_free(Outcome *outcome);
 
 /* metrics.c: the value of a metric. NaN: not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
-/* The full total of its bill, evaluations included. */
+/* The full total of the outcome's bill, evaluations included. */
 double outcome_full(const Outcome *outcome);
 /* Whether the metric is an effort until the target, so that a cell may end without a value. */
 bool metric_is_to_target(Metric metric);
@@ -219,7 +219,7 @@ int plots_write(const Experiment *experiment, const GPtrArray *cells, const char
 char *results_directory(const char *output, const char *file);
 /* Reads the finished cells. 0; or a negative errno, with a message. */
 int results_read(const Experiment *experiment, GPtrArray *cells, const char *directory);
-/* An experiment and its cells. STATUS_OK; or another status, with a message. */
+/* Reads an experiment, and makes its cells. STATUS_OK; or another status, with a message. */
 ExitStatus experiment_open(const char *file, Experiment **ret_experiment, GPtrArray **ret_cells);
 
 /* Replaces DIRECTORY/NAME. 0; or a negative errno, with a message. */

@@ -68,7 +68,7 @@ uint64_t sweep_room(const Sweep *sweep, uint64_t n);
 /* A trial at the end of a rung. */
 typedef struct Standing {
         size_t trial;
-        double value; /* the higher, the better; minus infinity: it failed, or has no value */
+        double value; /* the higher, the better; minus infinity: the trial failed, or has no value */
 } Standing;
 
 /* The median over the seeds. Seeds without a value count as worse than all others. */
@@ -102,10 +102,10 @@ const char *trial_state_to_string(TrialState state);
 
 typedef struct Trial {
         size_t arm;
-        size_t n_rungs;   /* rungs that it has finished */
-        uint64_t n_steps; /* StopSteps= of the last of these; 0: the job's, or none */
-        double value;     /* of the metric, at the end of that rung; NaN: none */
-        double cost;      /* of all its cells, evaluations included */
+        size_t n_rungs;   /* rungs that the trial has finished */
+        uint64_t n_steps; /* StopSteps= of the last finished rung; 0: the job's, or none */
+        double value;     /* of the metric, at the end of the last finished rung; NaN: none */
+        double cost;      /* of all cells of the trial, evaluations included */
         TrialState state;
         const char *fault; /* of the first cell that failed; NULL: none did */
 } Trial;

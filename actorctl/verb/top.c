@@ -157,7 +157,8 @@ static const Row *find_before(const GArray *before, const Row *row) {
         return NULL;
 }
 
-/* If a count has fallen, as that of a cgroup does in a new life, there is no rate yet. */
+/* If a count has fallen, as that of a cgroup does when the job's processes start again, there is no rate
+ * yet. */
 static double rate(double now, double before, double sec) {
         return now >= before && sec > 0 ? (now - before) / sec : NAN;
 }

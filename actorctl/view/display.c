@@ -44,8 +44,8 @@ struct Display {
         double rate; /* steps per second; NaN: not known yet */
         uint64_t n_runs;
         gint64 begun_usec, stepped_usec; /* stepped_usec: when the number of steps last changed */
-        uint64_t begun, stepped;         /* the number of steps at these times */
-        double begun_part, part;         /* the same as shares of everything that the job may do */
+        uint64_t begun, stepped;         /* the number of steps at begun_usec and stepped_usec */
+        double begun_part, part;         /* the share of the whole job that was done at these times */
         bool ended, started;
 };
 

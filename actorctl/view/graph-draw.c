@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Draws a graph. Fragments have fixed places on a grid. The grid has a column for each host that the
- * distribution uses, and a row for each fragment, in the order of the table. So a fragment is at the same
- * height in every picture. Edges with the same two ends become one line with all their names. */
+/* Draws a graph. Fragments (parts of a job's training loop) have fixed places on a grid. The grid has a
+ * column for each host that the distribution uses, and a row for each fragment, in the order of the table.
+ * So a fragment is at the same height in every picture. Edges with the same two ends become one line with
+ * all their names. */
 #include "actorctl/view/graph-draw.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints a graph of fragments to standard output as a picture. */
+/* Prints a graph of fragments (parts of a job's training loop) to standard output as a picture. */
 #pragma once
 
 #include "include/fragment.h"

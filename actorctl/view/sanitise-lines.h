@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises text from untrusted programs: it cannot move the cursor, change the title or grow without
- * limit. */
+/* Sanitises text from untrusted programs. The result cannot move the cursor, change the title or grow
+ * without limit. */
 #pragma once
 
 #include <glib.h>
