@@ -96,7 +96,7 @@ static char *name_of(uint32_t uid) {
         return g_strdup_printf("user %" PRIu32, uid);
 }
 
-/* 0: the call does not concern a job. */
+/* The number of the job that a call concerns; 0: none. */
 static uint64_t job_of(sd_bus_message *message) {
         const char *path = sd_bus_message_get_path(message);
         uint64_t id = 0;

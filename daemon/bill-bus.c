@@ -127,7 +127,8 @@ static void call_add_beside(const Record *record, void *userdata) {
         beside_add(&call->beside, call_sheet(call), &call->settings, record);
 }
 
-/* The bill is made from the ledger, which also has the newest records of a running job. */
+/* Commits the job's records first: a bill is made from the ledger, which then also has the newest records of
+ * a running job. */
 static int commit_records(const Job *job, sd_bus_error *error) {
         JobContext *context = job->context;
         int r;

@@ -44,7 +44,7 @@ static int parse_bytes(const char *value, uint64_t *member, double lowest, doubl
         return settings_parse_bytes(value, member);
 }
 
-/* "5USD", or 0 for no limit. A sum without its currency is refused. */
+/* Parses "5USD", or 0 for no limit. A sum without its currency is refused. */
 static int parse_money(const char *value, setting_money *member, double lowest, double highest) {
         setting_money money = {};
         int r;
@@ -131,7 +131,8 @@ static int complain(const ConfigReader *reader, const char *section, const char 
         return -EINVAL;
 }
 
-/* "User alice", "Group students"; a number may stand for the name. 0: it is neither. */
+/* Parses the name of a section, "User alice" or "Group students"; a number may stand for the name. 0: the
+ * section is neither. */
 static int parse_owner(const char *section, ConfigRule *ret, const char **ret_name) {
         const struct passwd *user;
         const struct group *group;

@@ -115,7 +115,7 @@ static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
         return bytes;
 }
 
-/* The files of ended jobs do not count. */
+/* The bytes of the files of a user's jobs. Ended jobs do not count. */
 static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         GHashTableIter iter;
         uint64_t bytes = 0;

@@ -60,8 +60,8 @@ int job_directory_new(int jobs_fd, bool shared, char **ret_name) {
         return TAKE_FD(fd);
 }
 
-/* A new ledger numbers jobs from 1. If an earlier ledger was moved away, its job of the same number may
- * have left a directory, which is kept under another name. */
+/* Renames a directory that a job of an earlier ledger left. A new ledger numbers jobs from 1, so if the
+ * earlier one was moved away, two jobs may have the same number. */
 static int set_aside(int jobs_fd, const char *number) {
         char aside[48];
 

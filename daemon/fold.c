@@ -14,7 +14,8 @@ static uint64_t now_usec(void) {
         return clock_boottime() / 1000;
 }
 
-/* "process 4711 (sqlite3)". The name may be missing if the process belongs to another user. */
+/* The process that reads the ledger: "process 4711 (sqlite3)". The name may be missing if the process
+ * belongs to another user. */
 static char *describe_reader(Ledger *ledger) {
         pid_t pid = ledger_reader(ledger);
         g_autofree char *path = NULL, *name = NULL, *safe = NULL;

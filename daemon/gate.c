@@ -159,9 +159,9 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* The gate asks the bus questions on a connection of its own, and any user may send messages to this
- * connection. A call gets an error as its answer, and other messages are dropped. sd-bus queues messages
- * that come while the gate waits for an answer. */
+/* Handles messages that are no answers. The gate asks the bus questions on a connection of its own, and any
+ * user may send messages to this connection. A call gets an error as its answer, and other messages are
+ * dropped. sd-bus queues messages that come while the gate waits for an answer. */
 static void drop_strays(sd_bus *ask) {
         uint64_t n = 0;
 

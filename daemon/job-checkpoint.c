@@ -32,8 +32,8 @@ static const char *damage_word(int r) {
         return NULL;
 }
 
-/* A job has a row for each checkpoint but only the newest Keep= files. So a missing older file is not
- * damage: it was removed. */
+/* Logs a damaged or missing checkpoint. A job has a row for each checkpoint but only the newest Keep= files,
+ * so a missing older file is not damage: it was removed. */
 static void say_damaged(Job *job, const LedgerCheckpoint *checkpoint, int r, unsigned n_before) {
         LogEntry entry;
 

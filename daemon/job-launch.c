@@ -23,8 +23,8 @@ void job_socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
 }
 
-/* The invoker will accept connections on this socket. The daemon closes its own descriptor after the launch,
- * so that a connection to a dead invoker is refused. */
+/* Makes the socket on which the invoker will accept connections. The daemon closes its own descriptor after
+ * the launch, so that a connection to a dead invoker is refused. */
 static int listen_for_us(const Job *job) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -EBADF;

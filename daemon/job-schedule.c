@@ -12,7 +12,8 @@
 #include "include/launch.h"
 #include "lib/settings/print.h"
 
-/* The journal drops fields with lower-case letters in their names. */
+/* Adds a figure that the scheduler saw, with its name in capitals: the journal drops fields with lower-case
+ * letters in their names. */
 static void __attribute__((format(printf, 3, 4)))
 saw(LogEntry *entry, const char *name, const char *format, ...) {
         g_autofree char *upper = g_ascii_strup(name, -1), *value = NULL;

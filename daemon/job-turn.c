@@ -45,7 +45,7 @@ void job_go_back(Job *job, const char *reason) {
 }
 
 void job_requeue(Job *job) {
-        /* After a restart of the daemon the reason is not known. */
+        /* The job's back_reason, which is not known after a restart of the daemon. */
         const char *reason;
         LogEntry entry;
 

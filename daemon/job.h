@@ -63,7 +63,7 @@ struct Job {
         /* how long the invoker of a given-up life did not answer; 0: it did answer */
         uint64_t silent_usec;
         bool link_over, exited, adopting, kill_tried;
-        bool was_kept; /* at the last check the invoker waited for the daemon */
+        bool was_kept; /* at its last deadline the invoker waited for the ledger or the disk */
         struct JobSettling {
                 bool asked, known; /* the question for the reading is under way; is answered or given up */
                 bool closed;       /* the life's last record is made */

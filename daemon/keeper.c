@@ -91,7 +91,8 @@ typedef struct Message {
         Descriptors tokens, ends, foreign;
 } Message;
 
-/* Only sealed memory is certain not to be on a file system that a user serves. */
+/* Whether any process can safely use the descriptor. Only sealed memory is certain not to be on a file
+ * system that a user serves. */
 static bool is_harmless(int fd) {
         return memfd_check_sealed(fd) >= 0;
 }

@@ -456,7 +456,8 @@ static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_err
         return 0;
 }
 
-/* A private connection has a single caller without a name. Each of its calls has a key of its own. */
+/* The key of a call (daemon/line.h). A private connection has a single caller without a name, and each of
+ * its calls has a key of its own. */
 static uint64_t key_of(LineName name, sd_bus_message *message, uint32_t uid) {
         const char *sender = sd_bus_message_get_sender(message);
 

@@ -50,7 +50,7 @@ typedef struct LineEntry {
         uint64_t key;
         uint32_t uid;
         bool active;
-        uint64_t served; /* the number of its user's last turn, from a rising count */
+        uint64_t served; /* when the user last had a turn, as a number that rises with each turn */
 } LineEntry;
 
 /* The index of the waiting call that is next, or -1. Entries are in the order of their arrival. Pure. Only

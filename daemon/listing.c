@@ -313,7 +313,7 @@ static int append_total(const LedgerTotal *t, void *userdata) {
         return r < 0 ? r : 0;
 }
 
-/* root sees the jobs of all users */
+/* GetTotals: the totals of the caller's own jobs; root gets those of all users. */
 int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;

@@ -152,8 +152,8 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode Ctrl-C of a terminal must reach only the caller. Processes of the job that lose their parent
- * become children of this one. */
+/* In run mode, begins a session of its own: Ctrl-C of a terminal must reach only the caller. And processes
+ * of the job that lose their parent become children of this one. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
                 return 0;

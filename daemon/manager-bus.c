@@ -314,7 +314,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
-/* /org/actord1/job/N → Job, also for jobs that have ended. */
+/* Finds the Job of a path /org/actord1/job/N, also if the job has ended. */
 static int find_object(sd_bus *bus, const char *path, const char *interface, void *userdata,
                 void **ret_found, sd_bus_error *error) {
         const char *number = path + strlen(BUS_PATH_JOB_PREFIX "/");

@@ -12,7 +12,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-/* Another process has the name. The log says which one, since an administrator needs to know that. */
+/* Logs which other process has the name, since an administrator needs to know that. */
 static int say_name_taken(Manager *manager) {
         _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
         LogEntry entry;
@@ -52,7 +52,7 @@ static int say_name_refused(const Manager *manager, int error) {
         return error;
 }
 
-/* 0: this daemon has the name. */
+/* Reads the bus's answer to the request for the name. 0: this daemon has the name. */
 static int check_name(Manager *manager, sd_bus_message *m) {
         enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
         uint32_t answer;

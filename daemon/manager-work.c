@@ -20,7 +20,7 @@
 #include "daemon/trim.h"
 #include "daemon/users.h"
 
-/* An ended job is only a row: it leaves the list of objects, but its path stays. */
+/* Takes ended jobs from the list of objects: an ended job is only a row, but its path stays valid. */
 static void let_ended_go(Manager *manager) {
         for (guint i = manager->context.jobs.all->len; i-- > 0;) {
                 Job *job = manager->context.jobs.all->pdata[i];
@@ -143,7 +143,8 @@ static int save_unsaved(Manager *manager) {
         return 0;
 }
 
-/* A full disk may get space while a run waits; a memory limit does not change. */
+/* Whether it is useless to wait until the ledger can be written. A full disk may get space while a run
+ * waits, but a memory limit does not change. */
 static bool waits_in_vain(const Manager *manager) {
         return manager->context.ledger_blocked == ENOMEM &&
                context_lacks_for_ever(&manager->context, ENOMEM);

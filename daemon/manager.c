@@ -171,7 +171,7 @@ static void say_checking(uint64_t bytes) {
                         CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
 }
 
-/* `actorctl recover` may hold the ledger of a run, but only for a moment. */
+/* Opens the ledger of a run to show it. `actorctl recover` may hold the ledger, but only for a moment. */
 static int open_to_inspect(const char *path, Ledger **ret) {
         uint64_t until = clock_boottime() + INSPECT_WAIT_NSEC;
         int r;
@@ -328,8 +328,8 @@ Manager *manager_free(Manager *manager) {
         return NULL;
 }
 
-/* A job whose row cannot be read any more (an older version wrote it) is named in the journal and marked as
- * failed. */
+/* Makes a Job of a row. If the row cannot be read any more (an older version wrote it), the journal names
+ * the job, and it is marked as failed. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

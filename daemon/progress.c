@@ -281,7 +281,8 @@ static void add_ended(Progress *p, const Record *record) {
         memcpy(p->policy_sha256, record->sha256, sizeof(p->policy_sha256));
 }
 
-/* Each life reports all names. An invalid name and all names after it are left out. */
+/* Adds the name of an environment's metric. Each life of the job reports all names. An invalid name and all
+ * names after it are left out. */
 static void add_metric(Progress *p, const Record *record) {
         uint64_t i = record->ordinal;
 

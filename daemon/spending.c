@@ -67,7 +67,7 @@ Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota) {
         assert(context);
         assert(quota);
 
-        /* A ledger that cannot be read stops all jobs anyway. */
+        /* If the ledger cannot be read, no job is held here: such a ledger stops all jobs anyway. */
         if (quota->money.nano == 0 || ledger_spending(context->ledger, uid, day_of(now, day),
                                                       quota->money.currency, &nano) < 0)
                 return (Hold){};

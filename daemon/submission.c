@@ -30,7 +30,8 @@ static int too_long(sd_bus_error *error) {
         return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
 }
 
-/* The text must be in a sealed memfd, so that no process can change it between the check and the parsing. */
+/* Reads a text from a descriptor. This must be a sealed memfd, so that no process can change the text
+ * between the check and the parsing. */
 static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
         g_autofree char *text = NULL;
         uint64_t bytes;

@@ -159,7 +159,7 @@ static int check_directories(const Submission *s, sd_bus_error *error) {
         return 0;
 }
 
-/* An evaluation reads no data. */
+/* Checks that the file of Dataset= was sent if, and only if, the job reads it. An evaluation reads none. */
 static int check_dataset(const Submission *s, sd_bus_error *error) {
         bool wanted = s->settings.dataset[0] && s->purpose != LAUNCH_EVALUATE;
 
@@ -220,7 +220,8 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         return 0;
 }
 
-/* The system's daemon cannot reach a user's manager, and must not start the system's units for a user. */
+/* Refuses OnEnd= in the system's daemon, which cannot reach a user's manager, and must not start the
+ * system's units for a user. */
 static int check_on_end(const Manager *manager, const Submission *s, sd_bus_error *error) {
         if (!s->settings.on_end[0] || manager->context.mode != DAEMON_SYSTEM || s->purpose != LAUNCH_TRAIN)
                 return 0;
@@ -244,8 +245,8 @@ static int check_width(const Submission *s, sd_bus_error *error) {
                         choice_kernel_class_to_string(class), width_words_present());
 }
 
-/* actorctl makes this check, too, and can name the line of an experiment. Other clients may not have made
- * it. */
+/* Checks AllowedCPUs=. actorctl makes this check, too, and can name the line of an experiment, but other
+ * clients may not have made it. */
 static int check_cpus(const Submission *s, sd_bus_error *error) {
         g_autofree char *reason = cpus_reason(&s->settings);
         char value[SETTING_TEXT_MAX];

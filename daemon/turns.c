@@ -159,7 +159,8 @@ static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : 1;
 }
 
-/* The bus answers after all messages that it already has for the daemon. The daemon continues meanwhile. */
+/* Asks the bus for the user of a connection. The bus answers after all messages that it already has for the
+ * daemon, which continues meanwhile. */
 static int ask(Turns *turns, const char *name) {
         Question *question;
         int r;

@@ -12,7 +12,7 @@
 #include "daemon/bill/price.h"
 #include "include/fragment.h"
 
-/* X(Distribution_, learners): the rows. */
+/* X(Distribution_, learners): the rows, each a distribution with its number of learners. */
 #define ESTIMATES(X) \
         X(COARSE, 1) X(FINE, 1) X(ENVIRONMENTS, 1) X(FUSED, 1) X(MULTI, 2) X(MULTI, 4) X(MULTI, 8)
 

@@ -64,7 +64,8 @@ static int refuse(const Source *source, const char *section, const char *key, co
         return -EINVAL;
 }
 
-/* GKeyFile does not say on which line it stopped, so the shape of each line is checked before. */
+/* Checks the shape of each line before GKeyFile reads the text, since GKeyFile does not say on which line it
+ * stopped. */
 static int check_lines(const Source *source) {
         g_auto(GStrv) lines = g_strsplit(source->text, "\n", -1);
         bool in_section = false;

@@ -28,8 +28,8 @@ DEFINE_CLEANUP(sqlite3 *, sqlite3_close)
 /* A reader copies a ledger of an older schema into memory, up to this size. */
 #define COPY_BYTES_MAX (1ull << 30)
 
-/* SQLite's own locks belong to the process and last for a transaction only. So the daemon has a lock of its
- * own, on a file beside the ledger. The kernel releases the lock when the process ends in any way. */
+/* Keeps other daemons out by a lock on a file beside the ledger. SQLite's own locks belong to the process
+ * and last for a transaction only. The kernel releases this lock when the process ends in any way. */
 static int lock_acquire(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -229,7 +229,8 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
         return ledger->path ? ledger_look(ledger) : -ENOMEM;
 }
 
-/* An older schema lacks columns that this version's statements name. A copy in memory gets them. */
+/* Replaces the ledger by a copy in memory, and adds the columns that an older schema lacks and that this
+ * version's statements name. */
 static int replace_by_copy(Ledger *ledger) {
         _cleanup_(sqlite3_closep) sqlite3 *copy = NULL;
         sqlite3_backup *backup;

@@ -151,7 +151,7 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
 int ledger_checkpoint_append(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
-/* The newest one before a position; -ENOENT: there is none. Free ret->scheduler. */
+/* Reads the newest checkpoint before a position; -ENOENT: there is none. Free ret->scheduler. */
 int ledger_checkpoint_before(
                 Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret);
 /* Checkpoints after a position do not count any more: the work of earlier lives after it becomes waste. {}:

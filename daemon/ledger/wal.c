@@ -69,8 +69,8 @@ int ledger_fold(Ledger *ledger) {
         return r == -EBUSY ? 1 : r;
 }
 
-/* A separate descriptor, which stays open as long as SQLite has the file open: closing it would drop all
- * locks of the process on the file. */
+/* Opens the index on a separate descriptor, which stays open as long as SQLite has the file open: closing it
+ * would drop all locks of the process on the file. */
 static int open_index(Ledger *ledger) {
         _cleanup_free_ char *name = NULL;
 

@@ -198,8 +198,8 @@ static double round_progress(const SchedulerView *view) {
         return fmax(-view->statistics->loss_policy, 0);
 }
 
-/* By the sharp law the surrogate is in proportion to the square root of progress, and is FURTHEST with
- * unlimited actors. */
+/* Notes whether the first rounds got further than the sharp law allows. By this law the surrogate is in
+ * proportion to the square root of progress, and is FURTHEST with unlimited actors. */
 static void look_how_far(Auto *a, const JobSettings *s) {
         double share = response_begun(&a->response) / FURTHEST;
 
