@@ -50,8 +50,8 @@ bool cgroup_holds(int fd, pid_t pid) {
         return false;
 }
 
-/* The owner of a file may give it to a group of which the owner is a member. With CAP_SETGID this program
- * can join any group for a moment, so it needs no CAP_CHOWN. */
+/* Gives a file to a group. The owner of a file may give it to a group of which the owner is a member. With
+ * CAP_SETGID this program can join any group for a moment, so it needs no CAP_CHOWN. */
 int cgroup_give(int fd, const char *name, gid_t group) {
         struct stat st;
         int r;

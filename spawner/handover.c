@@ -162,8 +162,8 @@ static char **environment_make(void) {
         return environment;
 }
 
-/* With an unlimited stack, the kernel uses low addresses first. But the sandbox's rules need high addresses
- * (SANDBOX_OWN_ADDRESSES). */
+/* Limits an unlimited stack. With such a stack the kernel uses low addresses first, but the sandbox's rules
+ * need high addresses (SANDBOX_OWN_ADDRESSES). */
 static void limit_stack(void) {
         struct rlimit stack;
 
@@ -183,7 +183,7 @@ static void reset_signals(void) {
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* If the parent has no privilege to clone mounts, the child has it in its own namespaces. */
+/* Clones the mounts if the parent had no privilege to do so. The child has it in its own namespaces. */
 static int clone_mounts(const Request *request, const Child *child, Go *go, int received[], size_t *n) {
         const Launch *launch = &request->launch;
 
@@ -215,8 +215,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* The parent sends this request once the job's scope exists, so that the anchors start in the scope and the
- * parent finds them there. */
+/* Starts anchors at the parent's request. The parent sends it once the job's scope exists, so that the
+ * anchors start in the scope and the parent finds them there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];

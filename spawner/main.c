@@ -44,7 +44,7 @@ static void reap(Seat *seats) {
                                 seats[i] = (Seat){};
 }
 
-/* *ret: a free seat, or NULL. Returns how many are taken. */
+/* Finds a free seat, or NULL if there is none. Returns how many seats are taken. */
 static unsigned find_seat(Seat *seats, Seat **ret) {
         unsigned n = 0;
 

@@ -56,8 +56,8 @@ static Asking asking_new(const Launch *launch, LaunchAnswer *answer, unsigned ti
         };
 }
 
-/* A signal that arrives before the call's answer waits in the connection's queue until await_result()
- * looks. */
+/* Notes how the manager's job ended. A signal that arrives before the call's answer waits in the
+ * connection's queue until await_result() looks. */
 static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Asking *a = userdata;
         const char *path, *unit, *result;
@@ -144,7 +144,8 @@ static int start_unit(Asking *a, const char *unit, pid_t pid, sd_bus_error *erro
         return call_for_job(a, call, error);
 }
 
-/* The manager may need a moment to forget the scope of the last life. */
+/* Starts a unit, and tries again for a while: the manager may need a moment to forget the scope of the job's
+ * last life. */
 static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         for (;;) {
                 _cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -243,7 +244,8 @@ static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid
                         a->launch->scope_each);
 }
 
-/* To move processes between two scopes, the invoker needs write access to the cgroup above both. */
+/* Gives the slice's cgroup.procs to the job's group: to move processes between two scopes, the invoker needs
+ * write access to the cgroup above both. */
 static int hand_slice(gid_t group, Cgroup *cgroup) {
         cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (cgroup->slice_fd < 0)
