@@ -210,7 +210,8 @@ static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
                         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                          \
                         SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-/* A process that may not shrink its bounding set cannot use the set either, since it has no_new_privs. */
+/* Empties the bounding set. A process that may not shrink this set cannot use it either, since it has
+ * no_new_privs. */
 static int drop_bounding(void) {
         for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)

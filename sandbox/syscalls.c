@@ -226,8 +226,8 @@ static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap)
         return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, is_mremap ? 2 : 1, rules);
 }
 
-/* FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed on shared words, since their second address is in another
- * argument. */
+/* Allows futex(). FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed on shared words, since their second
+ * address is in another argument. */
 static int add_futex(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { FUTEX_WAIT, FUTEX_WAKE };
         int r;
@@ -241,7 +241,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* A new mapping shows which addresses the kernel uses first. */
+/* Makes a new mapping, which shows the addresses that the kernel uses first. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -307,7 +307,7 @@ static int add_all(scmp_filter_ctx filter, unsigned list) {
         return 0;
 }
 
-/* libseccomp writes a program only to a descriptor. */
+/* Turns a filter into a program in memory. libseccomp writes a program only to a descriptor. */
 static int export(scmp_filter_ctx filter, struct sock_fprog *ret) {
         _cleanup_close_ int fd = memfd_create("filter", MFD_CLOEXEC);
         _cleanup_free_ struct sock_filter *program = NULL;
