@@ -100,8 +100,8 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b) {
                                                           ((const struct sockaddr_in *) b)->sin_addr.s_addr;
 }
 
-/* All addresses of this host count as one host: any process can use any of them, and the loopback network
- * alone has millions. */
+/* Whether an address belongs to this host. All addresses of this host count as one: any process can use any
+ * of them, and the loopback network alone has millions. */
 static bool is_here(const struct sockaddr *address) {
         bool here = address->sa_family == AF_INET &&
                     ntohl(((const struct sockaddr_in *) address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
@@ -133,7 +133,8 @@ void listener_complain(Listener *listener, const Peer *peer, const char *words) 
                                 words);
 }
 
-/* A host that opens many connections and sends nothing must not use up the room for nodes on other hosts. */
+/* Limits the unidentified connections of a host: if it opens many and sends nothing, it must not use up the
+ * room for nodes on other hosts. */
 static bool host_may_connect(const Listener *listener, const char *from) {
         unsigned n = 0;
 

@@ -263,8 +263,8 @@ static int start_invoker(const Launch *launch, int settings_fd, int plugin_fd, i
         return r;
 }
 
-/* Slurm sends signals before it ends a job. They are read from a descriptor, so that this program can close
- * the connection in good order. */
+/* Makes a descriptor that reads signals. Slurm sends them before it ends a job, and this program can then
+ * close the connection in good order. */
 static int watch_signals(void) {
         sigset_t set;
 

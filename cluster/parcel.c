@@ -51,7 +51,8 @@ static int list_files(const char *directory, Names *ret) {
         return ret->n > 0 ? 0 : -ENOENT;
 }
 
-/* The memfd grows as tar writes to it. On newer kernels a seal forbids to execute it. */
+/* Makes a memfd for the archive, which grows as tar writes to it. On newer kernels a seal forbids to execute
+ * it. */
 static int make_archive(void) {
         int fd = -1;
 

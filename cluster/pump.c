@@ -40,7 +40,7 @@ static bool is_empty(const Buffer *buffer) {
         return buffer->from == buffer->to;
 }
 
-/* 1: bytes were moved; 0: the caller must wait; -EPIPE: this side has ended. */
+/* Reads from the local stream. 1: bytes were read; 0: the caller must wait; -EPIPE: this side has ended. */
 static int fill_from_local(Buffer *buffer, int fd) {
         ssize_t n;
 
@@ -70,7 +70,8 @@ static int drain_to_local(Buffer *buffer, int fd) {
         return 1;
 }
 
-/* -EPIPE: the peer's side has ended, and *ret says how. */
+/* Reads from the peer; returns as fill_from_local() does. -EPIPE: the peer's side has ended, and *ret says
+ * how. */
 static int fill_from_peer(Buffer *buffer, const Tls *tls, PumpEnd *ret) {
         ssize_t n;
 

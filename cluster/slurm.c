@@ -275,7 +275,7 @@ static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sig
                 node->ahead -= gap;
 }
 
-/* Once a job has ended, its start and its used time are both by the cluster's clock. */
+/* When a job ended: its start and its used time are then both by the cluster's clock. */
 static int64_t find_end(const EngineNode *node, const TextJob *job) {
         return node->started > 0 && job->used >= 0 ? node->started + job->used : job->ended;
 }

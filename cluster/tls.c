@@ -25,7 +25,7 @@ static int wait_for(int fd, short events, uint64_t deadline_nsec) {
         return 0;
 }
 
-/* GnuTLS asks for the key by the name that the client sends. */
+/* Returns the key, for which GnuTLS asks by the name that the client sends. */
 static int find_key(gnutls_session_t session, const char *name, gnutls_datum_t *ret) {
         const Tls *tls = gnutls_session_get_ptr(session);
 
