@@ -285,7 +285,8 @@ static void say_busy(bool *said, uint64_t since) {
         fprintf(stderr, "actord is busy with other callers; waiting for a turn (Ctrl-C gives up)\n");
 }
 
-/* A busy daemon answers with a special error and has done nothing for the call, so the call is repeated. */
+/* Calls a method, and repeats the call while the daemon is busy: a busy daemon answers with a special error
+ * and has done nothing for the call. */
 static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout_usec, sd_bus_error *error,
                 sd_bus_message **ret_reply) {
         uint64_t since = now_usec(), wait = BUSY_WAIT_FIRST_USEC;

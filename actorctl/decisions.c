@@ -17,8 +17,8 @@
 #define COUNTS_MAX (1u << 18) /* as many as the daemon accepts */
 #define PART       10000u
 
-/* taken: NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order;
- * -E2BIG: there are too many. */
+/* Adds the numbers up to a decision's round. taken: NaN if the round took the rollouts of all actors.
+ * -EINVAL: the rounds are not in ascending order; -E2BIG: there are too many. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
@@ -99,7 +99,7 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
         return 0;
 }
 
-/* NaN: the member is missing. A member that is not a number is an error. */
+/* The number in a member. NaN: the member is missing. A member that is not a number is an error. */
 static double number_of(JsonObject *object, const char *name) {
         JsonNode *node = json_object_get_member(object, name);
         GType type;

@@ -175,7 +175,7 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* A run without lasting state has nothing to recover. */
+/* Reports that the private daemon has ended. A run without lasting state has nothing to recover. */
 static void complain_private_end(const Connection *connection) {
         g_autofree char *word = run_directory_word(connection->state_directory);
         g_autofree char *fate = private_daemon_fate(connection->pid);
@@ -318,7 +318,7 @@ static int add_matches(Follower *f) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
 }
 
-/* Without a live display there are no keys, and Ctrl-C is enough. */
+/* Listens to the keys of a live display. Without one there are no keys, and Ctrl-C is enough. */
 static int add_keys(Follower *f) {
         int fd;
 

@@ -65,7 +65,8 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
         return status;
 }
 
-/* After `actorctl run`, users often type a number and mean the run. */
+/* Says that there is a run of this number. After `actorctl run`, users often type a number and mean the
+ * run. */
 static void say_run(const char *number) {
         g_autofree char *directory = run_directory_of(number);
 

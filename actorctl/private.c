@@ -147,8 +147,8 @@ void run_directories_prune(const char *newest) {
         }
 }
 
-/* `actorctl runs` locks each directory for a moment, and may lock a new directory before the new run
- * does. */
+/* Locks the directory of a new run. `actorctl runs` locks each directory for a moment, and may lock this one
+ * first, so this function tries several times. */
 static int lock_new(const char *path) {
         int lock = run_directory_lock(path);
 

@@ -27,7 +27,7 @@ static ExitStatus refuse(const NamedCheckpoint *from, const char *format, ...) {
         return STATUS_USAGE;
 }
 
-/* A job that has already taken StopSteps= steps would end without a round. */
+/* Refuses a job that has already taken StopSteps= steps, since it would end without a round. */
 static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *from) {
         g_autofree char *message = NULL;
         uint64_t n_steps;

@@ -74,7 +74,8 @@ static char *find_origin(const Experiment *experiment, const Cell *cell, const c
         return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
 }
 
-/* The job parser names overrides as "--set Section.Key=VALUE: …"; here they have a line in a file. */
+/* Prints a message of the job parser. The parser names overrides as "--set Section.Key=VALUE: …"; the user
+ * has written them in a line of the experiment's file, which this names instead. */
 static void complain_settings(const OverrideSource *source, const char *message) {
         const Experiment *experiment = ((const CellSource *) source)->experiment;
         const Cell *cell = ((const CellSource *) source)->cell;
@@ -178,7 +179,7 @@ static const char *policy_set(const GPtrArray *sets) {
         return NULL;
 }
 
-/* "Scaling.Policy=permuted:@ARM" -> ARM; NULL: the policy names no other arm. */
+/* The ARM in "Scaling.Policy=permuted:@ARM"; NULL: the policy names no other arm. */
 static const char *policy_arm(const char *set) {
         const char *colon = set ? strchr(set, ':') : NULL;
 

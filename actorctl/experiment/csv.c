@@ -132,7 +132,8 @@ static void add_rounds(
         }
 }
 
-/* The columns are those of the first finished cell, since all cells come from one daemon. */
+/* Writes rounds.csv. Its columns are those of the first finished cell, since all cells come from one
+ * daemon. */
 static int write_rounds(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         g_autoptr(GString) text = g_string_new(NULL);
         const GPtrArray *names = NULL;

@@ -21,7 +21,7 @@ enum {
         DEPTH_MAX = 16,
 };
 
-/* The result depends on the plugin, so its bytes are part of the hash. */
+/* Adds the bytes of a plugin to the hash, since the result depends on them. */
 static void hash_file(GChecksum *checksum, int fd) {
         guchar buffer[65536];
         off_t at = 0;
@@ -33,7 +33,7 @@ static void hash_file(GChecksum *checksum, int fd) {
         }
 }
 
-/* Only the file itself is hashed, not the files that it refers to. */
+/* Adds the bytes of a model's file, but not the files to which it refers. */
 static void hash_model(GChecksum *checksum, const JobFile *job_file) {
         g_autofree char *name = g_path_get_basename(job_file->settings.environment);
         _cleanup_close_ int fd = openat(
@@ -151,8 +151,8 @@ static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
         }
 }
 
-/* The price sheet decides the cost of a result, so it is part of the hash. If the sheet is missing, the
- * daemon refuses the job later. */
+/* Adds the price sheet, which decides the cost of a result. If the sheet is missing, the daemon refuses the
+ * job later. */
 static void hash_sheet(GChecksum *checksum, const char *name) {
         g_autofree char *text = NULL;
 

@@ -320,8 +320,8 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
 
-/* GLib merges sections with equal names and takes the last one of equal keys, so two arms could silently
- * become one. */
+/* Refuses repeated sections and keys: GLib merges sections with equal names and takes the last one of equal
+ * keys, so two arms could silently become one. */
 static ExitStatus check_repeated(const Reader *reader) {
         g_autoptr(GPtrArray) all = settings_repeated(reader->experiment->text, true);
         const RepeatedKey *repeated;
@@ -391,8 +391,8 @@ static ExitStatus check_complete(const Reader *reader) {
         return find_baseline(reader);
 }
 
-/* GLib's error does not name the wrong line. It is the last line of the shortest beginning of the text that
- * does not parse. */
+/* Finds the wrong line of a text, which GLib's error does not name. It is the last line of the shortest
+ * beginning of the text that does not parse. */
 static unsigned broken_line(const char *text) {
         unsigned line = 1;
 

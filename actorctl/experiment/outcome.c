@@ -127,7 +127,7 @@ static bool is_number(JsonNode *node) {
         return type == G_TYPE_INT64 || type == G_TYPE_DOUBLE;
 }
 
-/* NULL: the member is missing or has another type. */
+/* The text in a member. NULL: the member is missing or has another type. */
 static const char *string_member(JsonObject *object, const char *name) {
         JsonNode *node = json_object_get_member(object, name);
 
@@ -136,7 +136,7 @@ static const char *string_member(JsonObject *object, const char *name) {
                                : NULL;
 }
 
-/* false: the columns differ in length, or have something other than numbers. */
+/* Reads the columns of a series. false: they differ in length, or have something other than numbers. */
 static bool series_from_json(JsonObject *object, Series *ret) {
         g_autoptr(GList) names = json_object_get_members(object);
 

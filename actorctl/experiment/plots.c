@@ -246,7 +246,7 @@ static int compare_costs(const void *a, const void *b) {
         return (p->x > q->x) - (p->x < q->x);
 }
 
-/* The Pareto front: groups that no other group beats in both cost and return. */
+/* Adds the Pareto front: groups that no other group beats in both cost and return. */
 static void add_front(PlotPanel *panel) {
         g_autoptr(GArray) sorted = g_array_new(FALSE, FALSE, sizeof(PlotPoint));
         double best = -INFINITY;

@@ -208,8 +208,8 @@ static void add_totals(const Experiment *experiment, const GPtrArray *cells, GSt
                 }
 }
 
-/* All cells of an arm share one scheduler, unless a factor names several. Each scheduler's bill is listed
- * once. */
+/* Lists the bill of a cell's scheduler, unless it is listed already: all cells of an arm share one
+ * scheduler, unless a factor names several. */
 static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrArray *seen, GString *text) {
         JsonObject *bill = scheduler_bill(cell);
         g_autoptr(GString) row = g_string_new(NULL);

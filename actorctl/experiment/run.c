@@ -153,7 +153,7 @@ static int fetch_bills(const Runner *r, const char *path, JsonNode **ret) {
         return 0;
 }
 
-/* 0; or a negative errno, with a message. */
+/* Reads the results of a job that has ended. 0; or a negative errno, with a message. */
 static int fetch_outcome(const Runner *r, const Run *run, const JobStatus *status, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         g_autoptr(JobBill) bill = NULL;

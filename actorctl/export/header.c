@@ -22,7 +22,8 @@ static void append(GByteArray *file, const char *format, ...) {
         g_byte_array_append(file, (const uint8_t *) text, (guint) strlen(text));
 }
 
-/* Nine digits restore a float. In C a float constant needs a point. */
+/* Appends a number with nine digits, which restore a float, and with a point, which a float constant in C
+ * needs. */
 static void append_number(GByteArray *file, float value) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 

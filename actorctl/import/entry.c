@@ -54,8 +54,8 @@ static bool has_anchor(const yaml_event_t *event) {
         }
 }
 
-/* libyaml's time is quadratic in the nesting and in the number of anchors, so the events are counted
- * first. */
+/* Limits the time of libyaml, which is quadratic in the nesting and in the number of anchors. So the events
+ * are counted first. */
 static bool check_size(Reader *reader, yaml_parser_t *parser) {
         unsigned n_anchors = 0;
         bool ended = false;

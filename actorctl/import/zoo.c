@@ -384,7 +384,7 @@ static void put_dqn(Zoo *zoo) {
                         floor(steps * number(zoo, "exploration_fraction")));
 }
 
-/* ent_coef: auto, auto_0.1 or a number. */
+/* Reads ent_coef, which is auto, auto_0.1 or a number. */
 static void put_sac(Zoo *zoo) {
         if (g_str_has_prefix(get(zoo, "ent_coef"), "auto"))
                 put(zoo, "Learner", "Temperature",

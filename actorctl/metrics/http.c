@@ -43,7 +43,7 @@ static HttpStatus status_of(const char *line, bool *ret_head_only) {
         return *ret_head_only || strcmp(words[0], "GET") == 0 ? HTTP_OK : HTTP_BAD_METHOD;
 }
 
-/* The head ends with an empty line. */
+/* Whether the head of the request has arrived: it ends with an empty line. */
 static bool is_complete(const char *head) {
         return strstr(head, "\r\n\r\n") || strstr(head, "\n\n");
 }

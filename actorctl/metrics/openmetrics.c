@@ -38,7 +38,7 @@
 
 static const char *const states[] = { "queued", "frozen", "starting", "running", "ending", "ended" };
 
-/* Three characters of a label's value must be escaped. */
+/* Appends a label. Three characters of its value must be escaped. */
 static void append_label(GString *text, const char *name, const char *value) {
         g_string_append_printf(text, ",%s=\"", name);
         for (const char *p = value; *p; p++)

@@ -18,7 +18,8 @@
  * may be blocked. */
 #define OPEN_FLAGS (O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-/* "events.out.tfevents.SECONDS.HOST.PID": TensorBoard reads every file of the directory with such a name. */
+/* The path of a new file "events.out.tfevents.SECONDS.HOST.PID": TensorBoard reads every file of the
+ * directory with such a name. */
 static char *event_file(const char *directory) {
         g_autofree char *name = g_strdup_printf("events.out.tfevents.%010lld.%s.%d", (long long) time(NULL),
                         g_get_host_name(), (int) getpid());

@@ -32,7 +32,8 @@ static void print_numbers(const double *numbers, uint64_t n) {
         putchar(']');
 }
 
-/* A single choice is a number, everything else is a list. Several agents make a list of these. */
+/* Prints an observation or an action. A single choice is a number, everything else is a list. Several agents
+ * make a list of these. */
 static void print_value(
                 const char *name, uint32_t n_agents, const ActordSpace *space, const double *numbers) {
         uint64_t n = space_numbers(space);
@@ -50,7 +51,7 @@ static void print_value(
                 putchar(']');
 }
 
-/* A state with one part is a list, a state with several parts is an object of lists. */
+/* Prints a state: with one part it is a list, with several parts an object of lists. */
 static void print_state(const TrialSpec *spec, const double *numbers) {
         fputs("\"state\": ", stdout);
         if (spec->n_parts == 0)
@@ -137,7 +138,7 @@ static ExitStatus read_file(const char *file, char **ret) {
         return STATUS_OK;
 }
 
-/* NULL: it is not JSON, or is empty. */
+/* Parses a text as JSON. NULL: the text is not JSON, or is empty. */
 static JsonNode *parse(const char *text) {
         g_autofree char *reason = NULL;
         JsonNode *node = NULL;

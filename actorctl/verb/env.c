@@ -28,7 +28,7 @@ static const char *element_name(uint32_t element) {
         return element < G_N_ELEMENTS(names) && names[element] ? names[element] : "unknown";
 }
 
-/* such as 84x84x4 */
+/* The shape of a space, such as 84x84x4 */
 static char *space_shape(const ActordSpace *space) {
         GString *text = g_string_new(NULL);
 

@@ -47,7 +47,8 @@ static int copy_to_file(int from, const char *path) {
         return r < 0 ? r : aside_commit(&aside, path);
 }
 
-/* "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; for a checkpoint file "checkpoint-79.onnx". */
+/* The name of the file to write: "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; for a checkpoint file
+ * "checkpoint-79.onnx". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
 
@@ -64,7 +65,7 @@ static char *file_name_of(const char *word, const char *ending) {
         return g_strconcat(name, ending, NULL);
 }
 
-/* bytes NULL: the whole checkpoint. */
+/* Writes the file, or prints it with --output=-. bytes NULL: the whole checkpoint in fd. */
 static ExitStatus write_out(const Options *options, const char *word, int fd, const GByteArray *bytes,
                 const char *ending) {
         g_autofree char *path = options->output ? g_strdup(options->output) : file_name_of(word, ending);

@@ -74,7 +74,7 @@ static int compare_whole(uint64_t a, uint64_t b) {
         return (a > b) - (a < b);
 }
 
-/* Unknown values sort before the lowest. */
+/* Compares two numbers. Unknown ones sort before the lowest. */
 static int compare_real(double a, double b) {
         if (isnan(a) || isnan(b))
                 return isnan(b) - isnan(a);

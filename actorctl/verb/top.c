@@ -327,7 +327,8 @@ static Ending wait_a_look(int keys_fd, int signals_fd, size_t *sort) {
         return keys_are_lent() ? ENDING_NONE : ENDING_KEY;
 }
 
-/* If a signal ended this program at once, the terminal would stay without echo. */
+/* Makes a descriptor that reads signals: if a signal ended this program at once, the terminal would stay
+ * without echo. */
 static int open_signals(void) {
         static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
         sigset_t set;

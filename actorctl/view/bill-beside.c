@@ -125,7 +125,7 @@ static void fleet_columns(Table *table) {
         table_column(table, "EVEN AT", "even_wall", COLUMN_JSON);
 }
 
-/* "58 %" of the fleet's time; "never" above 100 %. */
+/* A duty cycle in words: "58 %" of the fleet's time; "never" above 100 %. */
 static char *duty(double even) {
         if (!isfinite(even))
                 return g_strdup("");

@@ -40,7 +40,7 @@ static char *number_text(double value) {
         return g_strdup(g_ascii_dtostr(text, sizeof(text), value));
 }
 
-/* FOCUS spells units out: GB-Seconds, Requests. */
+/* The name of a unit in FOCUS, which spells units out: GB-Seconds, Requests. */
 static char *unit_text(const char *unit) {
         static const struct {
                 const char *ours, *theirs;

@@ -111,7 +111,7 @@ static void measure_rate(Display *display, const JobStatus *status, gint64 now) 
         }
 }
 
-/* The scheduler's number is shown with the most that it may choose. */
+/* Appends the round and its actors. A scheduler's number is shown with the most that it may choose. */
 static void append_round(GString *text, const JobStatus *status) {
         g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", ", status->round);
         if (status->n_actors_max > status->n_actors_min)
@@ -334,7 +334,8 @@ static char *title_line(const Display *display, const JobStatus *status) {
         return fit(display, line->str);
 }
 
-/* The curve's points: environment steps and mean return; before 100 episodes, each round's own return. */
+/* Reads the curve's points: environment steps and mean return; before 100 episodes, each round's own
+ * return. */
 static int fetch_rounds(const Display *display, GArray *xs, GArray *ys) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint64_t round, steps;
@@ -493,7 +494,7 @@ static void draw(Display *display, const JobStatus *status) {
         (void) fflush(display->to);
 }
 
-/* The heading above the lines, which is printed once. */
+/* Prints the heading above the lines, once. */
 static void begin_lines(Display *display, const JobStatus *status, gint64 now) {
         g_autofree char *name = called(display, status), *line = NULL, *fitting = NULL;
 

@@ -12,7 +12,7 @@ static double seconds(uint64_t nsec) {
         return (double) nsec / 1e9;
 }
 
-/* A job that used up its time counts as successful. */
+/* The word for a result. A job that used up its time counts as finished. */
 static const char *result_state(const char *result) {
         return strcmp(result, "runtime-exceeded") == 0 ? "finished" : result;
 }

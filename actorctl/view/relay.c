@@ -179,7 +179,7 @@ int relay_fd(const Relay *relay) {
         return relay ? relay->fd : STDERR_FILENO;
 }
 
-/* 1: an answer came; 0: the process has ended; -1: neither happened in time. */
+/* Waits for the process's answer. 1: it came; 0: the process has ended; -1: neither happened in time. */
 static int wait_answer(const Relay *relay) {
         struct pollfd p = { relay->control, POLLIN, 0 };
         char byte;

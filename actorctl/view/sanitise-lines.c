@@ -106,7 +106,7 @@ static void end_line(SanitisedLines *h, GString *to) {
         (void) g_string_free(before, TRUE);
 }
 
-/* A progress bar ends its line with only a carriage return, and may begin with one. */
+/* Takes the next byte. A progress bar ends its line with only a carriage return, and may begin with one. */
 static void put_byte(SanitisedLines *h, char byte, GString *to) {
         bool returned = h->returned;
 

@@ -88,7 +88,7 @@ typedef struct Printer {
         uint32_t n_rows; /* of the last answer */
 } Printer;
 
-/* The columns must be the same in all answers, since they form one table. */
+/* Reads the names of the columns. They must be the same in all answers, since the answers form one table. */
 static int read_names(Printer *p, sd_bus_message *m) {
         g_auto(GStrv) names = NULL;
         int r;
@@ -110,7 +110,8 @@ static int read_names(Printer *p, sd_bus_message *m) {
         return 0;
 }
 
-/* Without a terminal, COLUMNS= may still say how wide the text may be. */
+/* The columns for texts below the table. Without a terminal, COLUMNS= may still say how wide these may
+ * be. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
         unsigned columns = screen_columns();
@@ -172,7 +173,7 @@ static int read_part(Printer *p, sd_bus_message *m) {
         return read_rows(p, m);
 }
 
-/* 0; or a negative errno, with a message. */
+/* Prints the rows of one answer. 0; or a negative errno, with a message. */
 static int print_part(Printer *p, Connection *connection, const char *path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;

@@ -28,7 +28,7 @@ static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         return n_shown > 0 ? sum + n_shown - 1 : 0;
 }
 
-/* A column with a lower number is left out earlier. */
+/* When a column is left out, as a number: the lowest one first. */
 static size_t order_of(const FitColumn *columns, size_t n, size_t i) {
         return columns[i].spare > 0 ? columns[i].spare : UINT_MAX + n - i;
 }
@@ -206,7 +206,7 @@ static unsigned text_width(const char *text) {
         return width;
 }
 
-/* The characters that fit; the last one shows that there are more. */
+/* Cuts a text to the characters that fit; the last one shows that there are more. */
 static char *text_cut(const char *text, unsigned width) {
         const char *more = sanitise_locale_is_utf8() ? "…" : "~", *p = text;
         unsigned left = width > 0 ? width - 1 : 0;

@@ -14,7 +14,7 @@ static const char *const charge_words[] = {
 #undef X
 };
 
-/* NaN: an older daemon does not have it. */
+/* A figure of a decision. NaN: an older daemon does not have it. */
 static double figure(char *const *names, const double *row, const char *name) {
         int column = bus_column(names, name);
 
@@ -27,7 +27,7 @@ static void append_part(GString *text, const char *part) {
         g_string_append(text, part);
 }
 
-/* "requests are 61 % of a round's cost" */
+/* Appends the largest part of a round's cost: "requests are 61 % of a round's cost". */
 static void append_charge(GString *text, char *const *names, const double *row) {
         double charge = figure(names, row, "charge"), share = figure(names, row, "share");
         size_t n = ELEMENTSOF(charge_words);
