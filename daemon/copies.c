@@ -138,8 +138,8 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         return bytes;
 }
 
-/* The child sends the directories in the order of their kinds: all of them, or none. Returns whether it sent
- * all that the call brought; otherwise closes them. */
+/* Takes the directories from the child, which sends them in the order of their kinds: all of them, or none.
+ * Returns whether it sent all that the call brought; otherwise closes them. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 

@@ -24,8 +24,8 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 /* The time of an invocation's order and answer if CPUs are free. If they take longer, the host is busy. */
 #define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* the part of an update beyond which the host has no CPU for another learner */
-#define RESTART_NSEC 150e6 /* between two lives, besides their own end and start */
-#define SAVES_LEAST  0.05  /* of a round's time: smaller gains are ignored */
+#define RESTART_NSEC 150e6 /* between two lives of a job, besides their own end and start */
+#define SAVES_LEAST  0.05  /* the least gain that counts, as a part of a round's time */
 
 static uint64_t clamp_sub(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
@@ -180,7 +180,7 @@ typedef struct Mean { /* of a measured round */
         double round, learner, actors, slowest, hand_over, n_invocations, n_rows;
 } Mean;
 
-/* On a fleet each actor has a CPU of its own; here the actors share CPUs. */
+/* The time of acting in a round. On a fleet each actor has a CPU of its own; here the actors share CPUs. */
 static double acting_nsec(const DistributionInput *input, const Mean *mean, double n_workers) {
         if (input->settings->clock == CLOCK_MODEL)
                 return mean->slowest;

@@ -39,7 +39,7 @@ Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *se
         return (Hold){};
 }
 
-/* "5 USD", "0.0005 USD": not rounded. Returns ret. */
+/* An amount of money in words, not rounded: "5 USD", "0.0005 USD". Returns ret. */
 #define MONEY_WORDS_MAX 48u
 static const char *money_words(uint64_t nano, const char *currency, char ret[MONEY_WORDS_MAX]) {
         char digits[16];

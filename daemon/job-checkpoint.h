@@ -8,7 +8,7 @@
  * round: the checkpoint's; 0: the checkpoint was not written by this job. */
 typedef void (*CheckpointChosen)(Job *job, int fd, uint64_t round);
 
-/* The journal names damaged checkpoints that are newer than the chosen one, and they are not used any more.
- * `chosen` is called at once, or later if large files must be read. */
+/* Chooses the checkpoint. The journal names damaged checkpoints that are newer than the chosen one, and they
+ * are not used any more. `chosen` is called at once, or later if large files must be read. */
 void job_checkpoint_choose(Job *job, CheckpointChosen chosen);
 CheckpointSearch *checkpoint_search_free(CheckpointSearch *search);

@@ -118,8 +118,8 @@ void job_take_up_end(Job *job) {
         job->state = JOB_ENDING;
 }
 
-/* A learner that was killed, or ran out of time or memory, may succeed in its next life. Errors of
- * computation would occur again. */
+/* Whether to start the job's processes again. A learner that was killed, or ran out of time or memory, may
+ * then succeed. Errors of computation would occur again. */
 static bool worth_another_life(const Progress *p) {
         if (progress_lacked(p))
                 return true;

@@ -42,7 +42,8 @@ static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userda
         return 0;
 }
 
-/* A pidfd becomes readable when its process ends, also for a process that is not its parent. */
+/* Watches the invoker's pidfd. A pidfd becomes readable when its process ends, also for a process that is
+ * not its parent. */
 static void watch_invoker(Job *job, int pid_fd) {
         job->pid_fd = pid_fd;
         job->exited = job->pid_fd < 0;
@@ -52,7 +53,8 @@ static void watch_invoker(Job *job, int pid_fd) {
                                       on_pid, job) < 0;
 }
 
-/* The invoker runs as one of the job's user ids, as the daemon's, or as root. */
+/* Whether the peer may be an invoker, which runs as one of the job's user ids, as the daemon's, or as
+ * root. */
 static bool peer_may_be_invoker(const struct ucred *peer) {
         return peer->uid == 0 || peer->uid == getuid() ||
                (peer->uid >= UID_RANGE_FIRST && peer->uid < UID_RANGE_END);

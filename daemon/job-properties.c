@@ -61,7 +61,7 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
                                 ledger_error_words(-error), limit_advice(error));
 }
 
-/* Only the caller of a run can reach the run's daemon, so the caller must thaw the job. */
+/* Says who must thaw the job. In run mode this is the caller, since only the caller can reach the daemon. */
 static void say_frozen(const Job *job, char ret[WAITING_MAX]) {
         if (job->context->mode == DAEMON_RUN)
                 (void) snprintf(ret, WAITING_MAX, "it is frozen: the key f lets it go on");

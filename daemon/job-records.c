@@ -92,8 +92,8 @@ static void say_budget(Job *job) {
                         (double) nano / 1e9, currency);
 }
 
-/* A job may go on from a checkpoint once the checkpoint's row is in the ledger. The same transaction makes
- * all earlier records durable. Only then the older checkpoint is removed. */
+/* Queues the row of a checkpoint. A job may go on from a checkpoint once this row is in the ledger. The same
+ * transaction makes all earlier records durable. Only then the older checkpoint is removed. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,
@@ -139,7 +139,8 @@ static void life_ended_by_itself(Job *job) {
         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
 }
 
-/* The invoker tries again by itself, and ends when it has written the checkpoint. */
+/* Notes that the last checkpoint failed, if the record says so. The invoker tries again by itself, and ends
+ * when it has written the checkpoint. */
 static void last_checkpoint_failed(Job *job, const Record *record) {
         if (record->fault != FAULT_CHECKPOINT || record->end == PLAN_END_NOT)
                 return;

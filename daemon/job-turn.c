@@ -56,7 +56,8 @@ void job_requeue(Job *job) {
                 reason = JOB_FROZEN_REASON;
         (void) commit_now(job->context);
         job->row.n_preempted++;
-        /* RuntimeMaxSec= counts from the first start. */
+        /* RuntimeMaxSec= counts from the first start, so only time in the queue after that start is
+         * noted. */
         job->row.back_usec = job->row.started_usec > 0 ? real_usec() : 0;
         job_log_begin(&entry, job, MESSAGE_JOB_PREEMPTED);
         log_field(&entry, "ACTORD_REASON=%s", reason);

@@ -130,8 +130,8 @@ static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         return 0;
 }
 
-/* Token k belongs to descriptor k, so after the first descriptor that cannot have a token there are no more
- * tokens. */
+/* Makes the tokens of a message. Token k belongs to descriptor k, so after the first descriptor that cannot
+ * have a token there are no more tokens. */
 static void make_tokens(const Descriptors *received, Message *m) {
         bool more = true;
 
@@ -209,7 +209,7 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
         close_all(&m.ends);
 }
 
-/* first: an order that the keeper gets at its start and not from the socket, or NULL. */
+/* Runs a keeper. first: an order that the keeper gets at its start and not from the socket, or NULL. */
 _Noreturn static void keeper_run(
                 const Keepers *keepers, Slot *slot, int orders_fd, bool attic, const FirstOrder *first) {
         int fds[] = { orders_fd, keepers->answers[1], first ? first->bus_fd : -EBADF };

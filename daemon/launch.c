@@ -65,7 +65,7 @@ static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
         return -r;
 }
 
-/* The daemon's SIGCHLD source reaps the spawner, like every child. */
+/* Starts a spawner. The daemon's SIGCHLD source reaps it, like every child. */
 static int start_spawner(void) {
         char directory[SIBLING_DIRECTORY_MAX], path[SIBLING_DIRECTORY_MAX + 16];
         char *argv[] = { (char *) "actord-spawn", (char *) "--fd=3", NULL };
@@ -100,7 +100,8 @@ static int start_spawner(void) {
         return r < 0 ? r : TAKE_FD(ours);
 }
 
-/* -EPIPE: the spawner ended without an answer; -EBADMSG: the message is not an answer. */
+/* Receives the spawner's answer. -EPIPE: the spawner ended without one; -EBADMSG: the message is not an
+ * answer. */
 static int receive_answer(int fd, LaunchAnswer *ret, int *ret_pid_fd) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
         struct iovec iov = { ret, sizeof(*ret) };

@@ -53,7 +53,8 @@ static int failure_exit_status(int error) {
         }
 }
 
-/* `systemctl status` shows this errno and the newest error in the log. */
+/* Tells systemd why the start failed. `systemctl status` shows this errno and the newest error in the
+ * log. */
 static void failure_notify(int error) {
         assert(error < 0);
 
@@ -83,7 +84,7 @@ static int wrong_usage(const char *sentence, const char *word) {
         return -EINVAL;
 }
 
-/* The number of a descriptor, which must be a socket: any other one would be closed or written to by
+/* Parses the number of a descriptor. This must be a socket: any other one would be closed or written to by
  * mistake. */
 static int parse_run_fd(const char *text) {
         struct stat st;

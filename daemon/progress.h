@@ -130,9 +130,9 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
  * missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);
 
-/* Finds out which records are waste. If another life followed a life, the earlier life's records after the
- * checkpoint at which the next one began are waste. First add all records once, then ask. A checkpoint whose
- * record is marked as wasted was found damaged, and does not count. */
+/* Finds out which records are waste. If a life of the job was followed by another one, its records after the
+ * checkpoint at which the other one began are waste. First add all records once, then ask. A checkpoint
+ * whose record is marked as wasted was found damaged, and does not count. */
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;

@@ -21,7 +21,8 @@ static bool has_process(const Job *job) {
         return !job->exited && !job->end.noted;
 }
 
-/* A job of `actorctl run` is the only job of its daemon, so its weight is never written. */
+/* Whether the job's weight can be traded. Not in `actorctl run`: there the job is the only one of its
+ * daemon. */
 static bool has_shares(const Job *job) {
         return job->settings.shares.kind != SHARES_KIND_EQUAL && job->row.purpose == LAUNCH_TRAIN &&
                job->context->mode != DAEMON_RUN;
@@ -145,7 +146,8 @@ static void weigh(Job *job, uint32_t weight) {
                 note(job, r, 0, "the spawner cannot be asked for its weight");
 }
 
-/* The policy's file was checked at the submission, but may have been removed or replaced since. */
+/* Reads the job's policy. Its file was checked at the submission, but may have been removed or replaced
+ * since. */
 static void find_policy(Job *job) {
         g_auto(GStrv) directories = trade_directories(job->context->mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;

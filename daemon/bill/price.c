@@ -137,7 +137,7 @@ static void update_add(
         cpu_add(usage, charge, record);
 }
 
-/* Start-up is included, so that one line has the whole cost of evaluations. */
+/* Adds an evaluation, start-up included, so that one line has the whole cost of evaluations. */
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
@@ -359,8 +359,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Actors, learners and the control processes all use electricity. Under the other conventions the control
- * processes' time costs nothing. */
+/* Bills the electricity of actors, learners and the control processes. Under the other conventions the
+ * control processes' time costs nothing. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",
@@ -368,8 +368,8 @@ static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
                                 s->kwh);
 }
 
-/* A second of a function costs its share of a second of the server, as in Stellaris. No provider sells an
- * idle share of a server, so idle actors cost nothing. */
+/* Bills functions by their shares of a server: a second costs the share of a second of the server, as in
+ * Stellaris. No provider sells an idle share of a server, so idle actors cost nothing. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
         const double prices[_SHARE_MAX] = {
                 [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,

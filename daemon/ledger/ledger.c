@@ -71,8 +71,9 @@ static bool has_wal(const char *path) {
         return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
 }
 
-/* A WAL or a mark that was left behind means that the last daemon was killed. Only then the whole file is
- * checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be missing. */
+/* Whether the last daemon was killed: a WAL or a mark that was left behind means so. Only then the whole
+ * file is checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be
+ * missing. */
 static bool left_behind(const char *path, int lock_fd) {
         struct stat st;
 

@@ -500,7 +500,7 @@ int ledger_schema_apply(Ledger *ledger) {
         if (r < 0)
                 return r;
 
-        /* On a full disk the schema is used as it is. */
+        /* On a full disk nothing can be written, so the schema is used as it is. */
         if (ledger->full && version == LEDGER_SCHEMA)
                 return 0;
         r = ledger_begin(ledger);
