@@ -243,8 +243,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* No manager removes a cgroup that the spawner made, and no other process may remove it. So the spawner
- * stays until the job has ended. */
+/* Stays until the job has ended, to remove its cgroup: no manager removes a cgroup that the spawner made,
+ * and no other process may do so. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
