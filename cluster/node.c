@@ -46,7 +46,8 @@ const char *node_exit_sentence(int status) {
         return "";
 }
 
-/* The CPUs and the memory that Slurm has allocated to this job, or those of the host if they are fewer. */
+/* Fills in the CPUs and the memory that Slurm has allocated to this job, or those of the host if they are
+ * fewer. */
 static void fill_facts(NodeFacts *ret) {
         const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
         struct sysinfo info = {};
