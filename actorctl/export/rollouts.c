@@ -215,7 +215,8 @@ static char *space_text(const ActordEnvSpec *spec, const ActordSpace *space) {
         return g_string_free(text, FALSE);
 }
 
-/* "actord/Pendulum-v1": a name that ends in a version and has only characters that Minari allows. */
+/* The data set's name, such as "actord/Pendulum-v1". It ends in a version and has only characters that
+ * Minari allows. */
 static char *dataset_id(const char *environment) {
         g_autofree char *name = g_strdup(environment);
 

@@ -21,8 +21,8 @@ static bool is_acting(const Model *model, const char *tensor) {
         return false;
 }
 
-/* A value network that reads other agents' observations is left out, since the file's normalisation covers
- * only an agent's own observation. */
+/* Lists the layers to write. A value network that reads other agents' observations is left out, since the
+ * file's normalisation covers only an agent's own observation. */
 static size_t list_layers(const Model *model, TensorRow *ret) {
         size_t n_kept = 0, n = checkpoint_network_rows(PARAMETERS_FORMAT_NEWEST, NETWORK_POLICY,
                                            &model->network, model->parameters, ret);

@@ -47,7 +47,8 @@ static char *shared_folder(void) {
         return data_path(FOLDER, path) < 0 ? g_strdup("") : g_strdup(path);
 }
 
-/* -ENOENT, without a message: there is no such file, and the caller may look elsewhere. */
+/* Reads a trained scheduler. -ENOENT, without a message: there is no such file, and the caller may look
+ * elsewhere. */
 static int trained_read(const char *name, const char *path, bool own, Trained **ret, char **ret_message) {
         g_autoptr(Trained) trained = g_new0(Trained, 1);
         const char *reason = NULL;
