@@ -17,7 +17,7 @@ void job_requeue(Job *job);
  * flight. A frozen job stays frozen over restarts of the daemon. 0: the job is frozen now; -ESRCH: it has
  * ended or is about to end; -EOPNOTSUPP: the job could not go on later. */
 int job_freeze(Job *job);
-/* 0: the job is not frozen now; -ESRCH: it has ended or is about to end. */
+/* Lets a frozen job go on. 0: the job is not frozen now; -ESRCH: it has ended or is about to end. */
 int job_thaw(Job *job);
 /* Watches RuntimeMaxSec=. The time counts from the job's first start, so lives and restarts do not prolong
  * it, and it also counts between two lives. Time that the job spent back in the queue does not count. */

@@ -64,8 +64,8 @@ bool lines_are_empty(const Lines *lines);
 /* How many calls are in lines. A call in two lines counts twice. */
 unsigned lines_waiting(const Lines *lines);
 
-/* 1: the call has its turn now, or had it before. 0: the call waits, and `handler` will be called again with
- * it (the caller returns 1 now). Negative: an error is set. */
+/* Puts a call into a line. 1: the call has its turn now, or had it before. 0: the call waits, and `handler`
+ * will be called again with it (the caller returns 1 now). Negative: an error is set. */
 int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);

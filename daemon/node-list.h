@@ -26,6 +26,6 @@ typedef struct NodeList {
 void node_list_clear(
                 NodeList *list); /* Clears the list when a life of the job begins, which has no nodes yet. */
 void node_list_add(NodeList *list, const Record *record);
-/* "2 up n1 for 40 s", "3 pending Priority": the nodes that have not ended, ordered by number;
+/* The nodes that have not ended, ordered by number: "2 up n1 for 40 s", "3 pending Priority".
  * NULL-terminated, to be freed. */
 char **node_list_words(const NodeList *list);

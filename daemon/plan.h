@@ -38,7 +38,7 @@ uint64_t plan_link_position(const PlanLink *link);
 /* The number of records in the spool that were not read yet. */
 uint64_t plan_link_unread(const PlanLink *link);
 
-/* 1: the next record; 0: there is none yet; -EBADMSG: the bytes are not a valid next record; -EOVERFLOW:
- * records were overwritten before they were read. Works also when the invoker is gone, since the spool
- * outlives it. */
+/* Reads the next record of the spool. 1: *ret has it; 0: there is none yet; -EBADMSG: the bytes are not a
+ * valid next record; -EOVERFLOW: records were overwritten before they were read. Works also when the invoker
+ * is gone, since the spool outlives it. */
 int plan_link_next(PlanLink *link, Record *ret);

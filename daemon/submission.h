@@ -29,8 +29,8 @@ typedef struct Submission {
         char *sheet, *currency;
 } Submission;
 
-/* from_fd: for SubmitJobFile. may_stderr: whether a file `stderr` is accepted. The message must outlive the
- * submission. */
+/* Reads a message. from_fd: for SubmitJobFile. may_stderr: whether a file `stderr` is accepted. The message
+ * must outlive the submission. */
 int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error);
 void submission_done(Submission *s);
 

@@ -18,7 +18,7 @@
 typedef struct TurnQueue TurnQueue;
 
 TurnQueue *turn_queue_new(void);
-/* item_free: called for the items that still wait. */
+/* Frees the queue. item_free: called for the items that still wait. */
 TurnQueue *turn_queue_free(TurnQueue *queue, GDestroyNotify item_free);
 unsigned turn_queue_length(const TurnQueue *queue);
 /* Whether items of a known user's connection wait. */

@@ -17,10 +17,10 @@
 Users *users_new(JobContext *context);
 Users *users_free(Users *users);
 
-/* 1: the quota is known; 0: not yet; negative: the host's user database failed. */
+/* Whether the quota of a user is known. 1: it is; 0: not yet; negative: the host's user database failed. */
 int users_known(Users *users, uint32_t uid, Quota *ret);
-/* false: the quota is not known yet. Then it is looked up, and jobs_schedule() is called when the answer
- * comes. */
+/* Finds the quota of a user. false: it is not known yet. Then it is looked up, and jobs_schedule() is called
+ * when the answer comes. */
 bool users_quota(Users *users, uint32_t uid, Quota *ret);
 /* Whether an answer has come since the last call. Then calls that wait for one (quota_ask()) try again. */
 bool users_take_news(Users *users);

@@ -23,8 +23,9 @@ Verifier *verifier_free(Verifier *verifier); /* all of its files are done or fre
  * Verify, and may do so in this function. */
 typedef void (*VerifyDone)(int result, void *userdata);
 
-/* 1: `done` is called later. The descriptor stays the caller's, and must stay open until then. 0 or an error
- * of VerifyDone: the result is known at once, since the file is small or no process could be started. */
+/* Checks a file. 1: `done` is called later. The descriptor stays the caller's, and must stay open until
+ * then. 0 or an error of VerifyDone: the result is known at once, since the file is small or no process
+ * could be started. */
 int verify_file(Verifier *verifier, int fd, const uint8_t expected[32], VerifyDone done, void *userdata,
                 Verify **ret);
 /* Frees the Verify, whether its file waits, is being read or is done. */

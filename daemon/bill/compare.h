@@ -37,8 +37,8 @@ typedef struct Fleet {
  * round. usage: for a job that had nodes, pass `elsewhere` of Beside (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* serverless: the result of fleet_serverless(), or NaN, which makes the duty cycles NaN. fleet: the sheet to
- * compare with. */
+/* Prices the fleet. serverless: the result of fleet_serverless(), or NaN, which makes the duty cycles NaN.
+ * fleet: the sheet to compare with. */
 void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, const JobSettings *settings,
                 Fleet *ret);
 
@@ -47,5 +47,5 @@ void fleet_make(const Usage *usage, double serverless, const PriceSheet *fleet, 
 int fleet_check(const PriceSheet *sheet, const PriceSheet *fleet, const JobSettings *settings,
                 char **ret_message);
 
-/* "1 p3.2xlarge, 4 c5.4xlarge"; g_free(). */
+/* The servers of a fleet in words: "1 p3.2xlarge, 4 c5.4xlarge"; g_free(). */
 char *fleet_servers(const PriceSheet *fleet, const JobSettings *settings);

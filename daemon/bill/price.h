@@ -17,7 +17,7 @@
 
 typedef struct PriceSheet PriceSheet;
 
-/* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
+/* Parses a price sheet. 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
 int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
 /* Parses a job's own copy of a sheet, which an earlier actord may have accepted. In such a copy a key may
  * occur twice; the last value counts. */
@@ -57,7 +57,7 @@ typedef enum CpuUse {
         _CPU_USE_MAX
 } CpuUse;
 
-/* NULL: no charge has this number. */
+/* The name of a charge. NULL: no charge has this number. */
 const char *charge_to_string(uint32_t charge);
 
 /* The kind of worker whose share of a machine is priced: actors and learners may have different shares. */

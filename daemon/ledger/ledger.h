@@ -61,8 +61,8 @@ typedef struct LedgerCheckpoint {
         size_t scheduler_bytes;
 } LedgerCheckpoint;
 
-/* path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: it is not a ledger, or has a
- * newer schema; else -errno. */
+/* Opens or makes a ledger. path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: it is
+ * not a ledger, or has a newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
 /* Like ledger_open(). If the last daemon was killed, the whole file is read; before that, `checking` gets
  * its size. */
@@ -238,7 +238,7 @@ typedef struct LedgerSpent {
 int ledger_spent_note(Ledger *ledger, const LedgerSpent *spent);
 /* The cost of a user's jobs on a day, as committed; 0 for a currency without a row. */
 int ledger_spending(Ledger *ledger, uint32_t uid, const char *day, const char *currency, uint64_t *ret_nano);
-/* each: returns 0 to go on. */
+/* Calls each() with a user's cost on a day in each currency; each() returns 0 to go on. */
 int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata);
 

@@ -142,7 +142,7 @@ int ledger_write(Ledger *ledger, const char *sql, const Value *values, size_t n)
 int ledger_run(Ledger *ledger, sqlite3_stmt *statement, const Value *values, size_t n);
 /* Starts a query, before its first row. */
 int ledger_query(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
-/* 1: the next row is there; 0: there is none. */
+/* Goes to the next row of a query. 1: it is there; 0: there is none. */
 int ledger_next(Ledger *ledger, sqlite3_stmt *statement);
 /* Starts a query at its first row. -ENOENT: there is no row. */
 int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
@@ -172,7 +172,7 @@ int ledger_create(const char *path);
  * files each start would write, even on a full disk. */
 int ledger_make_room_returnable(Ledger *ledger);
 int ledger_schema_apply(Ledger *ledger); /* creates or checks the schema; -EUCLEAN: it is foreign or newer */
-/* 1: this version's statements fit the schema; 0: it is older. */
+/* Whether the schema is the newest. 1: this version's statements fit it; 0: the schema is older. */
 int ledger_schema_is_newest(Ledger *ledger);
 
 static inline void statement_finalizep(sqlite3_stmt **statement) {
@@ -189,7 +189,7 @@ static inline Value of_capped(uint64_t number) {
         return of_u64(number < INT64_MAX ? number : INT64_MAX);
 }
 
-/* NaN becomes NULL: not measured. */
+/* A number as a value. NaN becomes NULL: not measured. */
 static inline Value of_double(double real) {
         return (Value){ .type = VALUE_DOUBLE, .real = real };
 }
