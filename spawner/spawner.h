@@ -93,7 +93,7 @@ int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* maps the user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* call it in the child, once the ids are mapped */
-/* -EPIPE: the child has closed its channel. */
+/* Receives a message of the child. -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
 int child_tell(const Child *child); /* tells it to go on */
 /* call this in the child: starts processes that only keep a scope alive */
