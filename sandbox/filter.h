@@ -10,7 +10,7 @@ static inline void filter_release(scmp_filter_ctx *filter) {
 }
 #define _cleanup_filter_ _cleanup_(filter_release)
 
-/* otherwise: the action for calls that no rule names. */
+/* Makes a filter. otherwise: the action for calls that no rule names. */
 static inline int filter_new(uint32_t otherwise, scmp_filter_ctx *ret) {
         scmp_filter_ctx filter = seccomp_init(otherwise);
         int r;
