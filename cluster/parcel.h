@@ -29,8 +29,8 @@ void parcel_done(Parcel *parcel);
 
 /* Starts tar. 0, or a negative errno with words. */
 int parcel_pack(Parcel *parcel, const char *directory, char words[256]);
-/* 1: the archive is complete, and its digest is known; 0: not yet; negative, with words: packing has
- * failed. */
+/* Goes on with the packing. 1: the archive is complete, and its digest is known; 0: not yet; negative, with
+ * words: packing has failed. */
 int parcel_step(Parcel *parcel, uint64_t now_nsec, char words[256]);
 
 /* The folder on a node in which the archive is unpacked: /tmp/actord-TOKEN-NUMBER. */
@@ -38,6 +38,6 @@ void parcel_folder(const char *token, uint32_t number, char ret[PARCEL_FOLDER_BY
 /* Starts sbcast to the allocation, unless one runs or the next try is not due. 1: it was started; 0: not
  * yet; -errno. */
 int parcel_send(Parcel *parcel, const char *job, const char *folder, uint64_t now_nsec);
-/* 1: sbcast has succeeded; 0: it still runs, or was not started; negative: it failed, perhaps because the
- * folder is not there yet. The next try is due a second later. */
+/* Whether the parcel was sent. 1: sbcast has succeeded; 0: it still runs, or was not started; negative: it
+ * failed, perhaps because the folder is not there yet. The next try is due a second later. */
 int parcel_sent(Parcel *parcel, uint64_t now_nsec);

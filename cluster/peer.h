@@ -40,7 +40,7 @@ typedef struct PeerTerms {
 
 /* Starts a process that takes over the connection. Returns its pid, or a negative errno. */
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel);
-/* 1: a report; 0: there is none; negative: the process has ended. */
+/* Receives a report of the process. 1: it came; 0: there is none; negative: the process has ended. */
 int peer_receive(int channel, PeerReport *ret);
 /* Gives the head's consent. ret_stream: the invoker's end. */
 int peer_consent(int channel, int *ret_stream);
