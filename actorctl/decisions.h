@@ -5,7 +5,8 @@
 
 #include "actorctl/bus.h"
 
-/* counts: uint32_t, one for each round. 0; or a negative errno, with a message. */
+/* Read the numbers (uint32_t, one for each round) of a job, or of a file. 0; or a negative errno, with a
+ * message. */
 int decisions_of_job(Connection *connection, const char *path, GArray **ret_counts);
 int decisions_of_file(const char *file, GArray **ret_counts);
 

@@ -27,7 +27,7 @@ typedef struct Aside {
 #define ASIDE_EMPTY \
         { .fd = -EBADF }
 
-/* 0, or a negative errno. mode: as for open(). */
+/* Makes the new file, under a temporary name. 0, or a negative errno. mode: as for open(). */
 int aside_open(const char *path, int mode, Aside *ret);
 /* Makes the new file durable, and gives it the other file's name. 0, or a negative errno. */
 int aside_commit(Aside *aside, const char *path);

@@ -36,8 +36,8 @@ typedef struct JobFile {
 #define JOB_FILE_NONE \
         ((JobFile){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF, .directories = DIRECTORIES_NONE })
 
-/* sets: texts "Section.Key=VALUE". STATUS_OK; or another status, with a message. Call job_file_done() in
- * both cases. */
+/* Reads and checks a job file. sets: texts "Section.Key=VALUE". STATUS_OK; or another status, with a
+ * message. Call job_file_done() in both cases. */
 ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *sets);
 /* Loads a text in memory in the same way. name NULL: there is no file, since the user only named an
  * environment. */

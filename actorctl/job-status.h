@@ -80,7 +80,8 @@ typedef struct JobBill {
         SchedulerBill scheduler;
 } JobBill;
 
-/* prices: the price sheet to use; NULL: the job's own. 0; or a negative errno, with a message. */
+/* Asks for the bill of a job. prices: the price sheet to use; NULL: the job's own. 0; or a negative errno,
+ * with a message. */
 int job_bill_fetch(Connection *connection, const char *path, const char *prices, JobBill **ret);
 JobBill *job_bill_free(JobBill *bill);
 JsonNode *job_bill_to_json(const JobBill *bill);
@@ -103,7 +104,8 @@ void job_unmetered_print(const JobStatus *status);
 /* Prints why a job failed, if it did. */
 void job_result_complain(const JobStatus *status);
 
-/* "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none. g_free(). */
+/* The states of nodes: "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none.
+ * g_free(). */
 char *job_nodes_words(const JobStatus *job);
 /* How long the nodes were allocated and idle, how long the job waited for them, how many bytes passed
  * between the hosts, and the cost of all this so far; NULL: there was no cost. g_free(). */
@@ -112,7 +114,7 @@ char *job_nodes_use(const JobStatus *job);
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);
-/* "auto, 3.52 actors a round, from 1 to 8"; g_free(). */
+/* The scheduler in words: "auto, 3.52 actors a round, from 1 to 8"; g_free(). */
 char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
 #define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its decimal point */

@@ -113,7 +113,7 @@ typedef enum Metric {
 const char *metric_to_string(Metric metric);
 Metric metric_from_string(const char *word);
 const char *metric_heading(Metric metric);
-/* 1: more is better; -1: less is. */
+/* Whether more of the metric is better (1), or less (-1). */
 int metric_sense(Metric metric);
 
 /* Series: a column of n_rounds numbers; NULL: not measured. */
@@ -128,7 +128,7 @@ ExitStatus experiment_load(const char *file, Experiment **ret);
 /* Parses an experiment's text; the job file's path is relative to file_name. */
 ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret);
 Experiment *experiment_free(Experiment *experiment);
-/* "1-3, 7" -> 1 2 3 7. NULL with *ret_reason, g_free(). */
+/* Turns "1-3, 7" into 1, 2, 3, 7. NULL with *ret_reason, g_free(). */
 GArray *seeds_parse(const char *text, char **ret_reason);
 
 /* Matrix */
@@ -140,7 +140,7 @@ const Arm *experiment_arm(const Experiment *experiment, size_t i);
 const Factor *experiment_factor(const Experiment *experiment, size_t i);
 /* The level of a factor in a cell. */
 const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor);
-/* "per-data, linear": the levels of a cell, or "" without factors; g_free(). */
+/* The levels of a cell, such as "per-data, linear", or "" without factors; g_free(). */
 char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator);
 size_t experiment_n_combinations(const Experiment *experiment);
 /* The number of the cell's combination of levels, from 0. */

@@ -7,7 +7,7 @@
 
 /* Writes the beginning of a file; the caller ends it with </svg>. */
 void svg_begin(GString *text, int width, int height);
-/* attributes: "" or " name=…" */
+/* Writes a text at a point. attributes: "" or " name=…" */
 void svg_text(GString *text, double x, double y, const char *attributes, const char *words);
 /* The colour of an entry of the legend. */
 const char *svg_colour(size_t series);

@@ -46,11 +46,11 @@ Sweep *sweep_new(void);
 Sweep *sweep_free(Sweep *sweep);
 const Range *sweep_range(const Sweep *sweep, size_t i);
 const char *sweep_method_to_string(SweepMethod method);
-/* -EINVAL: there is no such method. */
+/* The method of this name. -EINVAL: there is no such method. */
 int sweep_method_from_string(const char *word);
 
-/* "log 1e-4 1e-2", "uniform 0 1", "int 1 8", "choice a b c", "choice a b; c d". NULL with *ret_reason,
- * g_free(). */
+/* Parses "log 1e-4 1e-2", "uniform 0 1", "int 1 8", "choice a b c" or "choice a b; c d". NULL with
+ * *ret_reason, g_free(). */
 Range *range_parse(const char *key, const char *text, char **ret_reason);
 /* The value for a trial, as text for a job file; g_free(). Trials are counted from 1. The value does not
  * depend on the other keys or on the number of trials, and is the same on every host. */

@@ -4,5 +4,6 @@
 
 #include "actorctl/bus.h"
 
-/* path: one job; NULL: all jobs that the daemon remembers. 0; or a negative errno, with a message. */
+/* Appends the figures. path: of one job; NULL: of all jobs that the daemon remembers. 0; or a negative
+ * errno, with a message. */
 int openmetrics_append(Connection *connection, const char *path, GString *text);

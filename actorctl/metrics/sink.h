@@ -18,9 +18,9 @@ typedef struct Sink {
         ino_t inode;
 } Sink;
 
-/* path: as the user gave it; for tensorboard it is the directory. careful: the path comes from a job file,
- * and its author may be hostile, so only files of the same format are replaced. 0; or a negative errno, with
- * *ret_reason, a static string. *ret must be cleared in both cases. */
+/* Opens a file. path: as the user gave it; for tensorboard it is the directory. careful: the path comes from
+ * a job file, and its author may be hostile, so only files of the same format are replaced. 0; or a negative
+ * errno, with *ret_reason, a static string. *ret must be cleared in both cases. */
 int sink_open(Sink *ret, const MetricsFormat *format, const char *path, bool careful,
                 const char **ret_reason);
 /* Whether both are the same file or pipe. */

@@ -17,7 +17,7 @@ typedef struct ReportJob {
         char *settings;       /* as a job file */
 } ReportJob;
 
-/* 0; or a negative errno, with a message. */
+/* Reads all that a report needs. 0; or a negative errno, with a message. */
 int report_job_fetch(Connection *connection, const char *path, const char *word, ReportJob **ret);
 ReportJob *report_job_free(ReportJob *job);
 

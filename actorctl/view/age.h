@@ -6,8 +6,8 @@
 
 #include "actorctl/view/table.h"
 
-/* "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or is in the future. Both times are since 1970. Into ret,
- * returns ret. */
+/* The age in words: "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or is in the future. Both times are since
+ * 1970. Into ret, returns ret. */
 char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]);
 
 /* Add the next cell of a row: an age, in JSON as whole seconds; or a time, which is only in JSON. null: usec

@@ -14,7 +14,8 @@ typedef struct BillBeside {
         double serverless;
 } BillBeside;
 
-/* fleet: the only price sheet to compare with; NULL: all sheets. 0; or a negative errno, with a message. */
+/* Asks for the comparisons. fleet: the only price sheet to compare with; NULL: all sheets. 0; or a negative
+ * errno, with a message. */
 int bill_beside_fetch(Connection *connection, const char *path, const JobStatus *job, const JobBill *bill,
                 const char *fleet, BillBeside **ret);
 BillBeside *bill_beside_free(BillBeside *beside);

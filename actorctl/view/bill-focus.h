@@ -4,7 +4,7 @@
 
 #include "actorctl/job-status.h"
 
-/* false, with a message: this bill cannot be written in this format. */
+/* Whether this bill can be written in this format. false: a message has been printed. */
 bool bill_focus_check(const JobBill *bill);
 typedef struct FocusNames {
         const char *host;   /* where the job ran */

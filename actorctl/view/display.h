@@ -9,15 +9,15 @@
 
 typedef struct Display Display;
 
-/* curve: show a block with a curve of the return. Then the display asks the daemon for rounds, by connection
- * and path. */
+/* Makes a display. curve: it shows a block with a curve of the return. Then the display asks the daemon for
+ * rounds, by connection and path. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
 /* Whether the display is drawn on a terminal. */
 bool display_is_live(const Display *display);
 /* For a scheduler's training of at least n runs: shows how many runs are done, and the time left. n 0: the
  * job is not such a training. */
 void display_count_runs(Display *display, uint64_t n);
-/* The job's name for people: "run r7"; by default "job 7". */
+/* Sets the job's name for people: "run r7"; by default "job 7". */
 void display_call(Display *display, const char *called);
 /* The keys that the user may press. A block shows them in its last line; before a live line they are
  * printed once. */

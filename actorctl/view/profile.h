@@ -14,7 +14,7 @@ typedef struct ProfileView {
         double limit; /* operations of one core per second; 0: not measured */
 } ProfileView;
 
-/* False: there is no profile in this state directory, since no round has ended. */
+/* Reads the profile in a state directory. False: there is none, since no round has ended. */
 bool profile_read(const char *state_directory, ProfileView *ret);
 /* Starts a learner to measure this host's limit, and sets profile->limit. */
 void profile_measure_limit(ProfileView *profile, uint32_t kernel_class);

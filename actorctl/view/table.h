@@ -16,7 +16,7 @@ typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_MEASURED, COLUMN_JS
 Table *table_new(void);
 Table *table_free(Table *table);
 
-/* heading: upper case, for people; name: for programs. */
+/* Adds a column. heading: upper case, for people; name: for programs. */
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
 /* Names a column that a narrow terminal does not show. Columns that are named earlier are left out first. */
