@@ -51,7 +51,7 @@ static void add_update(DistributionMeter *meter, const Record *record) {
         meter->updated_nsec = max_u64(meter->updated_nsec, record->metered.end_nsec);
 }
 
-/* Rounds that only fill a replay store say nothing about later rounds. */
+/* Whether a round shows how later rounds will be. Rounds that only fill a replay store do not. */
 static bool learns(const JobSettings *settings, const Record *closed) {
         return algorithm_row(settings->algorithm)->store != STORE_REPLAY ||
                closed->statistics.n_env_steps > settings->replay_min;

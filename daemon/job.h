@@ -84,7 +84,7 @@ struct Job {
         bool clearing;      /* the job is over, and its cgroup is being removed */
         bool launch_failed; /* the launch of the life failed */
         bool life_hopeless; /* another life would fail in the same way */
-        /* its invoker reported something impossible, so no more of its records are read */
+        /* the invoker reported something impossible, so no more of its records are read */
         bool disbelieved;
         char *life_error;      /* why the daemon gave this life up; NULL: it did not */
         int life_error_number; /* the positive errno with which the invoker failed to begin; 0: it began */

@@ -66,7 +66,7 @@ static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
                         "This daemon shows the records of a run: it accepts no jobs and changes none.");
 }
 
-/* 1: the call was answered; 0: it continues later. */
+/* Submits the job of a call. 1: the call was answered; 0: it continues later. */
 static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uint32_t uid,
                 sd_bus_message_handler_t again, sd_bus_error *error) {
         Job *job;
@@ -464,7 +464,8 @@ static int add_objects(Manager *manager) {
                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, manager);
 }
 
-/* In run mode the caller is connected already; on a bus, callers find the daemon by its name. */
+/* Begins to serve callers. In run mode the caller is connected already; on a bus, callers find the daemon by
+ * its name. */
 static int serve(Manager *manager) {
         bool has_name = manager->context.mode != DAEMON_RUN;
         int r;

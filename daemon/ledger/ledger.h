@@ -42,7 +42,7 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         uint64_t trimmed_usec; /* when the removal of its records began; 0: all are there */
         /* how often the job went back to the queue; since when it is there; 0: it is not there */
         uint64_t n_preempted, back_usec;
-        uint64_t paused_usec; /* the time in the queue of earlier returns */
+        uint64_t paused_usec; /* how long earlier returns to the queue took */
         uint64_t frozen_usec; /* when a user froze the job; 0: it is not frozen */
         uint32_t end_wanted;  /* PlanEnd: how the job was asked to end; PLAN_END_NOT: it was not */
         uint64_t n_alerts;    /* how many amounts of CostAlert= were reached and announced */
