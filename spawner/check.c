@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks records. The spawner trusts no part of a record before. The daemon parses users' texts, so a
- * hostile user may have taken over the daemon and written the record. */
+/* Checks records. The spawner trusts no part of a record before these checks. The daemon parses users'
+ * texts, so a hostile user may have taken over the daemon and written the record. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
