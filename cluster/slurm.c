@@ -215,9 +215,9 @@ static void begin_submit(Engine *engine, uint64_t now) {
         }
 }
 
-/* If sbatch gave no clear answer, the job may be queued. Then this node is over, and the head asks for
- * another one under a new number, so no two jobs have the same number. If squeue lists the unclear job
- * later, it is cancelled. */
+/* Reads the answer of sbatch. If it is not clear, the job may be queued. Then this node is over, and the
+ * head asks for another one under a new number, so no two jobs have the same number. If squeue lists the
+ * unclear job later, it is cancelled. */
 static void end_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         EngineNode *node = engine->nodes + slurm->submitting;
