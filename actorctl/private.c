@@ -27,7 +27,7 @@
 #include "lib/sibling.h"
 #include "lib/tree.h"
 
-#define RUNS_KEPT         20u /* of each kind, besides the newest run */
+#define RUNS_KEPT         20u /* runs with a policy, and as many without, besides the newest run */
 #define CHECKPOINT_SUFFIX ".safetensors"
 #define FAR_FD            3 /* in the started program: its end of the socket */
 #define LOCK_ATTEMPTS     200u

@@ -269,8 +269,8 @@ static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t d
         return status == STATUS_OK ? check_repeatable(experiment, cell) : status;
 }
 
-/* Seeds are the outermost loop: if an experiment is interrupted, the finished cells make complete
- * comparisons. */
+/* Makes all cells. Seeds are the outermost loop: if an experiment is interrupted, the finished cells make
+ * complete comparisons. */
 static void make_cells(const Experiment *experiment, GPtrArray *cells) {
         for (guint seed = 0; seed < experiment->seeds->len; seed++)
                 for (size_t combination = 0; combination < experiment_n_combinations(experiment);

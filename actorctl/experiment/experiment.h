@@ -225,7 +225,7 @@ ExitStatus experiment_open(const char *file, Experiment **ret_experiment, GPtrAr
 /* Replaces DIRECTORY/NAME. 0; or a negative errno, with a message. */
 int result_file_write(const char *directory, const char *name, const char *text, size_t n);
 
-/* cells.csv and rounds.csv alone. */
+/* Writes only cells.csv and rounds.csv. */
 int tables_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
 /* The cost of training a cell's scheduler; NULL: none was trained, or no cell is finished. */
 JsonObject *scheduler_bill(const Cell *cell);

@@ -288,7 +288,7 @@ static void add_output(Onnx *o, const char *name, bool batch) {
         add_place(o, GRAPH_OUTPUT, name, TYPE_FLOAT, batch, &o->model->network.n_action, 1);
 }
 
-/* The deviation of a Gaussian policy does not depend on the observation. */
+/* Adds the logarithm of a Gaussian policy's deviation, which does not depend on the observation. */
 static void add_log_std(Onnx *o, const Layer *layer) {
         const uint64_t n = layer->n_out;
 

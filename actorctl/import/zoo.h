@@ -10,8 +10,8 @@
 
 typedef struct ZooRequest {
         const char *text;      /* YAML */
-        size_t n;              /* the number of its bytes */
-        const char *file;      /* its name, for messages and for the first comment */
+        size_t n;              /* the number of the text's bytes */
+        const char *file;      /* the file's name, for messages and for the first comment */
         const char *algorithm; /* a word of Algorithm= */
         const char *entry;     /* the environment's name in the file; NULL: the only entry */
 } ZooRequest;

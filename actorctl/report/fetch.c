@@ -57,7 +57,7 @@ static int fetch_settings(Connection *connection, const char *path, const char *
         return 0;
 }
 
-/* each part prints its own message */
+/* Reads all parts of the report. Each one prints its own message. */
 static int fetch(Connection *connection, const char *path, ReportJob *job) {
         int r;
 

@@ -261,7 +261,8 @@ static ExitStatus keep(
                                        : store(t->options, t->name, data, n);
 }
 
-/* Two bills can be added only in one currency. This is checked before the training is paid for. */
+/* Checks that the bills of both trainings are in one currency, since only then can they be added. This is
+ * done before the training is paid for. */
 static ExitStatus check_currency(Connection *connection, const char *price_sheet, const Trained *from) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *currency;

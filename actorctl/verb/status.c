@@ -113,7 +113,8 @@ static void print_job(const JobStatus *job, const char *called) {
         print_progress(job);
 }
 
-/* One connection to the daemon serves all of its jobs; each run has its own connection. */
+/* Opens a job or a run. One connection to the daemon serves all of its jobs; each run has its own
+ * connection. */
 static ExitStatus open_one(const Options *options, const char *word, Connection **daemon, Connection **run,
                 char **ret_path) {
         if (word_names_run(word) || !*daemon)

@@ -204,7 +204,7 @@ static gint compare_job(gconstpointer a, gconstpointer b) {
         return (x > y) - (x < y);
 }
 
-/* The key for each order is its first letter. */
+/* The orders of rows. The user chooses one by the key with its first letter. */
 static const SortKey sorts[] = {
         { "cpu", compare_cpu },
         { "memory", compare_memory },
