@@ -8,7 +8,7 @@
 
 typedef struct JobSetting {
         char *section, *key, *value;
-        bool given; /* the job file or --set gave the value */
+        bool given; /* the key was set, perhaps to its default */
 } JobSetting;
 
 /* An array of JobSetting, in the order of job files. 0; or a negative errno, with a message. called: the
