@@ -314,8 +314,9 @@ def tables(check):
                    "larger": storm_table(LARGER[THETA], "larger", 41), "tidal": tidal()}, check)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description, run, tables):
+    """run(venv, n_seeds, only) trains what is missing; tables(check) writes or checks the page."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("run")
     command.add_argument("venv")
@@ -331,4 +332,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, run, tables)

@@ -12,7 +12,7 @@ repeated. What is measured, and what counts as reproduced, is in the page: it wa
 A cost in the cells is an episode's return without its sign. The weights in it are chosen so that one number tells three apart: how many ponds
 are left with water at the end, how many flood steps there are (SWMM's steps in which a pond floods, counted once for each such pond), and how
 much flows over 4 cfs."""
-import argparse, glob, json, os, re, tempfile
+import glob, json, os, re, tempfile
 from statistics import stdev
 import stormwater
 from intervals import mean
@@ -277,21 +277,5 @@ def tables(check):
                    "gamma larger differences": larger_differences()}, check)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("run")
-    command.add_argument("venv")
-    command.add_argument("--seeds", type=int, default=10)
-    command.add_argument("--only", default="", metavar="ARMS", help="a regular expression")
-    commands.add_parser("table")
-    commands.add_parser("check")
-    args = parser.parse_args()
-    if args.command == "run":
-        run(args.venv, args.seeds, args.only)
-    else:
-        tables(args.command == "check")
-
-
 if __name__ == "__main__":
-    main()
+    stormwater.main(__doc__, run, tables)
