@@ -51,7 +51,7 @@ typedef struct Host {
         float *shared;                     /* [n_shared]: the shared state; NULL: it is not read */
         bool come_and_go;                  /* agents come and go; otherwise all stay marked as present */
         uint8_t active[ACTORD_AGENTS_MAX]; /* which agents are present after the newest reset or step */
-        uint8_t acted[ACTORD_AGENTS_MAX];  /* which agents were present before it */
+        uint8_t acted[ACTORD_AGENTS_MAX];  /* which of them were present before the newest step */
         Dataset *dataset;                  /* NULL: it has not been read yet */
 } Host;
 

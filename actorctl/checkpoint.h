@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads facts about the job from its checkpoint. It uses lib/checkpoint/checkpoint.h, and its messages name
- * the file. */
+/* Reads facts about a job from a checkpoint of it. These functions call lib/checkpoint/checkpoint.h, and
+ * their messages name the checkpoint's file. */
 #pragma once
 
 #include "lib/checkpoint/checkpoint.h"

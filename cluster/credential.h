@@ -12,5 +12,5 @@ int credential_make(const Sealed *sealed, char **ret, char words[256]);
 /* Opens a credential that a process of this user made. munge opens each credential only once. -EPROTO: words
  * has a sentence. */
 int credential_open(const char *credential, const Hello *hello, Sealed *ret, char words[256]);
-/* Whether munge works on this host. */
+/* Makes a credential only to try munge. 0: munge works on this host; else as credential_make(). */
 int credential_try(char words[256]);

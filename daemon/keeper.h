@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Processes that hold callers' descriptors for the gate (daemon/gate.h). The gate itself never has such a
- * descriptor open, since even closing it may take for ever. A keeper receives a message's first byte from
- * the bus together with the message's descriptors, so no other process has them. For each descriptor it
- * gives the gate a *token*, one end of a socket pair, and serves the other end: a process with the token may
- * ask for the descriptor. When all tokens are closed, the keeper closes the descriptors and is ready for
- * another message. A keeper that hangs is never used again, and holds only the descriptors of one
- * message. */
+ * descriptor open, since even closing it may take for ever; only sealed memory, which is harmless, is passed
+ * on to it. A keeper receives a message's first byte from the bus together with the message's descriptors,
+ * so no other process has them. For each other descriptor it gives the gate a *token*, one end of a socket
+ * pair, and serves the other end: a process with the token may ask for the descriptor. When all tokens are
+ * closed, the keeper closes the descriptors and is ready for another message. A keeper that hangs is never
+ * used again, and holds only the descriptors of one message. */
 #pragma once
 
 #include <stddef.h>

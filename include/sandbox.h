@@ -64,7 +64,8 @@ typedef enum Limit {
 /* The futex words that an actor shares with another process (include/turn.h, include/slot.h) lie in one
  * address range with this size and alignment. The filter allows a futex without FUTEX_PRIVATE only in this
  * range. On a page of a file, such as libc's, such a futex could signal to an actor of another job that maps
- * the same file. No file may ever be mapped in the range. So the whole range is reserved before the sandbox
- * closes, and an actor can neither unmap it nor choose addresses below SANDBOX_OWN_ADDRESSES. */
+ * the same file. No file may ever be mapped in the range. So the whole range is reserved before the filter
+ * takes effect. After that an actor can neither unmap it nor choose addresses below
+ * SANDBOX_OWN_ADDRESSES. */
 #define SANDBOX_WORDS_BYTES   (UINT64_C(1) << 40)
 #define SANDBOX_OWN_ADDRESSES (UINT64_C(1) << 46)

@@ -435,7 +435,8 @@ double runtime_explained_variance(const Runtime *rt) {
         return m2 > 0.0 ? 1.0 - error_m2 / m2 : NAN;
 }
 
-/* per-data: more data give more steps. per-round: as many steps as for one actor's data. */
+/* The rows of one minibatch, by Updates=. per-data: a constant, so more data give more gradient steps.
+ * per-round: so many that a round takes as many gradient steps as one actor's data would. */
 static uint32_t minibatch_rows(const Runtime *rt, uint32_t n_rows) {
         uint32_t size = rt->settings->minibatch_size, n;
 

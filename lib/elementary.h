@@ -87,7 +87,7 @@ ELEMENTARY float elementary_exp(float x) {
 /* log(x), for a normal positive number. */
 ELEMENTARY float elementary_log(float x) {
         uint32_t bits = bits_of_float(x);
-        /* x = 2^e * m with m in [sqrt(1/2), sqrt(2)) */
+        /* x = 2^e * (1 + m), with 1 + m in [sqrt(1/2), sqrt(2)) */
         int32_t e = (int32_t) (bits - 0x3F3504F3u) >> 23;
         float m = float_of_bits(bits - ((uint32_t) e << 23)) - 1.0f;
         float n = (float) e, z = m * m, p;

@@ -57,7 +57,8 @@ int regulation_spec(const JobSettings *settings, ActordEnvSpec *spec);
 
 /* For actors. Both pointers must stay valid. */
 void regulation_init(Regulation *regulation, const JobSettings *settings, const ActordEnvSpec *spec);
-/* float [n_action] each: the policy's output, and its sum with the controller's part, not clipped yet. */
+/* policy: the output of the policy. ret_action: that output plus the controller's action for the
+ * observation, not clipped yet. Both are float [n_action]. */
 void regulation_act(
                 const Regulation *regulation, const void *observation, const void *policy, void *ret_action);
 double regulation_value(const Regulation *regulation, const void *observation); /* s' P s */

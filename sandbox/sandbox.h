@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sandbox is data. It is prepared once, before any fork, and filters are compiled then. A forked child
- * enters it in one visible order of steps. A step that fails ends the child with the step's exit status. */
+/* A Sandbox is a description. It is prepared once, before any fork, and filters are compiled then. A forked
+ * child enters it by the steps of SANDBOX_STEPS, in their order. A step that fails ends the child with the
+ * step's exit status. */
 #pragma once
 
 #include <stdbool.h>

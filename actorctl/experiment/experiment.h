@@ -155,7 +155,7 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
 Cell *cell_new(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed);
 void cell_free(gpointer cell);
 ExitStatus cell_check(const Experiment *experiment, Cell *cell);
-/* The full total of the cell's bill; 0: not known. */
+/* The total of all charges on the cell's bill ("full total"); 0: not known. */
 double cell_cost(const Cell *cell);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
 GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);

@@ -116,7 +116,7 @@ static JsonNode *space_json(const ActordEnvSpec *spec, const ActordSpace *space)
         return node;
 }
 
-/* Collects the names of environments that the installed programs and modules know. */
+/* Collects the specs of environments that the installed programs and modules know, by name. */
 static void take_listed(const TrialRow *row, void *userdata) {
         if (row->kind == TRIAL_SPEC)
                 g_hash_table_insert(userdata, g_strdup(row->spec->spec.name),

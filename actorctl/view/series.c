@@ -110,8 +110,8 @@ static int read_names(Printer *p, sd_bus_message *m) {
         return 0;
 }
 
-/* The columns for texts below the table. Without a terminal, COLUMNS= may still say how wide these may
- * be. */
+/* How many characters wide the texts below the table may be. Without a terminal, COLUMNS= may still say
+ * it. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
         unsigned columns = screen_columns();

@@ -309,7 +309,7 @@ static int statistics_add_missing(Ledger *ledger) {
         return r < 0 ? r : ledger_exec(ledger, schema_rounds);
 }
 
-/* A schema's steps, in order. The first one makes an empty file a ledger. */
+/* schemas[i] has the statements that make schema i + 1 of schema i, in order. Schema 0 is an empty file. */
 static const struct {
         const char *const *steps;
         size_t n;

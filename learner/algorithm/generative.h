@@ -36,7 +36,8 @@ struct Generator {
         double q_weight;
 };
 
-/* Takes one step of the critics and of the policy. Sets all members but the first four. */
+/* Takes one step of the critics and of the policy. The caller sets policy, distance, diverges and teacher of
+ * the generator, and this function its other members. */
 int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, CriticSteps *steps);
 
 /* For recorded actions */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The convolution of a shard, forward and backward. convolution.c explains the method and the order of sums.
- * rows is a multiple of 16. */
+/* The convolution of a shard (some rows of a minibatch, learner/gradient.h), forward and backward.
+ * convolution.c explains the method and the order of sums. rows is a multiple of 16. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,12 +4,14 @@
  * interpreter starts inside the finished sandbox. Only then a user's code is imported.
  *
  * A step is one call of a method that was looked up before, and one copy of the observation into the slot.
- * The action is made in place. reset() gets a seed from the episode's own random stream. So do the random
- * generators that all code of a Python process shares. If an environment draws from these generators in its
- * steps, they are seeded before each step, so that other environments in the process have no influence.
+ * The action is written into a buffer that is kept, and the environment gets a new object made of it, which
+ * it may keep. reset() gets a seed from the episode's own random stream. So do the random generators that
+ * all code of a Python process shares. If an environment draws from these generators in its steps, they are
+ * seeded before each step, so that other environments in the process have no influence.
  *
  * A snapshot is the environment with its wrappers, as pickle writes it. This is used only if a saved and
- * restored copy steps like the original (bridge.py, check()). Otherwise the environment is sticky.
+ * restored copy steps like the original (bridge.py, check()). Otherwise each slot has an environment of its
+ * own, which stays in this process (a sticky one, actor/host.h).
  *
  * Slots take turns on the same environments. An environment may keep state across resets (a running mean, a
  * count of episodes), and would carry it from one slot's episode to another slot's. So such an environment

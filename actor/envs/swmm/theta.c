@@ -4,10 +4,10 @@
  *
  * Scenario theta of pystorms ("pystorms: A simulation sandbox for the development and evaluation of
  * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the same
- * engine, EPA SWMM. From pystorms are the catchments, infiltration, ponds, orifices, conduits, step sizes,
- * the 78 hours, the storm and the measure of performance. The states are the two depths, and the actions are
- * the two openings. This project has its own text of the network. It has a junction where pystorms has a
- * divider; SWMM treats both alike.
+ * engine, EPA SWMM. The catchments, infiltration, ponds, orifices, conduits, step sizes, the 78 hours, the
+ * storm and the measure of performance are those of pystorms. So are its states, the two depths, and its
+ * actions, the two openings. This project has its own text of the network. It has a junction where pystorms
+ * has a divider; SWMM treats both alike.
  *
  * A step is 15 minutes, and 312 steps are the 78 hours. The observation is the two depths (m) and, unless
  * Forecast=no, the stream's flow (m3/s) and the rain of each of the next two hours (mm). SWMM's own steps
@@ -17,10 +17,10 @@
  *
  * With the default FloodWeight=1e6, a return is the published performance with a minus sign.
  *
- * The rules: both ponds together release 0.5 m3/s. Each pond's share is in proportion to how full it is
- * (equal filling degree), and its opening follows from its depth by Torricelli's law. A pond that is within
- * 0.7 m of flooding opens its orifice. The 0.7 m are the smallest distance with which no pond floods in 30
- * training storms. */
+ * The built-in controller "rules" lets both ponds together release 0.5 m3/s. Each pond's share is in
+ * proportion to how full it is (equal filling degree), and its opening follows from its depth by
+ * Torricelli's law. A pond that is within 0.7 m of flooding opens its orifice. The 0.7 m are the smallest
+ * distance with which no pond floods in 30 training storms. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"
