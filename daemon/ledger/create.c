@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 
 /* Two bytes of the file's header, "file format write version" and "read version" of SQLite's file format
  * (fileformat2.html): 2 means WAL. */
@@ -31,17 +32,6 @@ static void image_freep(unsigned char **image) {
         sqlite3_free(*image);
 }
 
-static int write_all(int fd, const unsigned char *data, size_t n) {
-        for (size_t done = 0; done < n;) {
-                ssize_t k = write(fd, data + done, n - done);
-
-                if (k < 0 && errno != EINTR)
-                        return -errno;
-                done += k > 0 ? (size_t) k : 0;
-        }
-        return 0;
-}
-
 static int sync_directory_of(const char *path) {
         g_autofree char *name = g_path_get_dirname(path);
         _cleanup_close_ int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -55,7 +45,7 @@ static int write_file(const char *path, const char *beside, const unsigned char 
 
         if (fd < 0)
                 return -errno;
-        r = write_all(fd, data, n);
+        r = write_full(fd, data, n);
         if (r < 0)
                 return r;
         if (fdatasync(fd) < 0 || rename(beside, path) < 0)

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/bench/job.h"
 
@@ -34,6 +35,17 @@ static inline int plays_words(int argc, char *const *argv, int first) {
         while (first + n < argc && !g_str_equal(argv[first + n], "--play"))
                 n++;
         return n;
+}
+
+/* The environment, with reset(), step() and metrics() of `watch`, which call the environment's own. */
+static inline const ActordEnv *plays_watched(const ActordEnv *env, const ActordEnv *watch) {
+        static ActordEnv watched;
+
+        memcpy(&watched, env, env->struct_bytes);
+        watched.reset = watch->reset;
+        watched.step = watch->step;
+        watched.metrics = watch->metrics;
+        return &watched;
 }
 
 static inline Fused *plays_train(const JobSettings *settings, const ActordEnv *env) {

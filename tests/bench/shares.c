@@ -142,14 +142,12 @@ static int metrics_watched(const void *instance, double *ret) {
 }
 
 static const ActordEnv *env_watched(const ActordEnv *env) {
-        static ActordEnv watched;
+        static const ActordEnv watch = {
+                .reset = reset_watched, .step = step_watched, .metrics = metrics_watched
+        };
 
         play.env = env;
-        memcpy(&watched, env, env->struct_bytes);
-        watched.reset = reset_watched;
-        watched.step = step_watched;
-        watched.metrics = metrics_watched;
-        return &watched;
+        return plays_watched(env, &watch);
 }
 
 static void numbers_of(const JobSettings *settings, const ActordEnv *env) {
