@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Steps per second of each environment's bare loop, one core, no actor around it: what an actor can reach at
- * most.
+/* Measures the steps per second of each environment in a bare loop, on one core and without an actor: no
+ * actor can be faster.
  *
  *     env-steps [MODULE [NAME...]]        MODULE: the path of env-mujoco.so
  *
  * Random actions are drawn beforehand; the scripted policy is a fixed linear one, which keeps some episodes
- * longer. The best of three runs is printed, since others share the caches. */
+ * longer. The best of three runs is printed, since other processes use the caches, too. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a search reaches in iot5g: each second it tries bandwidths and powers in the environment itself, from
- * the true state with its shadowing and velocities, and moves to where the mean reward of a second is
- * greatest. A policy does not see that state. Where one move does not reach that place, the search moves
- * towards it as far as it may. Beside it: moves at random.
+/* The return that a search reaches in iot5g. Each second it tries bandwidths and powers in the environment
+ * itself, from the true state with its shadowing and velocities, and moves to where the mean reward of a
+ * second is greatest. A policy does not see that state. If one move does not reach that place, the search
+ * moves towards it as far as it may. For comparison the program also makes moves at random.
  *
- *     iot5g-search iot5g-continuous|iot5g-discrete EPISODES
- */
+ *     iot5g-search iot5g-continuous|iot5g-discrete EPISODES */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@ enum {
         N_STATE = 7,
         STEPS = 200,
         DRAWS = 24, /* of the next second */
-        GRID = 9,   /* places along bandwidth and along power, of a grid around the best one of the last */
+        GRID = 9,   /* places along each axis of a grid; the next grid is finer, around the best place */
         GRIDS = 3,
         CHOICES = 9,
 };
@@ -44,7 +43,7 @@ static double tried(const Search *s, const double state[N_STATE], const void *ac
         return sum / DRAWS;
 }
 
-/* Bandwidth and power of the greatest mean reward, wherever they are now. */
+/* Finds the bandwidth and the power with the greatest mean reward, whatever the present ones are. */
 static void find_place(const Search *s, double ret[2]) {
         const int32_t stay = CHOICES / 2;
         const float still[2] = { 0, 0 };
@@ -73,7 +72,8 @@ static void find_place(const Search *s, double ret[2]) {
         memcpy(ret, centre, sizeof(centre));
 }
 
-/* Of the nine moves: the best one if the place is near, else the one towards it. */
+/* Chooses one of the nine moves. gap: the way to the best place. If it is short, all moves are tried, and
+ * the best one is chosen; otherwise, the move goes towards that place. */
 static int32_t find_choice(const Search *s, const double gap[2]) {
         int32_t choice = 0;
         double best = -INFINITY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A consistency policy of two passes beside a diffusion of five, with equal networks: an action, and a
- * gradient step of policy and critics. By turns, in CPU time; the median of the ratios. */
+/* The CPU time of a consistency policy of two passes and of a diffusion policy of five, with equal networks.
+ * Measures one action, and one gradient step of policy and critics. The two take turns, and the figure is
+ * the median of their ratios. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -19,7 +20,7 @@ typedef struct Side {
         uint32_t round;
 } Side;
 
-typedef double (*Measured)(Side *side); /* microseconds of one */
+typedef double (*Measured)(Side *side); /* microseconds for one call of the measured function */
 
 static double now_usec(void) {
         struct timespec ts;
@@ -53,7 +54,7 @@ static double act(Side *side) {
         return (now_usec() - start) / ACTS;
 }
 
-/* Each round has as many gradient steps. */
+/* Measures one gradient step. Each round has GRADIENTS of them. */
 static double learn(Side *side) {
         double start;
 

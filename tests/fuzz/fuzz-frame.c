@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a stream between a job's invoker and a node's: frames that fit the job come out whole, or the
- * stream ends. The first byte chooses who sends. Each frame begins with a byte: if it is odd, the next one
- * names a kind, and a head that would be taken is made for it, of the length in the two bytes after. */
+/* Feeds arbitrary bytes to the reader of a stream between the invokers of a job and of a node. It must
+ * return whole frames that fit the job, or end the stream.
+ *
+ * The first byte of the input chooses the sender. Each frame begins with a byte. If that is odd, a valid
+ * head is made: its kind is in the next byte, and the body's length in the two bytes after that. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
@@ -53,7 +55,7 @@ static void check_frame(const FrameReader *reader) {
                                 page.segment.snapshots_at[0]);
 }
 
-/* What the input means, as bytes of a stream. */
+/* Turns the input into the bytes of a stream. */
 static size_t expand(const uint8_t *data, size_t size, uint8_t *ret) {
         uint64_t sequence = 0;
         size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any messages from a daemon: the invoker takes a plan that makes sense, or closes the connection. The
- * input is messages, each after a length of two bytes. A message whose first byte is odd is laid over a
- * plan that would be taken. */
+/* Feeds the invoker arbitrary messages in place of a daemon's. The invoker must either take a plan that
+ * makes sense or close the connection. In the input each message follows its length, two bytes. If the first
+ * byte of a message is odd, its bytes overwrite the start of a valid plan. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

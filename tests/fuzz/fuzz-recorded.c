@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a file that actorctl has written and reads again: the decisions of a job (Scaling policy
- * replay) and the outcome of an experiment's cell. Refused after a sentence on standard error, or whole. */
+/* Feeds arbitrary bytes to the readers of two files that actorctl writes itself: the decisions of a job
+ * (Scaling policy replay) and the outcome of an experiment's cell. They must read the file as a whole, or
+ * refuse it after a sentence on standard error. */
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -14,7 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Sentences are for people; a fuzzer of them would print a million. */
+/* Discards stderr, since the functions under test print a sentence for each error. Returns the old
+ * stderr. */
 static int silence(void) {
         int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a file of RL Zoo, for each algorithm that it has entries of: a job file, or a sentence that
- * says why there is none, and never both. A job file has no control characters but ends of lines, so that
- * no text of the file becomes a line of its own. */
+/* Feeds the importer arbitrary bytes as a file of RL Zoo, for each algorithm of which RL Zoo has entries. It
+ * must return either a job file or a sentence that says why there is none. The only control characters of a
+ * job file are ends of lines and tabs, so no text of the input becomes a line of its own. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

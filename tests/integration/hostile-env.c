@@ -94,7 +94,8 @@ static char *volatile kept;
 
 static char megabyte[1 << 20];
 
-/* A new title, an empty screen, a line of a megabyte, and eight megabytes of lines. */
+/* Writes hostile text to stderr: a new title of the terminal, a sequence that clears the screen, a line of a
+ * megabyte, and eight megabytes of lines. */
 static void talk(void) {
         (void) dprintf(STDERR_FILENO, "\033]0;taken over\007\033[2J\n");
         memset(megabyte, 'x', sizeof(megabyte));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both neighbours of actord-cluster, for tests of it alone.
+/* Stands in for both neighbours of actord-cluster, so that it can be tested alone.
  *
- * As `player DIRECTORY [KEY=VALUE]...` it is the job's invoker: it starts actord-cluster of that directory,
- * takes commands by lines (want N, release N, send N WORD, bytes N COUNT, end) and prints each event as a
- * line. As `actord-spawn` beside actord-cluster it is the spawner of a node, and its invoker sends back
- * what it gets. */
+ * Called as `player DIRECTORY [KEY=VALUE]...`, it plays the job's invoker: it starts the actord-cluster of
+ * that directory, reads commands as lines (want N, release N, send N WORD, bytes N COUNT, end) and prints
+ * each event as a line. Called as `actord-spawn` beside actord-cluster, it plays the spawner and the invoker
+ * of a node, and sends back each byte that comes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -119,7 +119,8 @@ static void print_event(const ClusterEvent *event) {
         (void) printf(" %s\n", event->words);
 }
 
-/* There and back, in parts, and the middle of their times. */
+/* Sends `count` parts through the node's stream and compares each with the part that comes back. Prints the
+ * mean time of a part. */
 static void carry(unsigned node, unsigned long count) {
         static uint8_t sent[PART_BYTES], got[PART_BYTES];
         uint64_t begun = clock_boottime();

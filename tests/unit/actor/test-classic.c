@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The classic control tasks against numbers of Gymnasium itself: from the same state, under the same
- * actions, the same states, rewards and ends. Snapshots of these tasks are their states, which is how a
- * state is set here. */
+/* Compares the classic control tasks with numbers that Gymnasium gave: from the same state and with the same
+ * actions they must go through the same states, rewards and ends. A snapshot of these tasks is the state, so
+ * restoring one sets the state. */
 #include "tests/unit/env-fixture.h"
 
 enum { STATE_MAX = 4, ROWS_MAX = 8 };
@@ -119,8 +119,8 @@ static void assert_near(double x, double expected, double tolerance) {
 static void test_trajectory(gconstpointer data) {
         const Trajectory *t = data;
         g_autoptr(Env) env = env_new(t->name);
-        /* Sines may differ in the last bit between NumPy's and libm's. The continuous car is computed in
-         * float32 by NumPy 2. */
+        /* Sines of NumPy and of the C library may differ in the last bit. NumPy 2 computes the continuous
+         * mountain car in float32. */
         double tolerance = strcmp(t->name, "MountainCarContinuous-v0") == 0 ? 1e-6 : 1e-13;
 
         env_reset(env, 1);
@@ -169,7 +169,8 @@ static void test_observations(void) {
                 g_assert_true(env_observation(car)[i] == (float) s[i]);
 }
 
-/* Each part of the state uniform between its bounds at reset: range, mean and variance. */
+/* Checks that a reset draws each part of the state uniformly between its bounds: its range, mean and
+ * variance. */
 static void assert_reset_uniform(const char *name, const double (*bounds)[2], size_t n_state) {
         enum { N = 20000 };
         g_autoptr(Env) env = env_new(name);
@@ -193,7 +194,8 @@ static void assert_reset_uniform(const char *name, const double (*bounds)[2], si
                 }
         }
 
-        /* Five standard deviations of a mean of N uniform numbers, and of their squares. */
+        /* The bounds are five standard deviations of the mean of N uniform numbers, and of the mean of their
+         * squares. */
         for (size_t k = 0; k < n_state; k++)
                 if (bounds[k][0] < bounds[k][1]) {
                         g_assert_cmpfloat(fabs(sum[k] / N - 0.5), <, 5 * sqrt(1 / 12.0 / N));

@@ -11,7 +11,7 @@
 
 enum { SEED = 11 };
 
-/* Enough for several episodes of the small ones. */
+/* A number of steps that is enough for several episodes of environments with short episodes. */
 static unsigned steps_of(const EnvironmentRow *row) {
         if (strcmp(row->module, "mujoco") == 0)
                 return 500;
@@ -70,7 +70,7 @@ static int spec_with(const ActordEnv *abi, const char *key, const char *value) {
         return abi->spec(&option, 1, &spec);
 }
 
-/* A key of the catalogue is one of the environment and the other way round, as far as that can be asked. */
+/* The environment takes each key of the catalogue, and refuses a few keys that are made up. */
 static void test_options(gconstpointer data) {
         const EnvironmentRow *row = data;
         const ActordEnv *abi = env_of(row);
@@ -113,7 +113,7 @@ static ActordOption other_value(const ActordEnv *abi, const ActordOption *option
         g_error("%s", option->key);
 }
 
-/* The catalogue's defaults are the environment's own, and other values are not. */
+/* The catalogue's default of each option is the environment's default, and another value is not. */
 static void test_defaults(gconstpointer data) {
         const EnvironmentRow *row = data;
         const ActordEnv *abi = env_of(row);
@@ -210,7 +210,7 @@ static void test_snapshot(gconstpointer data) {
                 return;
 
         steady = env_new(row->name);
-        /* A large snapshot may hold a whole episode, which a restore steps through again. */
+        /* Large snapshots are taken less often: a restore of one may repeat a whole episode. */
         interval = steady->spec.snapshot_bytes > 16384 ? MIN(100, steps_of(row) / 8) : 4;
         moved = env_new(row->name);
         spare = env_new(row->name);
@@ -248,7 +248,7 @@ static void test_snapshot(gconstpointer data) {
         g_assert_cmpuint(n_moves, >, steps_of(row) / (interval * 2));
 }
 
-/* Taking a snapshot changes nothing, and restoring it gives it back. */
+/* Taking a snapshot changes nothing in the environment, and restoring it brings back the same state. */
 static void test_snapshot_round_trip(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autoptr(Env) a = NULL, b = NULL;
@@ -271,7 +271,7 @@ static void test_snapshot_round_trip(gconstpointer data) {
         g_assert_cmpmem(a->snapshot, a->spec.snapshot_bytes, b->snapshot, b->spec.snapshot_bytes);
 }
 
-/* The numbers of the physical state, as the parts say. */
+/* Returns how many numbers the physical state has: the sum over its parts. */
 static uint32_t state_numbers(const Env *env) {
         ActordStatePart parts[ACTORD_STATE_PARTS] = {};
         int n_parts = env->abi->state_parts(env->instance, parts);
@@ -287,7 +287,8 @@ static uint32_t state_numbers(const Env *env) {
         return n;
 }
 
-/* An episode that is set to where another began is the same episode, whatever ran in the instance before. */
+/* If instance b is set to the state in which an episode of instance a began, both go on in the same way,
+ * whatever b ran before. */
 static void test_state(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autoptr(Env) a = NULL, b = NULL;
@@ -345,7 +346,8 @@ static void test_older_table(void) {
         g_assert_cmpint(environment_check(&older), ==, -ENOEXEC);
 }
 
-/* Snapshots lie where another process may have written. All environments of the catalogue keep doubles. */
+/* A number in a snapshot may be NaN, since other processes can write to snapshots. restore() must refuse it.
+ * The snapshots of all environments in the catalogue consist of doubles. */
 static void test_snapshot_not_finite(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autoptr(Env) env = NULL;
@@ -392,8 +394,8 @@ static void test_bad_actions(gconstpointer data) {
                 }
 }
 
-/* The time limit is the caller's: environments that do not say otherwise never truncate. And rewards and
- * results stay within what the spec says. */
+/* Environments do not apply the time limit; the caller does. So no step is truncated unless the
+ * environment's spec says so. Rewards and results stay within the spec's bounds. */
 static void test_results(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autoptr(Env) env = NULL;
@@ -414,7 +416,8 @@ static void test_results(gconstpointer data) {
                 action_draw(&env->spec, &actions, action);
                 r = env_try_step(env, SEED, action);
                 if (r == -EPROTO && env->n_steps > env->spec.horizon_steps) {
-                        /* It must not write beyond the size that the caller promised. */
+                        /* Some environments refuse steps beyond the horizon, since they have memory for no
+                         * more. */
                         env_reset(env, SEED);
                         continue;
                 }
@@ -430,7 +433,8 @@ static void test_results(gconstpointer data) {
                                 k++)
                         g_assert_true(isfinite(env_observation(env)[k]));
 
-                /* Past the horizon, unlike the caller: only the task itself ends the episode. */
+                /* This loop goes on past the horizon, where the caller would truncate. Only a termination
+                 * ends the episode. */
                 if (env->step.terminated)
                         env_reset(env, SEED);
         }

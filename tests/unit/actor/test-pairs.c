@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where pairs of rollouts begin in an invocation, and that an invocation with pairs is as pure as any. */
+/* Tests where pairs of rollouts begin in an invocation, and that an invocation with pairs is as pure as any
+ * other. */
 #include "lib/algorithm-traits.h"
 #include "tests/unit/actor-fixture.h"
 
 enum { PAIR_STEPS = 6 };
 
-/* A job of REBEL's: settings and layout are those of actor_job_new(), but for the pairs. */
+/* Makes a job of algorithm REBEL. All but the pairs is as actor_job_new() makes it. */
 static void pairs_new(Job *job, uint32_t envs, uint32_t steps, uint32_t horizon) {
         actor_job_new(job, &toy_env, envs, steps, 1);
         job->hosts[0] = host_free(job->hosts[0]);
@@ -54,7 +55,7 @@ static void check_pair(const Job *job, uint32_t actor, uint32_t first) {
                                 const float *now = segment_observation(segment, l, k * l->envs + e);
                                 const float *next = segment_observation(segment, l, (k + 1) * l->envs + e);
 
-                                /* Each goes on by itself. */
+                                /* Both slots go on independently. */
                                 if (ends[k * l->envs + e] == END_NOT) {
                                         g_assert_cmpfloat(next[1], ==, now[1] + 1);
                                         n_moved += e == first && now[0] != (now + 2)[0];
@@ -63,7 +64,7 @@ static void check_pair(const Job *job, uint32_t actor, uint32_t first) {
                         }
                 t += n;
         }
-        /* With noise of their own. */
+        /* The two slots of a pair draw different noise, so their states part. */
         g_assert_cmpuint(n_moved, >, 0);
 }
 
@@ -110,8 +111,8 @@ static void test_interrupted(void) {
         actor_job_done(&hurt);
 }
 
-/* An episode that is joined late reaches its horizon soon: the second of a pair has more last observations
- * than a slot that goes on alone, and there is room for them. */
+/* The second slot of a pair copies an episode that is under way, so its episodes reach their horizon sooner.
+ * It has more last observations than a slot without a pair, and the segment has room for them. */
 static void test_truncations(void) {
         uint64_t most = 0;
         SegmentLayout alone;

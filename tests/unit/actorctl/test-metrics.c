@@ -78,11 +78,12 @@ static void test_removed(Fixture *f, const void *userdata) {
         g_assert_cmpint(openmetrics_append(&f->connection, NULL, text), ==, 0);
         g_assert_true(g_str_has_suffix(text->str, "# EOF\n"));
         g_assert_null(strstr(text->str, "job=\""));
-        /* The user named this one, and is told. */
+        /* The caller asked for this job by name, so that it is gone is an error. */
         g_assert_cmpint(openmetrics_append(&f->connection, BUS_PATH_JOB_PREFIX "/8", text), <, 0);
 }
 
-/* Names stand in files of three formats. */
+/* Column names go into files of three formats, so a name with other characters than letters, digits and "_"
+ * is refused. */
 static void test_names(Fixture *f, const void *userdata) {
         static const struct {
                 const char *name;

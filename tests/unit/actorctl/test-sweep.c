@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sweeps without a daemon: what is drawn, which trials go on and which the money allows; whole sweeps of
- * made-up jobs that end in any order and are interrupted; and what is refused. */
+/* Tests sweeps without a daemon: the drawn values, which trials go on, and which the budget allows; whole
+ * sweeps of made-up jobs that end in any order and are interrupted; and the refusal of wrong files. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>
@@ -18,7 +18,7 @@ static char *directory;
 static void test_draw(void) {
         static const char *const words[] = { "log 1e-4 1e-2", "uniform 0.9 0.999", "int 1 8",
                 "choice tanh relu mish", "choice 64 64; 32 32" };
-        /* Of the trials 1 to 4 with the seed 7: they must be the same on every host, for ever. */
+        /* The values of trials 1 to 4 with seed 7. They must be the same on every host, for ever. */
         static const char *const expected[G_N_ELEMENTS(words)] = {
                 "0.00755 | 0.0006366 | 0.0001332 | 0.0007284", "0.992959 | 0.939791 | 0.906168 | 0.942688",
                 "8 | 4 | 1 | 4", "mish | relu | tanh | relu", "32 32 | 64 64 | 64 64 | 64 64"
@@ -41,7 +41,8 @@ static void test_draw(void) {
         }
 }
 
-/* All draws lie in their range and use all of it; a log range has as many in each decade. */
+/* All draws lie in their range and use all of it. The decades of a log range get about equally many
+ * draws. */
 static void test_spread(void) {
         g_autofree char *reason = NULL;
         g_autoptr(Sweep) sweep = sweep_new();
@@ -112,7 +113,7 @@ static void test_rungs(void) {
         }
 }
 
-/* Equal ones stand in the order of the trials; a failed one is last and never goes on. */
+/* Trials with equal values are sorted by their numbers. A trial that failed is last and never goes on. */
 static void test_promotion(void) {
         Standing s[] = { { 0, 5 }, { 1, -INFINITY }, { 2, 9 }, { 3, 5 }, { 4, 7 } };
         static const size_t expected[] = { 2, 4, 0, 3, 1 };
@@ -136,7 +137,8 @@ static void test_admission(void) {
         static const uint64_t estimates[] = { 30, 50, 30, 10 };
         uint64_t caps[4];
 
-        /* What is left is shared out in proportion among those that fit. */
+        /* The rest of the budget, 100, is shared among the cells whose estimates fit, in proportion to the
+         * estimates. */
         g_assert_cmpuint(sweep_admit(100, estimates, 4, caps), ==, 3);
         g_assert_cmpuint(caps[0], ==, 33);
         g_assert_cmpuint(caps[1], ==, 55);
@@ -144,7 +146,7 @@ static void test_admission(void) {
         g_assert_cmpuint(caps[3], ==, 11);
         g_assert_cmpuint(sweep_admit(29, estimates, 1, caps), ==, 0);
         g_assert_cmpuint(sweep_admit(0, estimates, 4, caps), ==, 0);
-        /* Nothing is known: the first one may use all of it. */
+        /* No estimate is known (0), so the first cell may use the whole budget. */
         g_assert_cmpuint(sweep_admit(100, (const uint64_t[]){ 0 }, 1, caps), ==, 1);
         g_assert_cmpuint(caps[0], ==, 100);
         for (unsigned k = 0; k < 1000; k++) {
@@ -165,7 +167,8 @@ static void test_admission(void) {
         g_assert_cmpuint(sweep_wave(4), ==, 4);
 }
 
-/* A made-up job: what it returns and costs follows from its cell. Some fail. */
+/* Ends a cell without running a job. Its return and its cost follow from the cell's arm and seed. Some cells
+ * fail. */
 static void end_job(const Experiment *e, Cell *cell, const char *cells) {
         uint64_t x = 0, steps = MAX(sweep_steps(e->sweep, cell->levels[0]), 1000);
         double full, value;
@@ -212,7 +215,7 @@ static void remove_tree(const char *path) {
         (void) g_remove(path);
 }
 
-/* One of the cells that may run now; NULL: none may. */
+/* A random cell of those that may run now; NULL: none may. */
 static Cell *any_missing(const GPtrArray *cells) {
         guint n = 0, k;
 
@@ -307,7 +310,7 @@ static void test_whole(const void *data) {
                 g_assert_nonnull(strstr(first, "not started"));
 }
 
-/* The best third of those that took part goes on, and only they have longer cells. */
+/* At each level the best third of the trials goes on, with longer cells; the other trials get none. */
 static void test_shape(void) {
         g_autofree char *where = g_build_filename(directory, "cells", NULL);
         g_autoptr(Experiment) e = NULL;

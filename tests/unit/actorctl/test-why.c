@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reasons of decisions in words, and lines that hold on narrow and on wide screens. */
+/* The reasons of a scheduler's decisions, as sentences, and as lines that fit narrow and wide screens. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -55,8 +55,8 @@ static void test_words(void) {
         g_assert_nonnull(strstr(text,
                         "2 actors: 4 actors would be better, but starting them costs more than they save"));
         g_free(text);
-        /* A number of actors that stays is not explained, unless all is asked for; nor are other
-         * schedulers. */
+        /* why_words() is silent if the number of actors stays the same, unless it is asked for all reasons.
+         * It is always silent about schedulers that give no reasons. */
         text = why_words(names, stays, false, false);
         g_assert_null(text);
         text = why_words(names, stays, true, false);
@@ -64,7 +64,7 @@ static void test_words(void) {
         g_assert_null(why_words(names, other, true, false));
 }
 
-/* Each reason has words, and an older daemon's row none. */
+/* Each reason has a sentence. A row of an older daemon, without reasons, has none. */
 static void test_all(void) {
         char *const few[] = { "round", "actors", NULL };
         const double row[] = { 1, 2 };

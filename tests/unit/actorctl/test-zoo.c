@@ -13,7 +13,7 @@ static char *import(const char *yaml, const char *algorithm, const char *entry, 
         return zoo_to_job(&request, ret_reason);
 }
 
-/* The settings of a job that was imported. */
+/* Imports an entry and returns the text of the job file. */
 static char *imported(const char *yaml, const char *algorithm, const char *entry) {
         char *reason = NULL, *job = import(yaml, algorithm, entry, &reason);
 
@@ -53,7 +53,7 @@ static void test_ppo(void) {
                         "LearningRate=9.8e-05", "LearningRateSchedule=linear", "NormalizeObservations=yes",
                         "NormalizeRewards=no", "HiddenLayers=256 128", "Activation=relu",
                         "OrthogonalInit=no", "LogStdInit=-2");
-        /* Twice vf_coef: the weight here is one of half the squared error. */
+        /* vf_coef times 2: ValueWeight= is the weight of half the squared error. */
         assert_lines(job, "ValueWeight=1.66");
         /* Defaults of Stable-Baselines3, where the entry says nothing. */
         assert_lines(job, "Epochs=10", "# Stable-Baselines3: n_epochs 10", "#     use_sde: True");
@@ -96,7 +96,7 @@ static void test_off_policy(void) {
         assert_lines(dqn, "RolloutSteps=256", "TrainRatio=0.5", "TargetInterval=5", "EpsilonSteps=8000",
                         "ReplaySize=50000");
         assert_lines(sac, "Temperature=", "HiddenLayers=256 256");
-        /* A training frequency in episodes says no number of steps, so no setting is computed from it. */
+        /* A train_freq in episodes gives no number of steps, so no setting is computed from it. */
         assert_lines(sac, "#     train_freq: [1, episode]");
 }
 
@@ -162,7 +162,7 @@ static void test_anchors(void) {
         g_assert_cmpstr(reason, ==, "x.yml: line 1: there are more than 1000 anchors (&)");
 }
 
-/* What would be computed by a division by 0 is left out. */
+/* A setting whose computation would divide by 0 is left out. */
 static void test_divided(void) {
         g_autofree char *job = imported("a:\n  train_freq: 0\n  n_timesteps: 1000\n", "dqn", NULL);
 

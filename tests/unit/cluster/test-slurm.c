@@ -31,7 +31,7 @@ typedef struct SlurmFixture {
         uint64_t skipped; /* nanoseconds that the test does not wait for */
 } SlurmFixture;
 
-static int64_t set_by; /* by how many seconds the clock of this host was set */
+static int64_t set_by; /* the seconds by which the test puts this process's clock forward */
 
 time_t time(time_t *ret) {
         time_t now = (time_t) ((int64_t) (clock_nsec(CLOCK_REALTIME) / SEC) + set_by);
@@ -61,7 +61,8 @@ static void put_command(const SlurmFixture *f, const char *name, const char *res
         put(f, name, text);
 }
 
-/* A command that runs has all the time that it needs. */
+/* Makes one step of the engine. Time is skipped only while no command runs, so no command is late because of
+ * the test. */
 static void step(SlurmFixture *f) {
         static struct pollfd fds[ENGINE_FDS_MAX];
         int timeout_msec = -1;
@@ -95,7 +96,7 @@ static size_t n_looks(const SlurmFixture *f) {
         return n;
 }
 
-/* Until squeue has said what is in the queue now: the look that may run already, and the next one. */
+/* Waits until squeue has shown the present queue: in the look that may run already, and in the next one. */
 static void look(SlurmFixture *f) {
         size_t n = n_looks(f);
 
@@ -148,8 +149,8 @@ static void teardown(SlurmFixture *f, gconstpointer data) {
         g_free(f->folder);
 }
 
-/* Slurm may have queued a job although sbatch failed. No other job gets its number, and it is cancelled as
- * soon as it is seen. */
+/* Slurm may have queued a job although sbatch failed. Then no later job gets the same node number. The
+ * queued job is cancelled as soon as squeue lists it. */
 static void test_unsure(SlurmFixture *f, gconstpointer data) {
         (void) data;
         put(f, "sbatch-1", "sbatch: error: Batch job submission failed: Socket timed out on send/recv\n");
@@ -167,7 +168,7 @@ static void test_unsure(SlurmFixture *f, gconstpointer data) {
         g_assert_false(has(f, "scancel-calls", "2"));
 }
 
-/* The same when no node is left that is known. */
+/* Such a job is also cancelled at the end, when no node is known any more. */
 static void test_unsure_end(SlurmFixture *f, gconstpointer data) {
         (void) data;
         engine_slurm.abandon(&f->engine);
@@ -179,7 +180,7 @@ static void test_unsure_end(SlurmFixture *f, gconstpointer data) {
         g_assert_true(has(f, "scancel-calls", "--name=actord-"));
 }
 
-/* A full queue has certainly not taken the job. */
+/* If Slurm says that its queue is full, the job is certainly not queued, so the node keeps its number. */
 static void test_full(SlurmFixture *f, gconstpointer data) {
         (void) data;
         put(f, "sbatch-1", "sbatch: error: AssocMaxSubmitJobLimit\n");
@@ -226,7 +227,7 @@ static void test_cancel(SlurmFixture *f, gconstpointer data) {
         STEP_UNTIL(f, has(f, "scancel-calls", "--quiet 1\n--quiet 1\n"));
 }
 
-/* The time that counts is measured by one clock. It grows until the program ends, although an epilog
+/* A node is charged by the cluster's clock. Its time grows until its program ends, although Slurm's epilog
  * takes longer. */
 static void test_time(SlurmFixture *f, gconstpointer data) {
         (void) data;
@@ -245,7 +246,8 @@ static void test_time(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpint(f->nodes[0].ended, ==, f->nodes[0].started + 3600);
 }
 
-/* The clock of this host is set while a node runs, which costs the time that has passed. */
+/* The test sets this host's clock forward while a node runs. The node is charged only for the time that has
+ * really passed. */
 static void test_clock(SlurmFixture *f, gconstpointer data) {
         int64_t seen;
 
@@ -279,7 +281,8 @@ static void test_suspended(SlurmFixture *f, gconstpointer data) {
         g_usleep(3000000);
         look(f);
         g_assert_cmpint(node->seen, ==, seen);
-        /* It has run for no second since the first look. */
+        /* Slurm's count of the used seconds (41) has not grown since the first look, so the node is not
+         * charged for more. */
         put(f, "queue", LINE_USED("1", "RUNNING", START, NEVER, "0", "0:41"));
         look(f);
         g_usleep(3000000);
@@ -290,7 +293,8 @@ static void test_suspended(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpint(node->ended, ==, node->started + 16);
 }
 
-/* squeue's output has an end, so a list of too many jobs may lack ours. */
+/* Only COMMAND_OUTPUT_MAX bytes of squeue's output are read, so the list may be cut off before this job's
+ * line. */
 static void test_truncated(SlurmFixture *f, gconstpointer data) {
         g_autofree char *padding = g_strnfill(COMMAND_OUTPUT_MAX, '\n'), *queue = NULL;
 
@@ -310,14 +314,16 @@ static void test_truncated(SlurmFixture *f, gconstpointer data) {
         look(f);
         g_assert_cmpint(f->nodes[0].state, ==, ENGINE_ASKED);
         g_assert_nonnull(strstr(f->nodes[0].words, "Slurm looks for a node"));
-        /* A list that is complete and lacks it is believed after a while. */
+        /* If squeue's list is complete and lacks the job, actord-cluster takes the job as over after a few
+         * looks. */
         put(f, "queue", "");
         for (size_t i = 0; i < 4; i++)
                 look(f);
         g_assert_cmpint(f->nodes[0].state, ==, ENGINE_OVER);
 }
 
-/* A node whose script waited for the programs in vain is lost, unless sbcast has never come to it. */
+/* A node whose script gave up waiting for the programs (exit status 25) counts as lost, unless no
+ * sbcast to the node ever began. */
 static void test_late(SlurmFixture *f, gconstpointer data) {
         (void) data;
         want(f, 0, 1);
@@ -367,7 +373,8 @@ static void test_avoided(SlurmFixture *f, gconstpointer data) {
         g_assert_false(engine_avoids(&f->engine, "host-1") || engine_avoids(&f->engine, "host-19"));
 }
 
-/* slurmctld or munged was restarted. What Slurm took before, it takes again. */
+/* Slurm's daemons refuse a job while slurmctld or munged restarts. Since Slurm took an earlier job,
+ * actord-cluster tries again. */
 static void test_passing(SlurmFixture *f, gconstpointer data) {
         (void) data;
         want(f, 0, 1);
@@ -387,7 +394,7 @@ static void test_passing(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpuint(f->nodes[1].number, ==, 3);
 }
 
-/* For a while this host has no descriptors for a command. */
+/* No command can start while this process may open no more descriptors. The engine tries again later. */
 static void test_scarce(SlurmFixture *f, gconstpointer data) {
         struct rlimit limit, none;
 
@@ -423,7 +430,7 @@ static void test_library(SlurmFixture *f, gconstpointer data) {
         g_assert_nonnull(strstr(f->nodes[0].words, "library"));
 }
 
-/* A variable with a long name is removed, like any other. */
+/* Variables of Slurm's commands (SBATCH_…, SQUEUE_…) are removed, those with long names, too. */
 static void test_environment(void) {
         g_autofree char *name = g_strdup_printf("SBATCH_%0100d", 1);
 

@@ -13,12 +13,12 @@ static void test_room(void) {
 
         g_assert_cmpint(line_pick(NULL, 0, 4, 1), ==, -1);
         g_assert_cmpint(line_pick(entries, 3, 1, 1), ==, -1); /* no room at all */
-        g_assert_cmpint(line_pick(entries, 3, 2, 1), ==, 2);  /* none for the key of the older call */
+        g_assert_cmpint(line_pick(entries, 3, 2, 1), ==, 2);  /* no room for the key of the older call */
         g_assert_cmpint(line_pick(entries, 3, 2, 2), ==, 1);
         entries[2].active = true;
         g_assert_cmpint(line_pick(entries, 3, 8, 1), ==, -1);
         entries[0].active = false;
-        g_assert_cmpint(line_pick(entries, 3, 8, 1), ==, 0); /* of one key, the oldest */
+        g_assert_cmpint(line_pick(entries, 3, 8, 1), ==, 0); /* of calls with one key, the oldest */
 }
 
 /* A user's single call, which came after thirty-nine calls of another user, is next. */
@@ -33,13 +33,13 @@ static void test_flood(void) {
                 entries[i].served = 2;
         g_assert_cmpint(line_pick(entries, N, 64, 1), ==, N - 1);
 
-        /* Calls that are over at once: users take turns although nothing of either is active. */
+        /* Calls that end at once: two users take turns, although neither has an active call. */
         entries[0].active = entries[1].active = false;
         for (unsigned turn = 0; turn < 6; turn++) {
                 ssize_t i = line_pick(entries, N - 1, 64, 1);
 
                 g_assert_cmpint(i, ==, (ssize_t) turn);
-                entries[i].active = true; /* it stays: the next one is another */
+                entries[i].active = true; /* call i stays active, so the next turn takes another call */
                 for (unsigned k = 0; k < N - 1; k++)
                         entries[k].served = 3 + n_turns;
                 n_turns++;

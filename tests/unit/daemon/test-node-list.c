@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What records say of a job's nodes. */
+/* Tests the list of a job's nodes that follows from the job's records. */
 #include <glib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void test_states(void) {
         g_assert_cmpuint(list.n_max, ==, 2);
 }
 
-/* As many nodes as a job may have: each is told of by name, and the end of each is counted. */
+/* With as many nodes as a job may have, the list names each node and counts the end of each. */
 static void test_many(void) {
         NodeList list = {};
 
@@ -61,7 +61,8 @@ static void test_many(void) {
         assert_words(&list, "");
 }
 
-/* A ledger that is not ours may tell of more: the newest are told of by name. */
+/* A ledger of another actord may list more than NODES_MAX nodes. Then the list has those with the highest
+ * numbers. */
 static void test_too_many(void) {
         NodeList list = {};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that wait for their turn, and whose they are. */
+/* Tests how calls wait for their turn, and how the daemon finds out which user sent them. */
 #include "daemon/turns.h"
 
 #include <sys/resource.h>
@@ -7,7 +7,8 @@
 #include "daemon/line.h"
 #include "daemon/senders.h"
 
-/* Each user has room for as many names as a bus allows it, and the oldest make room. */
+/* The table keeps SENDERS_USER_MAX names of each user. A new name displaces the oldest name of the same
+ * user. */
 static void test_senders(void) {
         Senders *senders = senders_new();
         uint32_t uid = 77;
@@ -95,7 +96,7 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return sd_event_exit(pair->event, 0);
 }
 
-/* As many calls may wait as this process may have descriptors for. */
+/* Whether more than n calls may wait, with as many descriptors as RLIMIT_NOFILE can allow this process. */
 static bool has_room(unsigned n) {
         struct rlimit files;
 
@@ -105,7 +106,7 @@ static bool has_room(unsigned n) {
         return calls_max(CALLS_MAX) > n;
 }
 
-/* A call whose turn has come and that the bus has no room for gets a sentence. */
+/* A call whose turn has come gets an error in a sentence if the bus has no room for the call. */
 static void test_answered(void) {
         sd_bus_message *m = NULL, *filler = NULL;
         Pair pair = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node's carrier between the job's invoker and a node, both of which are the test. */
+/* Tests a node's carrier. The test plays both the job's invoker and the node. */
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>
@@ -130,7 +130,8 @@ static void assert_lost(const CarrierFixture *f) {
         g_assert_cmpstr(word.words, ==, "it sent an answer that was not asked for");
 }
 
-/* An answer for each order, and the end of the process without one. */
+/* The node answers each order or reports that the process ended without an answer. The relay gets these in
+ * order. */
 static void test_in_order(CarrierFixture *f, gconstpointer data) {
         static const FrameAnswer answer;
         static const FrameEnded ended = { .fault = FAULT_EXITED };
@@ -143,14 +144,14 @@ static void test_in_order(CarrierFixture *f, gconstpointer data) {
         }
         send_frame(f, FRAME_ENDED, 1, &ended, sizeof(ended));
         assert_carried(f, FRAME_ENDED);
-        /* About a process that is gone. */
+        /* This answer is about a process that has ended, so the relay does not get it. */
         send_frame(f, FRAME_ANSWER, 0, &answer, sizeof(answer));
         (void) close_fd(f->control_fd);
         f->control_fd = -EBADF;
 }
 
-/* A relay without an order does not read. A node that answers nevertheless could fill its socket, and then
- * the carrier would wait for ever. */
+/* A relay without an order does not read. A node that answers nevertheless could fill the relay's socket,
+ * and then the carrier would wait for ever. */
 static void test_unasked(CarrierFixture *f, gconstpointer data) {
         static const FrameAnswer answer;
 

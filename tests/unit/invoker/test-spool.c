@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring of records: names, a full ring, acknowledgements, and that other processes cannot write to it. */
+/* Tests the ring of records: the numbers of records, a full ring, acknowledgements, and that other processes
+ * cannot write to the ring. */
 #include <errno.h>
 #include <glib.h>
 #include <sys/mman.h>
@@ -46,7 +47,7 @@ static void test_full(void) {
         g_assert_cmpuint(atomic_load(&spool.head->written), ==, SPOOL_RECORDS);
         g_assert_cmpuint(spool.records[0].round, ==, 1);
 
-        /* One place is free, and it is the oldest one's. */
+        /* The only free place is that of the oldest record. */
         g_assert_cmpint(spool_acknowledge(&spool, 1), ==, 0);
         g_assert_false(spool_is_full(&spool));
         append(&spool, 12345);
@@ -96,7 +97,8 @@ static void test_acknowledge(void) {
         g_assert_cmpint(spool_acknowledge(&spool, 3), ==, -EINVAL);
         g_assert_cmpuint(spool.acknowledged, ==, 0);
         g_assert_cmpint(spool_acknowledge(&spool, 2), ==, 0);
-        /* A daemon that begins anew may know less: its earlier acknowledgements still hold. */
+        /* The next daemon may have committed fewer records. The acknowledgements of the last daemon still
+         * hold. */
         g_assert_cmpint(spool_acknowledge(&spool, 1), ==, 0);
         g_assert_cmpuint(spool.acknowledged, ==, 2);
         spool_done(&spool);

@@ -89,7 +89,7 @@ static double products_of(const char *learner) {
         return learned_with(learner, 0).statistics.curvature_products;
 }
 
-/* Rows times products: as many for either Hessian, and twice as many for both. */
+/* The measured products count rows: as many for either Hessian, and twice as many for both. */
 static void test_products(void) {
         g_assert_true(isnan(products_of("")));
         g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=objective"), ==,
@@ -97,7 +97,7 @@ static void test_products(void) {
         g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=loss"), ==, 7 * 300);
         g_assert_cmpfloat(
                         products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=both"), ==, 2 * 7 * 300);
-        /* There are no more rows than those of the round. */
+        /* CurvatureRows= above the rows of a round means all of its rows. */
         g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=5000\nCurvature=loss"), ==,
                         7 * ACTORS * 4 * 50);
 }
@@ -117,7 +117,7 @@ static void test_rows(void) {
 static void test_ratio(void) {
         g_assert_cmpfloat(curvature_ratio(-2, 3), ==, 1.5);
         g_assert_cmpfloat(curvature_ratio_loss(-2, 3), ==, 3.01 / 2.01);
-        /* No curvature of one sign, or none at all */
+        /* NaN: no eigenvalue is clearly negative, or none is clearly positive. */
         g_assert_true(isnan(curvature_ratio(0, 3)));
         g_assert_true(isnan(curvature_ratio(1, 3)));
         g_assert_true(isnan(curvature_ratio(-1e-17, 3)));
@@ -125,7 +125,7 @@ static void test_ratio(void) {
         g_assert_true(isnan(curvature_ratio(-3, -1)));
         g_assert_true(isnan(curvature_ratio(0, 0)));
         g_assert_true(isnan(curvature_ratio(NAN, 1)));
-        /* The margin keeps the other one finite, and lets it change its sign. */
+        /* The margin of 0.01 keeps the loss's ratio finite, and the ratio can become negative. */
         g_assert_cmpfloat(curvature_ratio_loss(0, 0), ==, 1);
         g_assert_cmpfloat(curvature_ratio_loss(0.51, 0.99), ==, -2);
         g_assert_true(isnan(curvature_ratio_loss(0.01, 1)));
@@ -153,7 +153,7 @@ static void test_flat(void) {
         g_assert_cmpfloat(learned.statistics.curvature_max, ==, 0);
         g_assert_true(isnan(learned.statistics.curvature_ratio));
         g_assert_cmpfloat(learned.statistics.curvature_loss, ==, 1);
-        /* One product with each Hessian shows that. */
+        /* One product with each Hessian is enough to see that it is zero. */
         g_assert_cmpfloat(learned.statistics.curvature_products, ==, 2 * 512);
         bed_close(&bed);
 }
@@ -172,7 +172,7 @@ static void test_estimate(void) {
         g_assert_true(isnan(noise_scale_estimate(10, NAN, 640, 1)));
 }
 
-/* Gradients that are drawn. */
+/* Compares the estimated noise scale with the true one, for random gradients. */
 static void test_drawn(void) {
         enum { DIMENSIONS = 200, SHARES = 64, SHARE = 20 };
         const double mean = 0.25, sd = 1.5;
@@ -196,7 +196,8 @@ static void test_drawn(void) {
                         1, 0.1);
 }
 
-/* PPO's loss before anything has changed: the mean of advantages, and half the squared error. */
+/* PPO's loss for the policy that acted, where each ratio is 1: the mean of advantages, and half the squared
+ * error. */
 static void plain_loss(Tape *t, const void *arg) {
         const AdvantageScale *scale = arg;
         Node advantage = tape_scale(
@@ -217,8 +218,8 @@ static double gradient_square(Bed *bed, Rows rows, const AdvantageScale *advanta
         return sum;
 }
 
-/* By its definition, from the first so many shares of these rows. Advantages are normalised over all of
- * them. */
+/* The noise scale by its definition, from the first n_shares parts of `share` rows. Advantages are
+ * normalised over all of these rows. */
 static double defined(Bed *bed, Rows rows, uint32_t share, uint32_t n_shares) {
         AdvantageScale advantage = runtime_advantage_scale(bed->learner->runtime, rows);
         double small = 0;
@@ -231,7 +232,8 @@ static double defined(Bed *bed, Rows rows, uint32_t share, uint32_t n_shares) {
         return noise_scale_estimate(share, small, rows.n, gradient_square(bed, rows, &advantage));
 }
 
-/* At a rate of 0 the parameters are still those that it was measured at. */
+/* Compares the measured noise scale with its definition. With LearningRate=0 the measurement and this check
+ * have the same parameters. */
 static void direct(const char *text, uint32_t n_actors) {
         Bed bed = {};
         Answer learned = learn(&bed, text, 3);
@@ -249,8 +251,8 @@ static void test_direct(void) {
         direct("NoiseScale=yes\nLearningRate=0\nNoiseActors=2", 2);
 }
 
-/* Eight parts of an actor that is alone: of its environments, one after another, each in the order of its
- * steps. */
+/* The noise scale of a round of one actor. Its rows are put in order, environment by environment and each by
+ * time, and are cut into eight parts that take the place of actors. */
 static void test_alone(void) {
         g_autofree uint32_t *order = NULL;
         Bed bed = {};

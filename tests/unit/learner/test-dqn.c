@@ -48,8 +48,8 @@ static void steps_read(const Bed *bed, GArray *slots[2 * ENVS]) {
         }
 }
 
-/* Every n-step window that can be drawn has the rewards of its steps, across invocations and up to the end
- * of an episode. */
+/* Checks each n-step window that can be drawn. It must have the sum of its rewards. A window may go on in
+ * the next invocation, but not in the next episode. */
 static void check_windows(Bed *bed, GArray *slots[2 * ENVS], uint32_t n_steps, double gamma) {
         Replay *replay = bed->learner->runtime->replay;
         const Batch *b = replay->drawn;
@@ -109,7 +109,8 @@ static void test_replay(void) {
         }
 }
 
-/* With Carry=reset, episodes count as going on after their invocation, and no window crosses the border. */
+/* With Carry=reset the last step of an invocation is marked as an end, so no window reaches into the next
+ * invocation. */
 static void test_reset(void) {
         Replay *replay;
         Bed bed = {};
@@ -163,8 +164,8 @@ static void parameters_read(const Bed *bed, Net net, double ret[512]) {
                 ret[i] = (double) adam->parameters[i];
 }
 
-/* One step a round: the gradient of the last is there, taken at the parameters that the round before
- * left. */
+/* Each round has one gradient step. The learner's gradient must be that of the reference loss at the
+ * parameters before this step. */
 static void test_gradient(void) {
         double policy[512], target[512], targets[32];
         const Batch *b;
@@ -201,8 +202,8 @@ static void test_gradient(void) {
         bed_close(&bed);
 }
 
-/* 48 environment steps a round: one gradient step for every 32 of them, from the round on that ReplayMin=
- * is there. */
+/* A round has 48 environment steps. From the round on in which the store holds ReplayMin= steps, one
+ * gradient step follows for each 32 environment steps. */
 static void test_ratio(void) {
         static const uint64_t expected[] = { 0, 1, 3, 4, 6 };
         Bed bed = {};
@@ -216,7 +217,8 @@ static void test_ratio(void) {
         bed_close(&bed);
 }
 
-/* A version's chance of a random action follows from the environment steps before it. */
+/* The chance of a random action in a policy version follows from the number of environment steps before
+ * it. */
 static void test_epsilon(void) {
         Bed bed = {};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Edited networks: what a tape makes of the numbers that it is given, against the same in double precision
- * and, bit for bit, against what acts; and that an input which is masked has a gradient of exactly 0. */
+/* Tests edited networks. A tape must compute their inputs as double precision does, and to the bit as
+ * lib/forward.c does. An input that is masked must have a gradient of exactly 0. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -140,8 +140,8 @@ static void policy_loss(Tape *tape) {
         tape_loss(tape, tape_total(tape, tape_output(tape, policy, OUTPUT_ACTION)), 1);
 }
 
-/* A policy acts by the bits that it learns by, and no gradient goes to a number that it does not read: x1
- * of x0, x2, x0 x2 and x2 x2. */
+/* Acting and learning compute the same bits of an action, and an input that the policy does not read gets no
+ * gradient. It reads x0, x2, x0 x2 and x2 x2, but not x1. */
 static void test_policy(void) {
         static Bench bench;
         Policy p = {};
@@ -181,7 +181,7 @@ static void test_policy(void) {
                 g_assert_cmpfloat((double) bench.d_terms[0][i], !=, 0);
                 g_assert_cmpfloat((double) bench.d_terms[2][i], !=, 0);
         }
-        /* Nor does the action change with it. */
+        /* The action does not depend on the masked input either. */
         for (unsigned i = 0; i < REAL; i++)
                 bench.terms[1][i] += 1;
         memcpy(bench.values, acted, sizeof(acted));

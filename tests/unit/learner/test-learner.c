@@ -21,7 +21,7 @@
 enum { ANSWER_WITHIN_MSEC = 20000, FDS_MAX = LEARNER_FD_SEGMENTS + 2 };
 
 typedef struct Program {
-        Bed bed; /* its segments and policy are the program's */
+        Bed bed; /* shares its segments and its policy with the program */
         WorkerPage *worker;
         char *state;
         int fds[FDS_MAX];
@@ -39,7 +39,8 @@ static void *map_memory(int *fd, uint64_t bytes) {
         return map;
 }
 
-/* Above all numbers that the program expects, so that moving them down overwrites none. */
+/* Moves the descriptors above all numbers that the program expects, so that moving them down again
+ * overwrites none. */
 static void fds_lift(int fds[FDS_MAX]) {
         for (int i = 3; i < FDS_MAX; i++)
                 if (fds[i] > 0) {
@@ -161,7 +162,7 @@ static void test_program(void) {
         checkpoint = g_build_filename(p.state, "checkpoint-3.safetensors", NULL);
         reserve = g_build_filename(p.state, CHECKPOINT_RESERVE, NULL);
         g_assert_cmpint(unlink(checkpoint), ==, 0);
-        (void) unlink(reserve); /* where the file system reserves space */
+        (void) unlink(reserve); /* exists if the file system can reserve space */
         g_assert_cmpint(rmdir(p.state), ==, 0);
         g_assert_cmpint(program_end(&p), ==, 0);
         bed_close(&bed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bandit whose recorded actions lie in four places: policies out of noise go to each of them about as
- * often as the records do, and a normal distribution, which has one place, does not. */
+/* A bandit whose recorded actions lie near four places. Policies that make actions from noise go to each
+ * place about as often as the records do. A normal distribution has only one mean, and does not. */
 #include <glib.h>
 #include <math.h>
 
@@ -10,9 +10,9 @@
 
 enum { ENVS = 16, STEPS = 64, ROUNDS = 4, MODES = 4, SAMPLES = 10000 };
 
-#define PLACE  0.7  /* of a mode, from the middle, in each direction */
-#define SPREAD 0.05 /* of the recorded actions, a standard deviation */
-#define NEAR   0.5  /* a sample this far from a mode, or less, is one of it */
+#define PLACE  0.7  /* of each mode: its distance from the middle, in each direction */
+#define SPREAD 0.05 /* of the recorded actions around their mode: a standard deviation */
+#define NEAR   0.5  /* a sample at most this far from a mode belongs to it */
 #define FEWEST 0.15
 #define MOST   0.35
 
@@ -27,7 +27,7 @@ static double place(unsigned mode, unsigned k) {
         return (mode >> k & 1) ? PLACE : -PLACE;
 }
 
-/* Each step is an episode, and each of the four is as good as the others. */
+/* Each step is an episode, and actions near each of the four modes get the same return. */
 static void record(Bed *bed, uint32_t bank, ActordRandom *random) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A replay store of actions that are numbers: each comes back with the step that it was taken in, whatever
- * their width. tests/unit/learner/test-dqn.c tries the windows. */
+/* The replay store with actions that are numbers: each action comes back with the step in which it was
+ * taken, whatever the number of its elements. tests/unit/learner/test-dqn.c tests the windows. */
 #include "learner/store/replay.h"
 #include "lib/algorithm-traits.h"
 #include "tests/unit/learner-fixture.h"
@@ -24,7 +24,7 @@ static Batch *batch_make(uint32_t act) {
         return batch;
 }
 
-/* The value of number k of the action in `step` of a slot. */
+/* The value of element k of the action that a slot takes in this step. */
 static float number_of(uint32_t slot, uint64_t step, uint32_t k) {
         return (float) (1000 * slot + 10 * step + k) / 8192;
 }
@@ -79,7 +79,7 @@ static void test_actions(void) {
         g_assert_true(replay_possible(replay, 0, 1));
         replay->actions[3 * ACTIONS + 1] = NAN;
         g_assert_false(replay_possible(replay, 0, 1));
-        /* Beyond a bound by more than a rounding error. */
+        /* An action may be beyond its bound by a rounding error, but not by more. */
         replay->actions[3 * ACTIONS + 1] = 1.000001f;
         g_assert_true(replay_possible(replay, 0, 1));
         replay->actions[3 * ACTIONS + 1] = 1.01f;
@@ -89,7 +89,7 @@ static void test_actions(void) {
         batch_free(batch);
 }
 
-/* Of an action that is several choices each lies in its own limits. */
+/* If an action has several choices, each of them has a limit of its own. */
 static void test_choices(void) {
         Batch *shape = batch_make(ACT_CATEGORICAL), *batch;
         JobSettings settings;

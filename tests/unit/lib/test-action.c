@@ -9,8 +9,9 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* The output, scaled to the bounds; noise in the same measure, cut at the bounds; and before
- * there is enough to learn from, any action. */
+/* Tests three rules of deterministic actions: the network's output is scaled to the bounds; noise is scaled
+ * in the same way and the sum is clamped to the bounds; before there is enough data to learn from, actions
+ * are drawn uniformly. */
 static void test_deterministic(void) {
         enum { N = 50000 };
         Network network = { .act = ACT_DETERMINISTIC,
@@ -53,12 +54,13 @@ static void test_deterministic(void) {
                 n_low += action[0] < 0.5f;
         }
         g_assert_cmpfloat(fabs(n_low - N / 4.0), <, 5 * sqrt(N * 3.0 / 16));
-        /* An evaluation takes no chance. */
+        /* Evaluations take no random actions. */
         action_sample(&network, parameters, true, NULL, action, NULL);
         g_assert_true(action[1] == 5);
 }
 
-/* The density of the tanh of a normal number, by differences of its distribution. */
+/* Tests actions that are the tanh of a normal number: samples, the sum of the density, and one value of
+ * it. */
 static void test_squashed(void) {
         enum { N = 50000 };
         Network network = { .act = ACT_SQUASHED, .n_action = 1, .action_low = -2, .action_high = 2 };
@@ -92,7 +94,8 @@ static void test_squashed(void) {
         action_sample(&network, parameters, true, NULL, &action, NULL);
         g_assert_cmpfloat_with_epsilon((double) action, 2 * tanh((double) 0.3f), 1e-6);
 
-        /* Far beyond where tanh() is 1, and with the widest and narrowest deviations: finite. */
+        /* The probability is finite even where tanh() rounds to 1, with the largest and smallest
+         * deviations. */
         for (int i = 0; i < 4; i++) {
                 float far[3] = { i & 1 ? 3e4f : -3e4f, i & 2 ? 1.0f : -1.0f, 0 }, log_probability;
                 ActordRandom random;
@@ -103,8 +106,8 @@ static void test_squashed(void) {
         }
 }
 
-/* A network whose deviations follow from the observation: both outputs are computed to act, and the chance
- * of a random action comes behind them. */
+/* A network whose deviations depend on the observation: acting computes means and deviations. The chance of
+ * a random action follows in the array. */
 static void test_squashed_network(void) {
         ActordEnvSpec spec = {
                 .observation = { .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 2 } },

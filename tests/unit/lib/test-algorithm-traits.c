@@ -6,7 +6,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/settings/settings.h"
 
-/* The names of all sets, in order. */
+/* Checks the names of an algorithm's sets of parameters, as "number:name number:name …". */
 static void check_names(uint32_t algorithm, const char *expected) {
         g_autoptr(GString) names = g_string_new(NULL);
 
@@ -32,7 +32,8 @@ static void test_names(void) {
         check_names(ALGORITHM_SAC, "0:policy 2:critic 3:critic-target 4:critic-2 5:critic-2-target");
 }
 
-/* A name of a network, or of an ensemble's member, is that of no other; and the numbers have room. */
+/* In an algorithm no two networks or members of ensembles have the same name, and all sets of parameters
+ * have numbers below NETS_MAX. */
 static void test_rows(void) {
         for (uint32_t a = 0; a < _ALGORITHM_MAX; a++) {
                 g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -57,7 +58,7 @@ static void test_rows(void) {
         }
 }
 
-/* NULL; or why a job of REBEL's with these lines in [Actor] is refused. */
+/* Returns why a job of REBEL's with these lines in [Actor] is refused; NULL: it is accepted. */
 static char *refusal(const char *environment, const char *actor, JobSettings *ret) {
         g_autofree char *text = g_strdup_printf(
                         "[Job]\nEnvironment=%s\nAlgorithm=rebel\n[Actor]\n%s\n", environment, actor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The forward pass: against the sums written out in double, against the documented order of additions bit
- * for bit in every vector width that this host has, and rows against their neighbours. The source is
- * included, since only it shows what hidden layers write. */
+/* Tests the forward pass: against sums in double precision; against the documented order of additions, bit
+ * for bit and in each vector width of this host; and rows alone against rows together. The source is
+ * included, since only it shows the outputs of hidden layers. */
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <float.h>
@@ -59,7 +59,8 @@ static void fixture_make(Fixture *f, uint32_t n_observation, uint32_t n_action, 
 
         g_assert_cmpint(job_page_make(&f->settings, &f->spec, &f->page), ==, 0);
 
-        /* Exactly a bank: a sanitizer sees what reads beyond it. The padding is poison. */
+        /* The memory has exactly the size of a bank, so that a sanitizer reports a read beyond it. The
+         * padding is NaN (0xff), so that a result in which it is used is wrong. */
         f->bank = aligned_alloc(64, f->page.policy.bank_bytes);
         memset(f->bank, 0xff, f->page.policy.bank_bytes);
         *f->bank = (PolicyHead){ .policy_version = 1, .observation_clip = 2 };
@@ -79,7 +80,7 @@ static void fixture_done(Fixture *f) {
         free(f->bank);
 }
 
-/* Layer by layer in double, with libm's tanh. */
+/* The reference for a row: computes layer by layer in double precision, with the C library's tanh(). */
 static void reference_row(const Fixture *f, const float *observation, double *ret_parameters) {
         const Network *network = &f->page.network;
         const float *w = policy_numbers(f->bank, f->page.policy.parameters_at);
@@ -166,14 +167,15 @@ static void test_reference(void) {
                 }
 }
 
-/* The documented order, one fused multiply-add after the other: the learner's (test-kernels.c). */
+/* Adds the products one after the other, by fused multiply-add. This order is documented, and the learner
+ * has the same (test-kernels.c). */
 static float sum_in_order(float sum, const float *w, const float *x, size_t n) {
         for (size_t k = 0; k < n; k++)
                 sum = fmaf(w[k], x[k], sum);
         return sum;
 }
 
-/* All that n_rows rows leave behind, layer by layer. */
+/* Checks the outputs of each layer for n_rows rows against sums in the documented order. */
 static void check_layers(const Fixture *f, const Forward *forward, size_t n_rows) {
         const float *w = policy_numbers(f->bank, f->page.policy.parameters_at);
 
@@ -236,12 +238,12 @@ static void test_order(void) {
 
         for (size_t i = 0; i < N; i++)
                 check_order(sizes[i], sizes[(i + 3) % N], sizes[(i + 1) % N], sizes[(i + 5) % N]);
-        /* Its second layer is too large to be turned around once. */
+        /* The second layer of this network is too large to be kept transposed. */
         g_assert_cmpuint(2100 * 1001, >, KEPT_MAX);
         check_order(5, 2, 2100, 1001);
 }
 
-/* A row that shares its Forward with others, in any order, is the row alone. */
+/* A row gives the same result alone and together with other rows, in any order. */
 static void test_neighbours(void) {
         enum { ROWS = 64, N = 11 };
         setting_u32list hidden = { 2, { 64, 64 } };
@@ -274,7 +276,7 @@ static void test_neighbours(void) {
                 g_assert_cmpmem(got, sizeof(got), alone[i], sizeof(alone[i]));
         }
 
-        /* At once: each number of rows, from each first one that leaves room. */
+        /* Any number of rows in one call gives the same bits as each row alone. */
         for (size_t n = 1; n <= FORWARD_ROWS_MAX; n++)
                 for (size_t i = 0; i + n <= ROWS; i += n) {
                         float got[FORWARD_ROWS_MAX][6];
@@ -298,7 +300,7 @@ static double tanh_ulps(float x) {
 static void test_tanh(void) {
         double worst = 0;
 
-        /* Every 997th positive float up to 16, denormal ones too; and the ends. */
+        /* Every 997th float from 0 to 16, with denormal ones. Larger floats and NaN follow below. */
         for (uint32_t bits = 0; bits < 0x41800000u; bits += 997) {
                 float x, y;
 
@@ -338,7 +340,7 @@ static void test_observations(void) {
         space = (ActordSpace){ .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 3 };
         observation_read(&space, (int32_t[]){ 2 }, x);
         g_assert_true(x[0] == 0 && x[1] == 0 && x[2] == 1);
-        /* A choice that does not exist, from a stranger, is refused. */
+        /* A choice that does not exist (its sender is not trusted) sets none of the numbers. */
         observation_read(&space, (int32_t[]){ -1 }, x);
         g_assert_true(x[0] == 0 && x[1] == 0 && x[2] == 0);
 }
@@ -374,7 +376,8 @@ static void test_categorical(void) {
         choice = 4;
         g_assert_true(isinf(action_log_probability(&network, logits, &choice)));
 
-        /* Far apart: no overflow, and the log probability is that of a certain choice. */
+        /* The logits are as far apart as floats can be: nothing overflows, and the choice is certain, so its
+         * log probability is 0. */
         choice = 0;
         g_assert_true(action_log_probability(&network, (float[]){ 3e38f, -3e38f, 0, 0 }, &choice) == 0);
 }
@@ -411,8 +414,8 @@ static void test_several_choices(void) {
         g_assert_true(isinf(action_log_probability(&network, logits, action)));
 }
 
-/* The values of the choices, then the probability of a random choice: the best is taken, or by chance any
- * of them, the best included. */
+/* Epsilon-greedy: `values` has the value of each choice and then the chance of a random choice. The choice
+ * with the highest value is taken, or by this chance any choice, also the highest. */
 static void test_epsilon_greedy(void) {
         enum { N = 100000 };
         static const float values[5] = { 1, 3, 3, -2, 0.2f };
@@ -435,14 +438,14 @@ static void test_epsilon_greedy(void) {
                 g_assert_cmpfloat(fabs(counts[i] - N * expected[i]), <,
                                 5 * sqrt(N * expected[i] * (1 - expected[i])));
 
-        /* An evaluation takes no chance. */
+        /* Evaluations take no random actions. */
         action_sample(&network, values, true, NULL, &choice, NULL);
         g_assert_cmpint(choice, ==, 1);
         choice = 4;
         g_assert_true(isinf(action_log_probability(&network, values, &choice)));
 }
 
-/* The probability of a random action is read from the policy's head. */
+/* forward_load() takes the probability of a random action from the head of the policy bank. */
 static void test_forward_values(void) {
         ActordEnvSpec spec = { .observation = { .kind = ACTORD_BOX, .n_dims = 1, .shape = { 3 } },
                 .action = { .kind = ACTORD_DISCRETE, .n_choices = 2 } };
@@ -528,14 +531,15 @@ static size_t memory_of(uint32_t n_observation, uint32_t n_units, bool shared) {
         return bytes;
 }
 
-/* An actor has no memory for a network that it does not use; and a panel is no wider than its layer. */
+/* An actor needs no memory for a network that it does not use. A panel (a transposed part of a layer's
+ * weights) is no wider than its layer. */
 static void test_memory(void) {
         enum { IMAGE = 84 * 84 * 4, LARGE = 60000, UNITS = 36 };
         size_t slack = 32768, observations = (size_t) FORWARD_ROWS_MAX * LARGE * sizeof(float);
         size_t panel = LARGE * padded(UNITS) * sizeof(float), large = memory_of(LARGE, UNITS, false);
 
         g_assert_cmpuint(memory_of(IMAGE, 16, false), <, memory_of(IMAGE, 16, true) + slack);
-        /* Its weights are too many to be turned around once. */
+        /* The weights of this layer are too many to be kept transposed. */
         g_assert_cmpuint(LARGE * padded(UNITS), >, KEPT_MAX);
         g_assert_cmpuint(padded(UNITS), <, PANEL);
         g_assert_cmpuint(large, >=, observations + panel);

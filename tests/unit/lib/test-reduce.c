@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory in which learners add up: its parts do not overlap, its barrier holds all learners, and a
- * learner that waits for a dead one gives up. */
+/* Tests the memory in which learners add up gradients. Its parts must not overlap, its barrier must hold all
+ * learners, and a learner that waits for a dead one must give up. */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>

@@ -10,7 +10,7 @@
 
 #define ON_NODES "[Distribution]\nCluster=slurm\nNodes=2\n"
 
-/* NULL: it is accepted. */
+/* Returns why the job file is refused; NULL: it is accepted. */
 static char *refusal_of(const char *text) {
         static const char *const sheets[] = { "aws-lambda-x86", "local", NULL };
         char *message = NULL;
@@ -52,7 +52,7 @@ static void test_policies(void) {
                                         "Cluster=slurm\nNodes=%d\nPolicy=%s\n",
                                         n, choice_distribution_to_string(d));
 
-                        /* A job that may have no node is a job of one host. */
+                        /* Nodes=0 is a job of one host, which any distribution may run. */
                         if (n > 0 && reasons[d])
                                 refuse(text, reasons[d]);
                         else
