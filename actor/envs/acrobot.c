@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Acrobot-v1: two links, a motor in the joint between them; swing the tip above a line. The task of
- * "Generalization in Reinforcement Learning: Successful Examples Using Sparse Coarse Coding" (Sutton,
- * 1996) with the equations of his book, integrated by one classic Runge-Kutta step of 0.2 s, as in
- * Gymnasium. */
+ * "Generalization in Reinforcement Learning: Successful Examples Using Sparse Coarse Coding" (Sutton, 1996)
+ * with the equations of "Reinforcement Learning: An Introduction" (Sutton and Barto), integrated by one
+ * classic Runge-Kutta step of 0.2 s, as in Gymnasium. */
 #include <math.h>
 
 #include "actor/envs/builtin.h"
@@ -125,7 +125,7 @@ static void acrobot_integrate(double s[N_STATE], double torque) {
                 s[i] = s[i] + STEP_SECONDS / 6.0 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
 }
 
-/* The angle in [-pi, pi]. A step turns a link by a few radians at most, so one subtraction is enough. */
+/* The angle in [-pi, pi]. A step turns a link by a few radians, so the loops are short. */
 static double wrap(double x) {
         while (x > M_PI)
                 x -= 2 * M_PI;

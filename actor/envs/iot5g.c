@@ -51,7 +51,7 @@
 #define ANGULAR_STD      0.02
 #define SHIFT_CONTINUOUS 0.1
 #define SHIFT_DISCRETE   0.05
-#define DEVIATION_MAX    1000.0 /* a snapshot beyond this is refused; no draw gets there */
+#define DEVIATION_MAX    1000.0 /* limit of a snapshot's velocities and shadowing; no draw reaches it */
 
 enum { BANDWIDTH, POWER, DISTANCE, ANGLE, RADIAL, ANGULAR, SHADOWING, N_STATE, N_OBSERVATION = 5 };
 

@@ -212,7 +212,7 @@ static double weight_scaled(double weight) {
         return log(weight / SHARES_WEIGHT_MIN) / log((double) SHARES_WEIGHT_MAX / SHARES_WEIGHT_MIN);
 }
 
-/* One step of a job that got so many CPUs. Returns its reward. */
+/* Makes one step of a job that got this number of CPUs. Returns the job's reward. */
 static double tenant_step(Shares *s, Tenant *t, double cpus) {
         double before = t->done, reward = -s->weight_price / PRICE_SCALE * weight_scaled(t->weight);
         bool was_in_time = t->deadline <= 0 || t->age <= t->deadline;
@@ -382,8 +382,8 @@ static int shares_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
-/* Each job is a column as high as its work, filled as far as that is done; the red line is where it would
- * have to be to end in time. The yellow bar below is its weight. */
+/* Each job is a column, filled up to the share of its work that is done. The red line is where the filling
+ * must be for the job to end in time. The yellow bar below is the job's weight. */
 static int shares_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Shares *s = instance;
         double wide = fmax(2.5 * n_jobs(s), 10);

@@ -27,7 +27,7 @@ typedef struct Stage {
         ActordStep steps[ACTORD_AGENTS_MAX];
         double metrics[ACTORD_METRICS_MAX]; /* of the newest episode that has ended */
         uint8_t active[ACTORD_AGENTS_MAX];  /* which agents are present; rewards of others count as 0 */
-        /* it reported that no agent is present, or a value other than 0 and 1 */
+        /* the environment reported that no agent is present, or a flag other than 0 and 1 */
         bool active_wrong;
         bool initialised;
 } Stage;
@@ -44,7 +44,8 @@ int stage_reset(Stage *stage);
 int stage_step(Stage *stage);
 bool stage_ended(const Stage *stage);
 
-/* Sets a random action from the stream of step t; or zero, or the nearest possible action. */
+/* The first sets a random action from the stream of step t. The second sets the possible action that is
+ * nearest to zero. */
 void stage_act_random(Stage *stage, uint64_t t);
 void stage_act_zero(Stage *stage);
 /* -EINVAL: these numbers are not an action of this environment. */

@@ -26,7 +26,7 @@ static bool ant_is_healthy(const MujocoInstance *m) {
         return m->options.healthy_z_min <= z && z <= m->options.healthy_z_max;
 }
 
-/* The squares of the clipped external forces on each body. */
+/* The weighted sum of the squares of all external forces and torques on the bodies, each clipped first. */
 static double contact_cost(const MujocoInstance *m) {
         const MujocoOptions *o = &m->options;
         double squares = 0;

@@ -101,7 +101,8 @@ static double largest(const MeasureOf *of) {
         return most;
 }
 
-/* The number that follows from the state alone. For a velocity it is the position that changes. */
+/* The value of a quantity that is a function of the positions. For a velocity: the value of which it is the
+ * rate of change. */
 static double place_of(const Measure *m, const mjModel *model, const mjData *data) {
         switch ((Quantity) m->term.quantity) {
         case QUANTITY_POSITION:

@@ -77,7 +77,7 @@ static FILE *engine_fopen(const char *name, const char *mode) {
 }
 
 static int engine_fclose(FILE *file) {
-        return 0; /* engine_begin() closes the input; the other file stays open */
+        return 0; /* engine_begin() closes the input. The file for the library's output stays open */
 }
 
 static uint8_t *image_bytes(EngineImage *image) {
@@ -139,7 +139,7 @@ static int load(void) {
         return 0;
 }
 
-/* Stores the state of the image whose turn it is. */
+/* Copies the library's state into the image that had the turn. */
 static void turn_end(void) {
         EngineImage *image = engine.turn;
 
@@ -169,7 +169,7 @@ void engine_forget(EngineImage *image) {
         image->live = false;
 }
 
-/* The library's own message begins with a line break. */
+/* Prints the library's message, without the line break at its beginning. Returns -EIO. */
 static int complain(void) {
         char text[ERROR_MAX] = "";
 

@@ -18,7 +18,7 @@
 typedef struct EngineImage {
         bool live;
         int nodes[ENGINE_NAMES_MAX], links[ENGINE_NAMES_MAX]; /* the engine's indexes for the task's names */
-        /* the used bytes of the region at the end of the image's last turn */
+        /* how much of the memory region was in use when another image was chosen */
         uint64_t allocated;
 } EngineImage;
 
@@ -42,12 +42,12 @@ int engine_begin(EngineImage *image, const char *text, size_t n_text, const Engi
 /* Makes this image the one that the library works on. The image must have a simulation. */
 void engine_turn(EngineImage *image);
 
-/* Makes one routing step of the image whose turn it is. SWMM chooses the step's length. *ret_msec: the time
- * since the beginning; 0: the last step is over, at the END_DATE of the text. 0, or -EIO after a sentence on
- * stderr. */
+/* Makes one routing step of the image that engine_turn() chose last. SWMM chooses the step's length.
+ * *ret_msec: the time since the beginning; 0: the last step is over, at the END_DATE of the text. 0, or -EIO
+ * after a sentence on stderr. */
 int engine_advance(int64_t *ret_msec);
 
-/* Numbers of the image whose turn it is, in the units of its text. */
+/* Numbers of the image that engine_turn() chose last, in the units of its text. */
 double engine_depth(int node);
 double engine_overflow(int node);
 double engine_flow(int link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds and reads files of Python packages, by patterns and descriptors alone. */
+/* Finds and reads files of Python packages without Python: by patterns of paths. */
 #include "actor/envs/swmm/package.h"
 
 #include <errno.h>
