@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of an experiment for programs: cells.csv and rounds.csv. */
+/* The tables of an experiment that other programs read: cells.csv and rounds.csv. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void add_key_names(const Experiment *experiment, GString *text) {
                 g_string_append_printf(text, ",%s", sweep_range(experiment->sweep, i)->key);
 }
 
-/* Adds a value that was drawn. A value with several words may have commas or quotes. */
+/* Adds a value that a sweep has drawn. A value with several words may have commas or quotes. */
 static void add_value(GString *text, const char *value) {
         g_autoptr(GString) quoted = g_string_new(value);
 

@@ -96,7 +96,7 @@ static void draw_tick(const Sheet *sheet, double x, double y, const char *label)
                         anchor, label);
 }
 
-/* Draws a label between the two ends, if there is room for it. */
+/* Draws a label between the two ends of the axis, if there is room for it. */
 static void draw_between(const Sheet *sheet, const ParallelAxis *axis, double value, double y) {
         double x = x_of(sheet, axis, value);
         char label[G_ASCII_DTOSTR_BUF_SIZE];
@@ -125,7 +125,7 @@ static void draw_numbers(const Sheet *sheet, const ParallelAxis *axis, double y)
                 draw_decades(sheet, axis, y);
                 return;
         }
-        /* If less is better, the axis is reversed. */
+        /* If a lower value is better, the axis is reversed, and axis->low is above axis->high. */
         low = MIN(axis->low, axis->high);
         high = MAX(axis->low, axis->high);
         step = nice_step(low, high, 4);

@@ -34,7 +34,7 @@ typedef struct Parallel {
 
 Parallel *parallel_new(const char *title);
 Parallel *parallel_free(Parallel *parallel);
-/* The text of the file, g_free(). */
+/* The drawing as an SVG file, g_free(). *ret_n: its length in bytes. */
 char *parallel_to_svg(const Parallel *parallel, size_t *ret_n);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Parallel, parallel_free)

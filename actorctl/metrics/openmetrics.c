@@ -160,7 +160,7 @@ static void clear_status(gpointer status) {
         job_status_done(status);
 }
 
-/* A job that was removed after it was listed has no figures. */
+/* Adds the listed jobs. Leaves out a job that was removed after it was listed. */
 static int add_listed(Connection *connection, GArray *jobs) {
         g_autoptr(GArray) listed = NULL;
         int r;

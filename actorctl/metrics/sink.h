@@ -10,7 +10,7 @@
 typedef struct Sink {
         const MetricsFormat *format;
         char *path;
-        int fd;             /* negative: it was given up */
+        int fd;             /* negative: the sink was given up */
         uint64_t n_written; /* bytes of whole rounds */
         bool begun, made;   /* made: the file did not exist before */
         mode_t type;        /* S_IFREG and the like */

@@ -28,7 +28,8 @@ typedef struct Packer {
 typedef struct Gif {
         FILE *file;
         uint32_t width, height;
-        /* the duration of a picture; the time of all so far, minus the written delays */
+        /* seconds: how long each picture is shown. shown: the time of all pictures so far, minus the delays
+         * that are written. */
         double seconds, shown;
         uint8_t *now, *before;
         bool has_before;

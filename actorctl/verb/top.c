@@ -27,7 +27,7 @@
 typedef struct Row {
         uint64_t id, n_env_steps, cpu_usec, memory_bytes;
         uint32_t uid, n_actors, n_actors_max, n_nodes;
-        char *name, *state, *currency; /* name of a process: its part, "actor-3" */
+        char *name, *state, *currency; /* name of a process: its part in the job, "actor-3" */
         double cost, cpu_share, steps_rate, cost_rate;
         gint64 looked_usec;
         bool metered;
@@ -95,7 +95,7 @@ static void add_parts(GArray *rows, const JobStatus *status) {
         }
 }
 
-/* The jobs that have not ended. 0; or a negative errno, with a message. */
+/* Appends a row for each job that has not ended. 0; or a negative errno, with a message. */
 static int look_at_jobs(Connection *connection, GArray *rows) {
         g_autoptr(GArray) jobs = NULL;
         int r;
@@ -197,7 +197,7 @@ COMPARE(steps, steps_rate)
 COMPARE(cost, cost_rate)
 #undef COMPARE
 
-/* The smallest comes first. */
+/* The job with the lowest number comes first. */
 static gint compare_job(gconstpointer a, gconstpointer b) {
         uint64_t x = ((const Row *) a)->id, y = ((const Row *) b)->id;
 
@@ -369,7 +369,8 @@ static void print_once(const Options *options, GArray *rows, const Look *look, s
                 complain("%s", look->note);
 }
 
-/* Goes on until the user, a signal or the job's end stops it. 0; or a negative errno, with a message. */
+/* Shows the table again and again until the user, a signal or the job's end stops it. 0; or a negative
+ * errno, with a message. */
 static int follow(const Options *options, Look *look, int signals_fd, size_t sort, Ending *ret) {
         bool once = signals_fd < 0;
         int keys_fd = once ? -EBADF : keys_open(), r;

@@ -45,7 +45,7 @@ struct Display {
         uint64_t n_runs;
         gint64 begun_usec, stepped_usec; /* stepped_usec: when the number of steps last changed */
         uint64_t begun, stepped;         /* the number of steps at begun_usec and stepped_usec */
-        double begun_part, part;         /* the share of the whole job that was done at these times */
+        double begun_part, part;         /* the share of the whole job at these two times */
         bool ended, started;
 };
 
@@ -158,8 +158,8 @@ static double fraction_done(const Display *display, const JobStatus *status) {
         return MIN(MAX(steps, isfinite(budget) ? budget : 0), 1);
 }
 
-/* Measures the time left over the whole training: runs differ in length, since their rounds have different
- * numbers of actors. */
+/* Measures how much time remains, over the whole training: runs differ in length, since their rounds have
+ * different numbers of actors. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
         double part = fraction_done(display, status);
 
@@ -303,7 +303,8 @@ static char *status_line(const Display *display, const JobStatus *status) {
         return fit(display, line);
 }
 
-/* Prints the result of status_line() without a line break. The bar ends at its closing bracket. */
+/* Prints the result of status_line() without a line break. On a terminal with colours the bar, up to its
+ * "]", has a colour. */
 static void print_status(const Display *display, const JobStatus *status, const char *line) {
         const char *words = strchr(line, ']');
         bool spent = display->ends.budget > 0 && status->cost_full > 0.9 * display->ends.budget;

@@ -210,7 +210,8 @@ Relay *relay_free(Relay *relay) {
                 return NULL;
         (void) close_fd(relay->fd);
         relay_flush(relay);
-        /* Another writer may keep the reading process alive. This program waits for neither of them. */
+        /* Another process may still hold the pipe's writing end, and then the reading process does not end.
+         * In this case this function does not wait: init reaps the reading process. */
         ended = wait_answer(relay) == 0;
         while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
                 ;

@@ -15,7 +15,8 @@
 #include "actorctl/view/screen.h"
 #include "lib/sanitise.h"
 
-/* The width of the columns with the spaces between them. */
+/* The width of the shown columns with the spaces between them. least: for columns that are as narrow as they
+ * may get. */
 static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         unsigned sum = 0, n_shown = 0;
 
@@ -28,7 +29,7 @@ static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         return n_shown > 0 ? sum + n_shown - 1 : 0;
 }
 
-/* When a column is left out, as a number: the lowest one first. */
+/* The place of column i in the order in which columns are left out; the lowest place goes first. */
 static size_t order_of(const FitColumn *columns, size_t n, size_t i) {
         return columns[i].spare > 0 ? columns[i].spare : UINT_MAX + n - i;
 }
@@ -66,7 +67,8 @@ void columns_fit(FitColumn *columns, size_t n, unsigned screen) {
                 column->width--;
 }
 
-#define TEXT_LEAST      8u /* a text keeps at least this many, or the width of its heading */
+/* A column of texts keeps at least TEXT_LEAST characters, or the width of its heading. */
+#define TEXT_LEAST      8u
 #define WRAPPED_LEAST   40u
 #define WRAPPED_LONGEST 80u
 
@@ -256,7 +258,7 @@ static FitColumn *measure(const Table *table, const Options *options) {
                 for (size_t row = 0; row < table_rows(table); row++)
                         fit[i].width = MAX(fit[i].width, text_width(cell_at(table, row, i)->text));
                 fit[i].least = fit[i].width;
-                /* Users type the first column, so it is never shortened. */
+                /* Users type words of the first column, such as job numbers, so it is never shortened. */
                 if (column->kind == COLUMN_TEXT && i > 0)
                         fit[i].least = MIN(fit[i].width, MAX(heading, TEXT_LEAST));
         }
