@@ -51,7 +51,8 @@ static void add_update(DistributionMeter *meter, const Record *record) {
         meter->updated_nsec = max_u64(meter->updated_nsec, record->metered.end_nsec);
 }
 
-/* Whether a round shows how later rounds will be. Rounds that only fill a replay store do not. */
+/* Whether the learner learned in the round, so that it is like later rounds. It did not if the round only
+ * filled a replay store. */
 static bool learns(const JobSettings *settings, const Record *closed) {
         return algorithm_row(settings->algorithm)->store != STORE_REPLAY ||
                closed->statistics.n_env_steps > settings->replay_min;
@@ -68,8 +69,8 @@ static void add_round(DistributionMeter *meter, const JobSettings *settings, con
                                 clamp_sub(meter->updated_nsec, meter->acted_nsec), round->learner_nsec);
         }
         if (!meter->warm) {
-                /* The first round is left out: containers start in it, caches are cold, and no kernel has
-                 * run yet. */
+                /* The first round is left out: in it containers start, caches are cold, and the
+                 * arithmetic (learner/kernel/) runs for the first time. */
                 meter->warm = true;
                 sum->start_nsec = clamp_sub(meter->updated_nsec, meter->born_nsec);
                 return;
@@ -145,7 +146,8 @@ static double own_share(const JobSettings *settings, uint32_t n_learners) {
         return n_learners == 1 || settings->clock == CLOCK_MODEL ? 0 : OWN_SHARE;
 }
 
-/* Learners wait for one another at each gradient, in a tree. */
+/* The time for sharing the gradients of a round. Learners wait for one another at each gradient, in a
+ * tree. */
 static double reduce_nsec(const JobSettings *settings, uint32_t n_learners, double n_rows) {
         return settings->clock == CLOCK_MODEL ? 0
                                               : gradients(settings, n_rows) * REDUCE_NSEC * log2(n_learners);

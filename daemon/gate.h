@@ -26,6 +26,6 @@
  * be read from, *ret_out to be written to. -EAFNOSUPPORT: an address of another kind. */
 int gate_start(const char *address, int *ret_in, int *ret_out);
 
-/* Call this in a process that may hang. Gets a descriptor of its own for a token; one that is not a token is
- * duplicated. -ENOLINK: the token has no keeper. */
+/* Call this in a process that may hang. Returns a new descriptor: for a token, the descriptor that its
+ * keeper holds; for any other descriptor, a duplicate. -ENOLINK: the token's keeper has ended. */
 int gate_fetch(int token);

@@ -56,7 +56,7 @@ static int open_stderr(const Job *job) {
 static void fill_launch(Job *job, Launch *launch) {
         JobContext *context = job->context;
         bool ranges = context_reserves_ids(context);
-        /* Jobs of other private daemons may have the same number. */
+        /* Jobs of several private daemons may have the same number, so the daemon's process id is added. */
         uint64_t range = job->row.id + (context->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
 
         *launch = (Launch){
@@ -91,7 +91,7 @@ static void add_mount(LaunchRequest *request, int fd, const char *at) {
         (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
 }
 
-/* A file that came with the job. at: where it is mounted; NULL: it is not mounted. */
+/* Adds to the request a file that came with the job. at: where it is mounted; NULL: it is not mounted. */
 static int add_file(const Job *job, LaunchRequest *request, const char *key, const char *at) {
         int fd = at ? job_file_open(job->context->jobs_fd, job->row.id, key) : 0;
 
@@ -109,7 +109,8 @@ static int add_plugin(const Job *job, LaunchRequest *request) {
         return add_file(job, request, BUS_FILE_ENVIRONMENT, at);
 }
 
-/* -ENOTRECOVERABLE: a directory is not open any more, and only its submitter can open it again. */
+/* Adds the job's directories to the request. -ENOTRECOVERABLE: a directory is not open any more, and only
+ * its submitter can open it again. */
 static int add_directories(const Job *job, LaunchRequest *request) {
         if (job_lost_directory(job) != _DIRECTORY_KIND_MAX)
                 return -ENOTRECOVERABLE;

@@ -30,7 +30,7 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* The number of tries for a job that has never run; together they take about 25 s. */
+/* How often the start of a job that has never run is tried again; these tries take about 25 s in all. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -95,7 +95,8 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
                 if (job->row.end_wanted != PLAN_END_NOT)
                         job_ask_to_end(job);
         }
-        /* Jobs with an invoker may trade CPU weight. */
+        /* A job with an invoker may trade CPU weight, so the daemon checks soon whether a trade must
+         * begin. */
         jobs_schedule(&job->context->jobs);
         return 0;
 }
@@ -329,7 +330,8 @@ static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) 
         (void) job_save(job);
 }
 
-/* Takes checkpoint_fd. */
+/* Asks the spawner to launch the life. Closes checkpoint_fd in every case. Negative: *ret_what names what
+ * failed. */
 static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         LaunchRequest request;
         int r;
@@ -353,7 +355,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         return r;
 }
 
-/* Takes checkpoint_fd. */
+/* Begins a life from this checkpoint, of this round. Closes checkpoint_fd in every case. */
 static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
         g_autofree char *row_state = g_strdup(job->row.state);
         uint64_t started_usec = job->row.started_usec;

@@ -17,8 +17,8 @@ void job_settle_blindly(Job *job);
 /* Whether the cgroup of an ended job has been removed. Otherwise job_look() is called when it has. */
 bool job_clear_away(Job *job);
 
-/* Keeps the spawner's report on the newest life in a file beside the job's socket. Like the cgroup, the file
- * lasts until the host restarts. */
+/* Keeps the spawner's report on the newest life in a file beside the job's socket, and reads it from there.
+ * Like the cgroup, the file lasts until the host restarts. */
 void job_answer_keep(const Job *job);
 void job_answer_find(Job *job);
 /* Call this when the spawner need not remove anything more of this job. */

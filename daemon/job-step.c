@@ -4,8 +4,8 @@
  *
  * All ends take one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
  * records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
- * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
- * when LIVES_MAX lives in a row have brought no checkpoint. */
+ * checkpoint whose file is whole. The job itself is over when its last record says so, when it was asked to
+ * end, or when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"
 #include "daemon/job-alert.h"
 #include "daemon/job-end.h"
@@ -249,8 +249,8 @@ static void leave_silent(Job *job) {
         job_arm_deadline(job, 0, NULL);
 }
 
-/* Counts the bytes also after a life's first round, not only at checkpoints: by then the life has reserved
- * the space for its last checkpoint. */
+/* Counts the bytes of the job's files at each checkpoint, and once after the first round of a life, since
+ * the life has then reserved the space for its last checkpoint. */
 static void count_files(Job *job) {
         bool has_round = job->progress.life == job->row.life && job->progress.round > job->resume_round;
 

@@ -15,7 +15,7 @@ typedef struct LeaseInput {
         uint64_t round;        /* the newest ended round of this life of the job, or its checkpoint's */
         uint64_t acknowledged; /* the number of the newest committed record */
         uint32_t end;          /* PlanEnd that was asked for; PLAN_END_NOT: none */
-        uint64_t stop_deadline_nsec; /* set together with end */
+        uint64_t stop_deadline_nsec; /* when to give up the round in progress; set together with end */
 } LeaseInput;
 
 /* Makes the plan from earlier decisions; it does not choose the number of actors. It sets the last round of

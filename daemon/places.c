@@ -106,9 +106,9 @@ static void look_again(Manager *manager, uint64_t wait_usec) {
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
-/* Why a running job must go back to the queue, by its user's limit of money for a day. Either the limit is
- * reached, or the limit is in another currency than the job's price sheet. In the second case the job ends
- * in the queue. */
+/* Why the daily limit of its user's spending sends a running job back to the queue; NULL: it does not.
+ * Either the limit is reached, or it is in another currency than the job's price sheet. In the second case
+ * the job ends in the queue. */
 static const char *overspends(const Job *job, const UserState *user) {
         const setting_money *money = &user->quota.money;
 

@@ -136,7 +136,7 @@ typedef struct MoneyRows {
         bool limit_said;
 } MoneyRows;
 
-/* A row about money, in billionths of a currency. */
+/* Adds a row about money to the reply, in billionths of a currency. */
 static int money_row(const char *currency, uint64_t nano, void *userdata) {
         MoneyRows *rows = userdata;
         bool limited = rows->quota->nano > 0 && g_str_equal(currency, rows->quota->currency);

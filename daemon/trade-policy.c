@@ -320,8 +320,8 @@ static int by_name(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* The names of the policies in the folders: "eight, four", or "none". Of too many it lists some, "and
- * more". */
+/* The names of the policies in the folders, such as "eight, four"; "none" if there is none. A list that is
+ * too long ends with "and more". */
 static char *names_in(GStrv directories) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         bool all = true;

@@ -13,7 +13,7 @@
 enum { FAILURES_MAX = 5, RESETS_MAX = 5 };
 
 /* Sums over all traders. Each decision subtracts its trader's own part to get the mean over the others, so
- * it costs the same among any number of jobs (lib/company.c). */
+ * it takes the same time among any number of jobs (lib/company.c). */
 typedef struct Sums {
         double features[SHARES_N_FEATURES];
         double actions[SHARES_N_ACTIONS];
@@ -73,8 +73,8 @@ static uint32_t scaled(const Trader *trader, double scale) {
         return (uint32_t) (unrounded(trader, scale) + 0.5);
 }
 
-/* How far the mean weight of the user's jobs is above the default, times their demand. The result rises with
- * scale. */
+/* The sum over the user's jobs of demand times (weight - default). It is 0 if the mean weight is the
+ * default, where each job counts by its demand. It rises with scale. */
 static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 
@@ -185,7 +185,8 @@ bool trade_is_unequal(const TradeState *state) {
         return trade_may(state) && (state->stale || state->weight != SHARES_WEIGHT_DEFAULT);
 }
 
-/* A weight that was never known was never changed. */
+/* Whether the daemon must still give a job that trades no more the default weight. A weight that the daemon
+ * has never known (0) was never changed. */
 bool trade_is_left(const TradeState *state) {
         assert(state);
 

@@ -109,8 +109,8 @@ struct Ledger {
 
 enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a person's own write transaction */
 
-/* Watches the write-ahead file: after each commit, calls the function of ledger_on_written(). Then the file
- * is copied into the ledger as SQLite does it by default. */
+/* Watches the write-ahead file. After each commit, calls the function that ledger_on_written() set, and
+ * then, if the file is long, copies it into the ledger, as SQLite does by default. */
 void ledger_watch_wal(Ledger *ledger);
 
 /* A negative errno for a result of SQLite; 0 for SQLITE_OK, ROW and DONE. */

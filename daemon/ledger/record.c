@@ -151,7 +151,7 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret) 
                         VALUES(of_u64(job), of_u64(life)), ret);
 }
 
-/* Reads three counts and the list, from column `at` on. */
+/* Reads three counts and then the columns of STATISTICS, from column `at` on. */
 static void statistics_read(sqlite3_stmt *s, int at, Statistics *ret) {
         *ret = (Statistics){
                 .n_env_steps = column_u64(s, at),
