@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random addresses, below the addresses that the kernel itself chooses. */
+/* Chooses random addresses for the segments, below the addresses that the kernel itself chooses. */
 #include "invoker/address.h"
 
 #include <stddef.h>

@@ -28,7 +28,7 @@
 typedef struct Line { /* the connection to the relay of one container */
         int fd;
         uint32_t birth;
-        uint64_t ordered_nsec; /* when it got its order; 0: it has none */
+        uint64_t ordered_nsec; /* when the container got its order; 0: it has no order */
         bool ended;            /* the node has said that the process is gone */
 } Line;
 
@@ -300,7 +300,7 @@ static void hear_invoker(Carrier *carrier) {
         carrier->lines[word.container].birth++;
 }
 
-/* Sends a ping, or gives the node up. Returns how long to sleep. */
+/* Sends a ping, or gives the node up. Returns how many milliseconds to sleep; -1: until an event. */
 static int look_at_silence(Carrier *carrier) {
         uint64_t most = patience(carrier);
 
@@ -368,8 +368,8 @@ static int carrier_init(Carrier *carrier) {
         return 0;
 }
 
-/* Closes the invoker's descriptors. If this process kept the descriptor of a process that has ended, that
- * descriptor would stay readable in the invoker's epoll, and the invoker would never sleep. */
+/* Closes the invoker's descriptors. If this process kept the pidfd of a process that has ended, the pidfd
+ * would stay readable in the invoker's epoll, and the invoker would never sleep. */
 static void close_others(const int keep[], size_t n) {
         unsigned from = 3;
 

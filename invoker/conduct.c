@@ -112,8 +112,8 @@ static uint32_t next_rollout(const Invoker *invoker) {
                                               : round_rolled(invoker->progress.round);
 }
 
-/* Gives the learner its next order. A learner that acts takes rollouts when no actor needs actions any
- * more. */
+/* Gives the learner its next order. A learner that chooses the actors' actions takes rollouts only when no
+ * actor needs an action any more. */
 static void feed(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         bool rolls = invoker->place.traits.rolls_with != ORDER_NONE && round_rolls(progress->round);
@@ -145,7 +145,7 @@ static void feed(Invoker *invoker) {
         learner_order(&invoker->learners, ORDER_TAKE, actor);
 }
 
-/* Starts some containers now, and the rest after the next event, so that the daemon need not wait. */
+/* Serves containers for START_NSEC, and the rest after the next event, since the daemon may be waiting. */
 static void serve_next(Invoker *invoker) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 
@@ -401,7 +401,7 @@ static void restored(Invoker *invoker, const Answer *answer) {
                 return;
         }
 
-        /* A checkpoint of another job leaves this job at round 0. */
+        /* A checkpoint of this job must be of the round that the daemon named (0: it is another job's). */
         if (training(invoker) && resumed > 0 && answer->round != resumed) {
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
@@ -479,7 +479,7 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
                 learned(invoker, answer);
         else if (kind == ORDER_ROLLOUT && (answer->fault == FAULT_NONE || answer->learned))
                 fused_rolled(invoker, answer);
-        else if (answer->fault != FAULT_NONE) /* after SERVE or ROLLOUT: actors would wait for ever */
+        else if (answer->fault != FAULT_NONE) /* actors would wait for a learner that does not serve */
                 finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
                                 ACTOR_LEARNER);
         feed(invoker);
@@ -551,7 +551,7 @@ static void advance_evaluation(Invoker *invoker) {
         }
         if (evaluate_is_over(invoker))
                 evaluated(invoker);
-        /* evaluated() may have begun another one. A job that ends after its update starts no episode. */
+        /* evaluated() may have begun another evaluation. A job that is about to end starts no episode. */
         if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
                 return;
         r = evaluate_serve(invoker, &actor);

@@ -29,7 +29,7 @@ typedef enum FrameKind {
         FRAME_ENDED,  /* with a FrameEnded: the process is gone, and its order has failed */
         FRAME_PONG,
         FRAME_POLICY, /* with a FramePolicy, then the bank */
-        FRAME_ORDER,  /* with an Order; for a rollout also the snapshots. PROBE: start a new process */
+        FRAME_ORDER,  /* with an Order; for a rollout also the snapshots. Order PROBE: start a new process */
         FRAME_KILL,   /* kill the process `birth` if it still exists */
         FRAME_PING,
         _FRAME_KIND_MAX,
@@ -73,8 +73,8 @@ typedef struct FramePolicy {
         uint64_t version, bank;
 } FramePolicy;
 
-/* The allowed lengths of bodies of each kind. They follow from the job's page. 0, 0 in `sent`: this side
- * does not send this kind. */
+/* The allowed lengths of the bodies of each kind of frame. They follow from the JobPage (include/slot.h). If
+ * `sent` is false, this side does not send frames of this kind. */
 typedef struct FrameLimits {
         struct {
                 bool sent;

@@ -28,7 +28,7 @@
 #define NEVER_NSEC            (UINT64_MAX / 2)
 #define SERVE_LOOK_NSEC       (250u * 1000 * 1000)
 
-#define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
+#define EXECUTABLE_FD 10 /* above the fixed numbers and below the segments' numbers */
 
 enum { TASKS_SPARE = 8 };
 
@@ -183,7 +183,8 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
         return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
-/* An update of more rollouts takes longer, so the time of each rollout is kept. */
+/* Keeps the longest time of an order. An update learns from several rollouts, so its time is divided by
+ * their number. */
 static void see_duration(Learners *learners, const Worker *learner) {
         uint64_t learning_nsec = fused_learning_nsec(learners);
         uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;
@@ -200,7 +201,7 @@ static bool serves(const Learners *learners) {
                atomic_load_explicit(&learners->workers[0].page->serve_stop, memory_order_relaxed) == 0;
 }
 
-/* When the learner last looked at its actors, or at least when it was ordered to serve them. */
+/* When the learner last looked at its actors; before its first look: when it was ordered to serve them. */
 static uint64_t seen_nsec(const Learners *learners) {
         uint64_t nsec = atomic_load_explicit(&learners->workers[0].page->served_nsec, memory_order_relaxed);
 
@@ -259,7 +260,7 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         return true;
 }
 
-/* Gives the learner the deadline of a single answer. */
+/* Tells the learner to stop serving, and gives it the deadline of a single answer. */
 void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 

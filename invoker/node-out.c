@@ -31,7 +31,7 @@ Out *out_add(OutQueue *queue, FrameKind kind, uint32_t container, uint32_t birth
         return out;
 }
 
-/* Lists the bytes of the first frame that are not sent yet. */
+/* Lists those bytes of the queue's first frame that are not sent yet. Returns the number of parts. */
 static size_t parts_left(const OutQueue *queue, struct iovec parts[4]) {
         const Out *out = &queue->outs[queue->first];
         const struct iovec all[] = {

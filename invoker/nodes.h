@@ -45,7 +45,7 @@ typedef struct Node {
         char words[32]; /* about its state: the host's name, or a reason */
 } Node;
 
-/* An event of a node, for its record and for its containers. */
+/* What has happened to a node, for the node's record and for its containers. */
 typedef struct NodeNews {
         uint32_t index;        /* the node's index in Nodes; NODE_NONE: it has none */
         uint32_t number, kind; /* ClusterEventKind */
@@ -55,7 +55,7 @@ typedef struct NodeNews {
         char words[32];
 } NodeNews;
 
-/* The CPUs for the actors of a round: those of the nodes that are up, and those if each wanted node were
+/* The CPUs that a round's actors may have: n_now on the nodes that are up, n_asked if all wanted nodes were
  * up. */
 typedef struct NodeCPUs {
         uint32_t n_now, n_asked;
@@ -106,7 +106,7 @@ uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
                 uint32_t here_used);
 
-/* The sum so far, from the reports of the cluster and the carrier. Pure. */
+/* The costs of a node so far, from the reports of the cluster and the carrier. Pure. */
 NodeSum node_sum(const ClusterCost *cost, const CarrierMeter *meter, uint64_t now);
 /* The part of a sum that no record has yet. *told grows by this part. A sum below *told adds nothing, so no
  * total ever falls. Pure. */
@@ -116,8 +116,8 @@ NodeSum node_sum_rest(const NodeSum *sum, NodeSum *told);
  * last among equals. NODE_NONE: one is closing already, or none is ready. Pure. */
 uint32_t nodes_choose_closing(const Node nodes[], uint32_t n, const uint32_t used[]);
 
-/* Whether a node can be given back: there are more nodes than wanted, or one expires and its successor is
- * ready, as are all others that are wanted. Pure. */
+/* Whether a node can be given back. It can if there are more nodes than wanted; or if a node expires and as
+ * many nodes as wanted are ready without it. Pure. */
 bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted);
 
 /* Sets how many containers a round needs. used[]: the containers of each node, by index. */
@@ -130,8 +130,8 @@ int nodes_hear_cluster(Nodes *nodes, NodeNews *ret);
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret);
 /* Gives all nodes back. */
 void nodes_end(Nodes *nodes, uint64_t now);
-/* Frees a node whose last cost has not come in time, or never will. 1 and the news, as far as they are
- * known. */
+/* Frees a node whose last cost has not come in time, or can never come. 1 and what is known of its end; 0:
+ * there is no such node. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
 /* Whether no node is left whose costs an ending job must wait for. Otherwise sets the timer to the end of
  * this wait. */

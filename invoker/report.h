@@ -26,7 +26,8 @@ typedef struct Reporter {
         Ourselves ourselves;
         /* the part of `control` that was charged to actors, and that no record has subtracted yet */
         uint64_t storm_nsec;
-        /* the invoker's CPU time at the last signal without an answer; 0: another event came after it */
+        /* the invoker's CPU time when a worker last rang its bell without an answer (invoker/storm.c); 0:
+         * another event came after it */
         uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;
@@ -46,7 +47,8 @@ void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, u
 /* Records every invocation of the round. Returns the slowest update's emulated time. */
 uint64_t report_learned(Reporter *reporter, Learners *learners);
 void report_round(Reporter *reporter, uint32_t end);
-/* For a round that is closed already. statistics: those of the round, with the result of its evaluation. */
+/* Records the result of an evaluation that ended after its round was closed. statistics: those of the round,
+ * with this result. */
 void report_evaluated(Reporter *reporter, const Statistics *statistics);
 void report_checkpoint(Reporter *reporter, Worker *learner, const Answer *answer);
 void report_node(Reporter *reporter, const NodeNews *news); /* of a node of the cluster */
