@@ -115,7 +115,8 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* Adds the mean time of threads that acted at the same time. */
+/* Adds up where the threads' time went, and takes the mean, since threads act at the same time. Adds the
+ * time of taking rollouts. */
 static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         Spent sum = {};
 

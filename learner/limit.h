@@ -3,5 +3,6 @@
  * compares a job with this limit. */
 #pragma once
 
-/* Multiplications and additions per second, in the best of several short runs. 0: there is no memory. */
+/* Multiplications and additions per second, in the best of several short measurements. 0: there is not
+ * enough memory. */
 double limit_measure(void);

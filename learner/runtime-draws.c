@@ -24,7 +24,7 @@ static void step_draw(const Runtime *rt, Bench *bench, ActordRandom *random, uin
         moment_write(&moment, bench->moments + i, stride);
 }
 
-/* Draws two neighbouring boundaries for row i, the later one first. */
+/* Draws for row i two neighbouring boundaries of the noise schedule (lib/sampler.h), the later one first. */
 static void boundaries_draw(
                 const Runtime *rt, Bench *bench, ActordRandom *random, uint32_t i, uint32_t stride) {
         uint32_t k = random_below(random, rt->n_boundaries - 1);

@@ -52,7 +52,7 @@ struct Serve {
         const void *policy;
         Threads *threads;
         int asks_fd;
-        bool in_step; /* the barrier covers all actors */
+        bool in_step; /* the requests of all actors for a step are served together */
 
         uint32_t n_clients, n_ready;
         uint32_t n_false_rings; /* rings in a row after which no actor had a new request */
@@ -134,7 +134,8 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* Computes some of the rows of all ready actors. These rows are numbered through, actor by actor. */
+/* Computes some of the rows of all ready actors. The rows of all these actors have consecutive numbers,
+ * actor by actor. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;
@@ -170,7 +171,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* Looks at each actor once: one that asks becomes ready. */
+/* Looks once at each actor for a new request. An actor that has asked for an action becomes ready. */
 static void look_around(Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 Client *client = &s->clients[a];

@@ -102,8 +102,8 @@ static size_t first_row(const Batch *b, uint32_t actor) {
         return batch_block(b, batch_block_of(b, actor));
 }
 
-/* Takes a row's observation. Images are not rearranged: each frame stays in its row. For other observations
- * each row gets the whole stack. */
+/* Takes a row's observation. A batch of images has one frame in each row. A batch of other observations has
+ * the whole stack of FrameStack= observations in each row. */
 static bool observation_take(Validation *validation, uint32_t actor, void *segment, uint32_t row) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor);
@@ -115,7 +115,7 @@ static bool observation_take(Validation *validation, uint32_t actor, void *segme
         return scratch_take(validation, block + row);
 }
 
-/* Takes last observation number i, which belongs to the truncated step in this row. */
+/* Takes the i-th last observation of an episode. The episode was truncated at the step in this row. */
 static bool final_take(Validation *validation, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor), at = block + validation->batch->next_rows + i;
@@ -127,7 +127,7 @@ static bool final_take(Validation *validation, uint32_t actor, void *segment, ui
         return scratch_take(validation, at);
 }
 
-/* Takes the frames before row 0. */
+/* Takes the frames that precede row 0: they belong to the stacks of the first rows. */
 static bool frames_before_take(Validation *validation, uint32_t actor, void *segment) {
         const SegmentLayout *l = &validation->page->segment;
         const Batch *b = validation->batch;
@@ -348,8 +348,8 @@ static Fault ends_take(
         return FAULT_NONE;
 }
 
-/* Takes the flags of present agents. In each step each environment must have at least one, so that there is
- * something to learn from. */
+/* Takes the flags that say which agents are present. In each step each environment must have a present
+ * agent; otherwise there would be nothing to learn from. */
 static Fault active_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         const SegmentLayout *l = &validation->page->segment;
         const Batch *b = validation->batch;

@@ -185,8 +185,8 @@ double critics_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_wi
         return n_windows < s->replay_min ? 1.0 : 0.0;
 }
 
-/* After a round, less than one step is due. A checkpoint with a larger number is refused, since the learner
- * would take all these steps first. */
+/* After a round, less than one gradient step is still due. A checkpoint with a larger number is refused,
+ * since the learner would take all these steps first. */
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[CRITICS_OWED] >= 0.0 && state[CRITICS_OWED] < 1.0 && state[CRITICS_STEPS] >= 0.0;
 }

@@ -125,8 +125,8 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; set it back", tensor, what, differences);
 }
 
-/* An older version measured fewer statistics. The file lacks those at the end of the list; they count as not
- * measured. */
+/* An older version measured fewer statistics. The file lacks the newer ones, at the end of the list; they
+ * count as not measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
         uint64_t n = row->shape[0];
@@ -227,7 +227,7 @@ static bool stores_possible(const Runtime *rt) {
                 return false;
         if (!rt->replay)
                 return true;
-        /* a Gaussian has no bounds, so its network has no bounds of actions */
+        /* Gaussian actions are stored before they are clipped, so they have no bounds. */
         if (rt->network->act == ACT_GAUSSIAN)
                 return replay_possible(rt->replay, -INFINITY, INFINITY);
         return replay_possible(rt->replay, rt->network->action_low, rt->network->action_high);
@@ -261,7 +261,8 @@ static bool flights_possible(const Learner *l) {
 
                 if (!arrival_acts(arrival, a))
                         continue;
-                /* The newest version is published once more, from parameters that were checked already. */
+                /* The newest version is published again from the learner's own parameters, so only its
+                 * number is checked. */
                 if (flight->policy_bank == arrival->policy_bank ? flight->policy_version != l->policy_version
                                                                 : !bank_possible(l, flight->policy_bank,
                                                                                   flight->policy_version))

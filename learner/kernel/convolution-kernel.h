@@ -8,7 +8,7 @@
 /* Sizes of blocks, for CPUs with 32 vector registers or with 16. */
 enum {
         KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
-        /* numbers of a block of weights, for each of SIDE units */
+        /* inputs for which sums of weights' gradients are kept at once, for each of SIDE units */
         KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 
@@ -57,8 +57,9 @@ KERNEL_TARGET static void KERNEL(place)(const Sum *s, const float *from, const f
                 KERNEL(place_vectors)(s, from + r, weight, 1, accumulate, to + r);
 }
 
-/* Computes a block of weights: sums over some squares, and over the rows of each square. If vectors are
- * narrow, the lanes are done in several parts. rows is a constant where this makes the code faster. */
+/* Computes the gradients of a block of weights: sums over n_squares squares of the image (convolution.c),
+ * and over the rows of each square. If vectors are narrow, the lanes are done in several parts. rows is a
+ * constant where this makes the code faster. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(weights_rows)(
                 const float *const dy[SIDE], const float *const (*reads)[SIDE], uint32_t n_squares,
                 uint32_t rows, float ret[SIDE][SIDE]) {

@@ -15,7 +15,8 @@
 #include "lib/elementary.h"
 #include "lib/width.h"
 
-/* Exact where the exponential is near 1, and never beyond the range of a float. */
+/* Computes exp(x) - 1 - x, by expm1() since a difference near x = 0 would lose digits. The result stays in
+ * the range of a float. */
 static void divergence(const float *x, uint32_t n, float *ret) {
         for (uint32_t i = 0; i < n; i++)
                 ret[i] = (float) fmin(double_expm1((double) x[i]) - (double) x[i], (double) FLT_MAX);
