@@ -22,7 +22,8 @@
  * round as uint64_t). It is written under another name, synced, and renamed to this name before its
  * RECORD_CHECKPOINT. Only the daemon removes old checkpoints. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
-/* A file in that directory, which reserves the space for a job's last checkpoint. */
+/* The name of a file in the directory of LAUNCH_FD_STATE, which reserves the space for a job's last
+ * checkpoint. */
 #define CHECKPOINT_RESERVE ".checkpoint.reserve"
 /* Host ids that are reserved for jobs, outside the ranges of users, containers and DynamicUser=; and how
  * many a job gets. */
@@ -172,7 +173,7 @@ typedef struct LaunchAnswer {
         uint32_t cpu_weight;                    /* WEIGH: as the kernel has it; else 0 */
         uint64_t life;                          /* of the launch: the life to which cpu_nsec belongs */
         char unit[128];                         /* actord-job-7.scope; empty: there is no manager */
-        char control_group[256];                /* its path below the cgroup root; empty: there is none */
+        char control_group[256];                /* its path below the root cgroup; empty: no cgroup */
         char message[256];                      /* a sentence about an error */
 } LaunchAnswer;
 

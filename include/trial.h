@@ -34,8 +34,8 @@ typedef enum TrialKind {
         TRIAL_BENCH,            /* many RATEs */
         /* SPEC; then, for each episode of an evaluation, its PICTUREs or FRAMEs, and EPISODE */
         TRIAL_PLAY,
-        TRIAL_PLAY_STEPS,       /* the same, with a RESET and STEPs instead of pictures */
-        TRIAL_PLAY_EPISODES,    /* the same, only with EPISODEs */
+        TRIAL_PLAY_STEPS,       /* like PLAY, with a RESET and STEPs instead of pictures */
+        TRIAL_PLAY_EPISODES,    /* like PLAY, with EPISODEs only */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -90,8 +90,8 @@ typedef enum TrialPolicyNumber {
 } TrialPolicyNumber;
 
 /* PICTURE: an ActordView, then its ActordShapes. FRAME: an ActordFrame, then its pixels. RESET: doubles of
- * the state, then of the observation. STEP: this, then doubles of action, observation and, if asked for,
- * state. */
+ * the state, then of the observation. STEP: a TrialStep, then doubles of the action, the observation and, if
+ * asked for, the state. */
 typedef struct TrialStep {
         double reward;
         uint32_t terminated, truncated;

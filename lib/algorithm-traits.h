@@ -20,7 +20,7 @@ typedef enum ActsBy {
         ACTING_DETERMINISTIC, /* the action itself: ACT_DETERMINISTIC */
         ACTING_SQUASHED,      /* a density inside the bounds: ACT_SQUASHED */
         ACTING_CONSISTENCY,   /* the action itself, made out of noise: ACT_CONSISTENCY */
-        ACTING_DIFFUSION,     /* the same: ACT_DIFFUSION */
+        ACTING_DIFFUSION,     /* the action itself, made out of noise: ACT_DIFFUSION */
 } ActsBy;
 
 /* The inputs of a network: a sum of these bits; the inputs are joined in this order. */
@@ -79,7 +79,7 @@ typedef struct AlgorithmRow {
 typedef uint32_t Net;
 
 #define NETS_MAX  16u
-#define NET_OF(k) (2u * (k)) /* the network with k members before it */
+#define NET_OF(k) (2u * (k)) /* the network before which the rows have k members */
 
 enum {
         NET_POLICY = NET_OF(0),
@@ -119,11 +119,11 @@ uint32_t algorithm_pair_steps(const JobSettings *settings);
 /* How often an update passes over its data, unless it ends early. */
 uint32_t algorithm_epochs(const JobSettings *settings);
 
-/* Passes= of the network for one action; 0: the policy does not act by passes. */
+/* How many passes of the network (Passes=) make one action; 0: the policy does not act in passes. */
 uint32_t algorithm_acting_passes(const JobSettings *settings);
 
-/* The chance of a random action after n_env_steps, for an algorithm that acts by values. It falls linearly
- * from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
+/* The chance of a random action after n_env_steps, for an algorithm that chooses actions by their values
+ * (DQN). It falls linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
 
 /* How many rows of gradients are computed for each row from the actors, unless epochs end early. */

@@ -16,7 +16,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-/* The bytes of the process's state in a slot; 0: the policy has no such noise. */
+/* The bytes that the state of the noise process needs in a slot; 0: the policy's noise has no state. */
 static inline size_t noise_bytes(const Network *network) {
         return network->noise_carried ? network->n_action * sizeof(double) : 0;
 }

@@ -17,12 +17,12 @@
 #include "include/slot.h"
 
 #define REDUCE_BLOCK    16384u /* parameters that one learner adds up at a time */
-#define REDUCE_SUMS_MAX 16u    /* sums of a lane beside its gradient */
+#define REDUCE_SUMS_MAX 16u    /* the most sums that a lane has besides its gradient */
 
 typedef struct ReduceHead {
         _Atomic uint32_t arrived;
         uint8_t pad0[60];
-        _Atomic uint32_t generation; /* the generation of the barrier */
+        _Atomic uint32_t generation; /* grows by one each time that all learners have arrived */
         uint8_t pad1[60];
 } ReduceHead;
 

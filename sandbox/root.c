@@ -178,8 +178,8 @@ static int make_file_system(uint64_t bytes) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Memory cannot be mounted, so the root gets a copy as a file. The file takes the descriptor's place, so
- * that the rules for files apply to it. The memory is given back. */
+/* A sealed memfd cannot be mounted, so the root gets a copy of it as a file. The file's descriptor takes the
+ * number of the memfd, so that Landlock's rules for files apply to it. The memfd is closed. */
 static int attach_memory(int root_fd, const char *path, int memory_fd, uint64_t attributes) {
         _cleanup_close_ int file_system = -EBADF, copy = -EBADF;
         const char *slash = strrchr(path, '/');
@@ -205,7 +205,7 @@ static int attach_memory(int root_fd, const char *path, int memory_fd, uint64_t 
 }
 
 /* Mounts the descriptors that the spawner passed for the job: detached trees, or plain descriptors that can
- * still be cloned. Memory is copied. */
+ * still be cloned. A sealed memfd cannot be mounted, and is copied into a file. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t attributes = MOUNT_ATTR_NODEV | (mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0);

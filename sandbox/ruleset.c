@@ -64,7 +64,8 @@ static int ruleset_open(int *ret_fd, uint64_t *ret_fs) {
         Ruleset ruleset = {};
         int fd;
 
-        /* ENOSYS: not built in; EOPNOTSUPP: not enabled; EPERM: a container's filter forbids it. */
+        /* Landlock is not built in (ENOSYS) or not enabled (EOPNOTSUPP), or a container's filter forbids it
+         * (EPERM). */
         if (abi <= 0)
                 return -EOPNOTSUPP;
 
@@ -118,7 +119,8 @@ static int allow_libraries(int ruleset_fd, uint64_t fs) {
         return 0;
 }
 
-/* The learner becomes one program, which needs its dynamic linker. It writes files into one directory. */
+/* The learner's process executes a program of its own, which needs the dynamic linker. The learner writes
+ * files into one directory. */
 static int allow_learner(int ruleset_fd, const SandboxSpec *spec, uint64_t fs) {
         static const char *const linkers[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1" };
         int r;

@@ -39,13 +39,14 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                                 settings->rollout_steps);
 }
 
-/* A minibatch's number in its update names its random streams, and must fit into such a name. */
+/* The random streams of a minibatch are named by its number within the update. So this number must not
+ * exceed RANDOM_STEP_MAX. */
 static void check_draws(SettingsReader *reader, const JobSettings *settings) {
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps *
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* The fraction of a step that the last round left over is added. */
+        /* A fraction of a step may be left over from the last round, and counts in this one. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);
@@ -55,8 +56,8 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         rows, RANDOM_STEP_MAX);
 }
 
-/* A replay store is divided evenly among the slots. Each part must have room for a whole invocation and for
- * a window of NSteps= that crosses its border. */
+/* A replay store is divided evenly among the slots. The part of a slot must have room for a whole
+ * invocation, and for a window of NSteps= that begins in one invocation and ends in the next. */
 static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;
@@ -140,7 +141,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "any: take single-learner-coarse, multi-learner or async");
 }
 
-/* Reports only the first of these mistakes, since it hides the others. */
+/* Reports only the first mistake in EnvelopeP= or Alpha=, since the later checks would then fail, too. */
 static void check_envelope(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -234,7 +235,8 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
         check_plant(reader, settings, n);
 }
 
-/* A temperature is either fixed or learned. */
+/* A temperature is either fixed (Temperature=) or learned (TargetEntropy=), so both keys together are
+ * refused. */
 static void check_temperature(SettingsReader *reader, const JobSettings *settings) {
         char text[SETTING_TEXT_MAX];
 
@@ -248,7 +250,8 @@ static void check_temperature(SettingsReader *reader, const JobSettings *setting
                         "leave one of the two unset");
 }
 
-/* An actor's slots come in pairs, and a pair ends inside an invocation. */
+/* With an algorithm of pairs an actor needs an even number of slots, and a pair must fit in an
+ * invocation. */
 static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
         const char *word = choice_algorithm_to_string(settings->algorithm);
         uint32_t steps = algorithm_pair_steps(settings);

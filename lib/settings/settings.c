@@ -177,7 +177,7 @@ static void read_setting(SettingsReader *reader, Setting i, JobSettings *setting
         g_autofree char *value = given_value(reader, row->section, row->key), *reason = NULL;
 
         if (row->fallback[0] != '\0') {
-                /* Defaults go through the same parser: one that does not parse is a bug in the table. */
+                /* Defaults go through the same parser: a default that it refuses is a bug in the table. */
                 if (setting_parse(i, row->fallback, settings, &reason) < 0)
                         g_error("default of [%s] %s=%s: %s", row->section, row->key, row->fallback, reason);
         }

@@ -80,7 +80,7 @@ int dataset_create(const char *path, const ActordEnvSpec *spec, void **ret) {
         assert(spec);
         assert(ret);
 
-        /* By default the library prints each error. */
+        /* By default the library prints each error; this switches that off. */
         (void) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
         file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         if (file < 0)
