@@ -45,7 +45,8 @@ typedef struct Invocation {
         const JobPage *page;
         void *segment;
         uint64_t n_finals;
-        Spent *spent; /* NULL: it is not asked for */
+        /* where to count the time of each part of the invocation; NULL: the job has no Profile=yes */
+        Spent *spent;
 } Invocation;
 
 static uint32_t invocation_slot(const Invocation *v, uint32_t e) {

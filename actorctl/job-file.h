@@ -27,7 +27,7 @@ typedef struct JobFile {
         Directories directories;
         const char *purpose; /* NULL: the job trains */
         uint64_t n_episodes;
-        uint64_t n_runs;        /* in a scheduler's training, for the display; 0: it is another job */
+        uint64_t n_runs;        /* inner jobs that train a scheduler, for the display; 0: not such a job */
         GArray *scheduler_data; /* NULL: there is none */
         char *sheet;            /* the text of PriceSheet=./FILE; NULL: the daemon has the sheet */
         bool with_stderr;       /* the job's standard error goes to this program's */

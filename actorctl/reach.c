@@ -59,9 +59,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
                sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
 }
 
-/* Why the unit will not start by itself; NULL: it may. Because of the Ping, the bus has asked systemd to
- * start the unit before this question. systemd handles the two in order, since both come over the same
- * connection. */
+/* Why the unit will not start by itself; NULL: it may. The Ping before this call made the bus ask systemd to
+ * start the unit. systemd handles that request first, since this question comes over the same connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;

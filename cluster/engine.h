@@ -38,7 +38,7 @@ typedef struct EngineNode {
         /* In seconds since 1970, by the cluster's clock; 0: not known. seen: when it was last seen running.
          * The time for which the cluster had suspended it is subtracted from `ended` and `seen`. */
         int64_t asked, started, ended, seen;
-        int64_t ahead; /* the cluster's clock, less the suspended time, minus engine_clock() */
+        int64_t ahead; /* the cluster's clock, without the suspended time, minus engine_clock() */
         int64_t limit; /* when the cluster will end the node; 0: no limit is known */
         uint64_t memory_bytes;
         uint32_t n_cpus, n_gpus;
@@ -69,7 +69,8 @@ typedef struct EngineKind {
         const char *name;
         int (*init)(Engine *engine);
         void (*done)(Engine *engine);
-        /* Fills in at most ENGINE_FDS_MAX descriptors, and lowers *timeout_msec (-1: no limit). */
+        /* Fills in the descriptors to wait for, at most ENGINE_FDS_MAX, and lowers *timeout_msec (-1: no
+         * limit). Returns how many. step() runs after the wait. */
         size_t (*poll)(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now_nsec);
         void (*step)(Engine *engine, uint64_t now_nsec);
         /* Called at the end of the program: gives back all nodes at once, and waits some seconds at most. */
@@ -98,7 +99,7 @@ static inline int64_t engine_clock(void) {
         return (int64_t) (clock_nsec(CLOCK_MONOTONIC) / 1000000000u);
 }
 
-/* Sets engine->open to ENGINE_REFUSED, with these words. */
+/* Sets engine->open to ENGINE_REFUSED. The text is the reason that the user reads. */
 __attribute__((format(printf, 2, 3))) void engine_refuse(Engine *engine, const char *format, ...);
 /* Adds the node's host to `avoid`, if that host may be why the node failed. */
 void engine_avoid(Engine *engine, const EngineNode *node);
@@ -112,7 +113,7 @@ typedef struct EngineArguments {
 void engine_arguments(const Engine *engine, const EngineNode *node, EngineArguments *ret);
 /* Marks the node as over. words: the reason; "": the node keeps its words. */
 void engine_node_over(EngineNode *node, const char *words);
-/* The node's cost so far. final: its whole cost. */
+/* The node's cost so far or, with `final`, its whole cost. */
 void engine_node_cost(const EngineNode *node, bool final, ClusterCost *ret);
 /* Whether the node needs a successor because the cluster will soon end it. time_limit_sec: the limit that
  * was asked for; 0: none. */

@@ -12,5 +12,6 @@
  * the daemon tries the commit again later. */
 int commit_now(JobContext *context);
 void commit_soon(JobContext *context);
-/* A write to the ledger failed outside of commit_now(). */
+/* Call this when a write to the ledger failed outside of commit_now(). Logs that the ledger is blocked,
+ * once, and tries a commit later. */
 void commit_failed(JobContext *context, int error);

@@ -36,10 +36,11 @@ static const char *const keys[_COPY_FILE_MAX] = {
         [COPY_DATASET] = BUS_FILE_DATASET,
 };
 
-typedef struct Outcome { /* sent twice if all goes well: before and after the copying */
-        int error;       /* 0 or negative */
-        uint32_t file;   /* CopyFile */
-        uint64_t bytes;  /* of all files to be copied */
+/* the child's message about the copying: one before it and one after it, or only one if it fails */
+typedef struct Outcome {
+        int error;      /* 0 or negative */
+        uint32_t file;  /* CopyFile */
+        uint64_t bytes; /* of all files to be copied */
         uint32_t done, reserved;
         char reason[192]; /* with -EMEDIUMTYPE: more about the reason, if there is more */
 } Outcome;
@@ -85,8 +86,8 @@ bool copies_has(const Manager *manager, sd_bus_message *message) {
                line_has(manager->lines, LINE_COPIES, message);
 }
 
-/* Runs the handler of the call again. The handler takes the copy, or gets the error. A copy that was not
- * taken is removed. */
+/* Repeats the method call that waited for this copy. Its handler takes over the copied files, or gets the
+ * error. A copy that no handler took over is removed. */
 static void finish(Copy *copy, Outcome outcome) {
         sd_bus_message *message = copy->message;
         Manager *manager = copy->manager;

@@ -141,7 +141,7 @@ void directories_take(JobContext *context) {
         for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i, *place = place_of_name(context, names[i]);
 
-                /* The spawner checks this directory like any other. */
+                /* The job gets its directory back unchecked: the spawner checks every directory. */
                 if (place) {
                         *place = fd;
                         continue;

@@ -170,7 +170,7 @@ struct JobReplay {
         bool decides;
         LedgerPosition decided; /* the scheduler has decided on all records up to here */
         WasteMap waste;
-        bool mapped;       /* the first pass is done */
+        bool mapped;       /* `waste` is complete: the first pass over the records has filled it */
         LedgerPosition at; /* the record that was read last */
         LedgerPosition last;
         unsigned n; /* records in this portion */

@@ -22,7 +22,7 @@ typedef struct Manager {
         Access access;
 
         char *runtime_directory;
-        GQueue ended; /* Jobs: a few that have ended, see ended.c */
+        GQueue ended; /* the ended jobs that were used last (daemon/ended.c) */
         uint32_t said_queued, said_running;
 
         GHashTable *copies; /* message → Copy */
@@ -59,8 +59,8 @@ int manager_start(Manager *manager);
 
 /* manager-work.c. Makes the event sources for work that is to be done soon, and for commits. */
 int manager_work_start(Manager *manager);
-/* Ends the daemon in good order: run mode ends its job first; in other modes running jobs go on without
- * it. */
+/* Ends the daemon in good order. In run mode it ends the job first. In other modes jobs go on without a
+ * daemon. */
 void manager_stop(Manager *manager);
 
 /* manager-bus.c */

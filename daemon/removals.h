@@ -12,6 +12,7 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec);
  * done, or there are none. The job must have ended. */
 int files_remove(Manager *manager, uint64_t job, const char *reason);
 
-/* Continues removals that an earlier daemon began, and from now on looks for files that are old enough. */
+/* Continues removals that an earlier daemon began. From now on the daemon also looks for files of jobs that
+ * ended longer ago than KeepFilesSec= allows. */
 void removals_start(Manager *manager);
 void removals_done(Manager *manager);

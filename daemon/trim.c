@@ -94,7 +94,7 @@ static int step(Manager *manager) {
                         return r < 0 ? r : 1;
                 manager->trimming = id;
         }
-        /* The job is left for later: its end is not announced yet, or a call reads its records. */
+        /* A later call trims this job: its end is not announced yet, or a method call reads its records. */
         if (jobs_find(&manager->context.jobs, id) || !ended_forget(manager, id))
                 return 0;
         r = ledger_trim_step(manager->context.ledger, id, now_usec, STEP_ROWS, &done);

@@ -134,7 +134,7 @@
         MUJOCO_HEIGHT(X, "0.2", "1") \
         MUJOCO_NOISE(X, "0.1") \
         MUJOCO_EXCLUDE(X)
-/* v5 always subtracts the cost of contacts */
+/* UseContactForces= exists only in v4 of Ant: v5 always subtracts the cost of contacts */
 #define ANT_V4_OPTIONS(X) \
         X(UseContactForces, BOOL, include_cfrc_ext, , , "no") \
         ANT_OPTIONS(X)

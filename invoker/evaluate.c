@@ -66,8 +66,8 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
                 statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
 }
 
-/* Records the means of all episodes. If the next update has ended already, the newest statistics belong to
- * that update, and do not change. */
+/* Records the means over all episodes of the evaluation. They also enter the newest statistics, unless the
+ * next update has ended already, since then the newest statistics are those of that update. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         Statistics said = e->statistics;
@@ -114,8 +114,8 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* After START_NSEC, the remaining containers start after the next event. A container that has started will
- * answer, which is such an event. */
+/* Starts no more containers once START_NSEC has passed: the next event calls this function again. There will
+ * be one, since each container that has started will answer. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 

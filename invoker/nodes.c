@@ -401,7 +401,8 @@ static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stre
         return 1;
 }
 
-/* Numbers grow, and each is used once, so a message about an ended node is ignored. */
+/* The entry of a node, or a new one. The cluster program counts its nodes and gives no number twice, so a
+ * message with an old number is about an ended node and gets NULL. */
 static Node *place_for(Nodes *nodes, uint32_t number) {
         Node *node = find(nodes, number);
 

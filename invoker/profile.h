@@ -14,7 +14,7 @@ typedef enum ProfileSleep {
         SLEEP_ROLLOUT, /* waits for actors, or a learner that acts for them */
         SLEEP_TAKE,
         SLEEP_LEARN,
-        _SLEEP_ORDERS,               /* the ones above wait for the answer to an order */
+        _SLEEP_ORDERS,               /* the number of kinds that wait for the answer to an order */
         SLEEP_OTHER = _SLEEP_ORDERS, /* waits for the daemon, a new container, a checkpoint, an evaluation */
         _SLEEP_MAX,
 } ProfileSleep;
@@ -29,7 +29,7 @@ typedef struct ProfileSums {
 
 typedef struct Profile {
         bool on;
-        uint64_t since_nsec; /* the time up to which the sums go; 0: no round has begun yet */
+        uint64_t since_nsec; /* when `sums` was last brought up to date; 0: no round has begun yet */
         ProfileSums sums;    /* up to now */
         ProfileSums closed;  /* up to the end of the last round */
 } Profile;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Carries out the orders. TAKE only fills the batch. The state that lasts changes only in LEARN, in the
- * order of actors. So a rollout that is rejected or taken twice has no effect. */
+/* Carries out the invoker's orders (include/turn.h). TAKE only copies and checks a rollout. LEARN alone
+ * changes the state that lasts, and goes through the actors in the order of their numbers. So a rollout that
+ * is rejected or taken twice has no effect. */
 #include "learner/learner.h"
 
 #include <assert.h>

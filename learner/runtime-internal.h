@@ -29,7 +29,7 @@ enum {
 
 /* The working memory of a thread. */
 typedef struct Bench {
-        Pass *pass; /* for the policy: the first of `passes` */
+        Pass *pass; /* the policy's own pass, passes[0] */
         float columns[_COLUMN_MAX][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float weight[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         /* outputs that are computed from several layers; other outputs are in their layers of `pass` */
@@ -63,9 +63,10 @@ typedef struct Work { /* the phase in progress */
         Net chooser; /* chooses the actions whose values are bootstrapped */
         Rows rows;
         Tape tape;
-        bool applies; /* the tape applies networks; otherwise it reads the terms of one */
-        bool draws;   /* the tape reads normal numbers */
-        bool times;   /* the tape reads moments */
+        /* The tape applies networks. If not, it reads the outputs of one that was applied before. */
+        bool applies;
+        bool draws; /* the tape reads normal numbers */
+        bool times; /* the tape reads moments */
         uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
@@ -89,7 +90,7 @@ struct Runtime {
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
         const Network *networks[NETS_MAX]; /* the shapes of `nets` */
         Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
-        uint32_t n_boundaries;             /* moments are drawn from these (lib/sampler.h) */
+        uint32_t n_boundaries;             /* sampler_boundary() has so many; moments lie between them */
         uint32_t n_input_most;             /* the widest input of networks beside the policy */
         TapeShape shape;
         uint32_t tape_columns;

@@ -22,7 +22,7 @@ double runtime_pair_log_probability(const Runtime *rt, const Pair *pair) {
         return sums[0] - sums[1];
 }
 
-/* Horner's scheme: from the last step to the first. */
+/* The discounted sum of the rewards of one partner of a pair. */
 static double pair_return(const Batch *b, const Pair *pair, unsigned partner, double gamma) {
         double sum = 0.0;
 
@@ -37,7 +37,8 @@ static void pair_enter(Runtime *rt, Pair pair, double gamma) {
         rt->pairs[rt->n_pairs++] = pair;
 }
 
-/* Finds the pairs of two environments of one actor. row: of their first step. */
+/* Finds the pairs of two environments of one actor. row: the batch row of the first environment's first
+ * step. */
 static void pairs_find(Runtime *rt, size_t row, double gamma) {
         const Batch *b = rt->batch;
         PairWalk walk = {};

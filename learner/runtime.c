@@ -154,8 +154,8 @@ static int runtime_derive_beside(Runtime *rt) {
         return 0;
 }
 
-/* Lists what tapes may read, and the networks they may apply. A network and its target share their
- * passes. */
+/* Lists the values that tapes may read and the networks that they may apply. A network and its target have
+ * one shape, so they use the same passes of a tape. */
 static void runtime_shape_tapes(Runtime *rt) {
         uint32_t n = 0, most = 1, member, n_inputs;
 
@@ -177,7 +177,8 @@ static void runtime_shape_tapes(Runtime *rt) {
         rt->shape.n_inputs[INPUT_MOMENTS] = rt->network->passes > 0 ? 2 * MOMENT_NUMBERS + 1 : 0;
         /* Before each pass of a policy, observation, action and time are joined one after the other. */
         n_inputs = rt->network->passes > 0 ? 3 * rt->n_input_most : rt->n_input_most;
-        /* A policy reads an edited observation, and two critics each read an edited input. */
+        /* Up to three networks read monomials of their input (Network.n_edited): a policy and two
+         * critics. */
         n_inputs += 3 * EDITED_MAX;
         rt->tape_columns = TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + n_inputs);
 }

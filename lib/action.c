@@ -167,8 +167,8 @@ double squashed_log_sd(float share) {
                0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW) * ((double) share + 1);
 }
 
-/* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), appendix C, with
- * 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2. */
+/* log(1 - tanh(x)^2), for squashed actions ("Soft Actor-Critic Algorithms and Applications", Haarnoja et al.
+ * 2018, appendix C). Uses 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2. */
 double log_squash_slope(double x) {
         double size = x < 0 ? -x : x;
 

@@ -183,7 +183,8 @@ static void reset_signals(void) {
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Clones the mounts if the parent had no privilege to do so. The child has it in its own namespaces. */
+/* Clones the mounts if the parent lacked the privilege to do so. The child has that privilege in its own
+ * namespaces. */
 static int clone_mounts(const Request *request, const Child *child, Go *go, int received[], size_t *n) {
         const Launch *launch = &request->launch;
 

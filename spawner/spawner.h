@@ -36,7 +36,7 @@ typedef struct Seat {
 /* The limits of this spawner. They are compiled in or given on the command line, and no record changes
  * them. */
 typedef struct Terms {
-        /* serves a listening socket, for the daemon and root only, with scopes of the system's manager */
+        /* listens on a socket for the daemon and root only, and makes scopes by systemd's system manager */
         bool system;
         uid_t daemon_uid;
         uint32_t least_sandbox; /* a SandboxLevel */
@@ -65,7 +65,8 @@ typedef struct Child {
 
 typedef struct Cgroup {
         uint32_t metering; /* an InvokerCgroup */
-        int fd, slice_fd;  /* slice: of the actors' own scopes */
+        /* slice_fd: the cgroup of the job's slice, with ActorScope=each; otherwise -EBADF */
+        int fd, slice_fd;
         char unit[128], path[256];
         uint64_t cpu_nsec; /* what the job's cgroup had counted before this life; UINT64_MAX: not known */
 } Cgroup;
@@ -96,7 +97,7 @@ int child_identify(uint32_t level, const Launch *launch); /* call it in the chil
 /* Receives a message of the child. -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
 int child_tell(const Child *child); /* tells it to go on */
-/* call this in the child: starts processes that only keep a scope alive */
+/* Call this in the child. Starts n processes that do nothing: a scope ends with its last process. */
 int anchors_start(uint32_t n);
 
 /* cgroup.c, scope.c, own-cgroup.c. The directory is delegated to a group, the job's own (UINT32_MAX: the job
@@ -119,7 +120,7 @@ int own_cgroup_clear(const Launch *launch);
 int scope_weigh(const Launch *launch, uint64_t *ret_weight, LaunchAnswer *answer);
 int own_cgroup_weigh(const Launch *launch, uint64_t *ret_weight);
 int cgroup_mount(char ret[256]); /* finds where the unified hierarchy is mounted */
-/* reads the kernel's list, since this program may not read another user's /proc/PID */
+/* reads cgroup.procs, since this program may not read another user's /proc/PID */
 bool cgroup_holds(int fd, pid_t pid);
 int cgroup_delegate(int fd, gid_t group);
 int cgroup_give(int fd, const char *name, gid_t group); /* one file of the cgroup, for writing */

@@ -54,7 +54,7 @@
 #define CONTAINERS_MAX  10.0
 #define CONTAINERS_UNIT 20.0
 #define RATE_MAX        10.0
-#define CORES_EACH      6.0 /* cores of the node for each function, unless Cores= is set */
+#define CORES_EACH      6.0 /* the node's cores are 6 for each function, unless Cores= is set */
 #define QUEUE_MAX       500.0
 #define BURST_FACTOR    3.0
 #define BURST_BEGINS    0.03
@@ -84,7 +84,7 @@ typedef struct Cluster {
 typedef struct Account {
         double n_waits; /* steps of agents in which requests were served */
         double violations, dropped;
-        double last[N_FUNCTIONS_MAX]; /* like `last` of the cluster, for agents after the first */
+        double last[N_FUNCTIONS_MAX]; /* as Cluster.last, which the first agent has, for the other agents */
         Wait waits[N_FUNCTIONS_MAX * HORIZON];
 } Account;
 
@@ -359,7 +359,8 @@ static double cores_of_node(const Faas *f) {
         return f->cores > 0 ? f->cores : CORES_EACH * n_functions(f);
 }
 
-/* All functions serve requests with the node's resources. */
+/* Lets each function serve requests for one step. If the containers want more than the node's cores, each
+ * gets the same share of what it wants. */
 static void serve_all(Faas *f, ActordRandom *random) {
         Cluster *k = &f->cluster;
         double share = total_shares(&k->functions[0]) + other_shares(f, 0);

@@ -16,7 +16,7 @@
 #define SPEED_MAX                0.07
 #define GRAVITY                  0.0025
 #define FORCE                    0.001  /* of one choice */
-#define POWER                    0.0015 /* of a continuous action of 1 */
+#define POWER                    0.0015 /* of a continuous action with the value 1 */
 #define GOAL_POSITION            0.5
 #define GOAL_POSITION_CONTINUOUS 0.45
 #define GOAL_REWARD_CONTINUOUS   100.0

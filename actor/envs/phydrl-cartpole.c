@@ -46,7 +46,7 @@
 #define OMEGA_LIMIT     15.0
 #define X_SAFE          0.9
 #define THETA_SAFE      0.8
-#define SPEED_PLAUSIBLE 1000.0 /* for a restored state; no step reaches it */
+#define SPEED_PLAUSIBLE 1000.0 /* the highest speed in a restored state, far above that of any step */
 
 enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
 

@@ -20,7 +20,7 @@ typedef struct Trial {
         const ActorContext *context;
         const JobSettings *settings; /* those of the context */
         const TrialRequest *request;
-        const double *numbers; /* the numbers behind the request */
+        const double *numbers; /* the numbers that follow the request in its memfd */
         TrialPage *page;       /* the worker's page, for the verdict */
         const char *directory; /* CATALOGUE: the directory of modules */
         uint32_t level;        /* SandboxLevel */

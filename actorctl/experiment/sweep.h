@@ -35,7 +35,7 @@ struct Sweep {
         SweepMethod method;
         uint64_t n_trials, seed;
         size_t n_rungs;                /* 1 for SWEEP_RANDOM */
-        uint64_t eta;                  /* one in `eta` trials goes on */
+        uint64_t eta;                  /* the best 1 / eta of a rung's trials enter the next rung */
         uint64_t min_steps, max_steps; /* of the first rung and the last; 0: the job's StopSteps= */
         Metric metric;                 /* by which trials are ranked */
         setting_money budget;          /* for all cells together; nano 0: there is none */
@@ -73,7 +73,8 @@ typedef struct Standing {
 
 /* The median over the seeds. Seeds without a value count as worse than all others. */
 double standing_value(const double *values, size_t n);
-/* Sorts the best first; of equal ones the trial that was drawn first. */
+/* Sorts the best trial first. Of two trials with the same value, the one with the lower number comes
+ * first. */
 void standings_sort(Standing *standings, size_t n);
 /* How many of the sorted trials go on if there is room for this many: failed ones never do. */
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);

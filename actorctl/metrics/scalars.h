@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The figures of a round as other programs name them. CleanRL's names are used where CleanRL has the figure,
- * so that runs of both can share a plot. The others are below actord/. */
+ * so that runs of both can share a plot. The names of the other figures begin with actord/. */
 #pragma once
 
 #include "actorctl/job-rounds.h"

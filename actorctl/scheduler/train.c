@@ -5,9 +5,9 @@
  * actors make at once. It uses whole batches and four epochs, since there are half as many updates. Second,
  * the advantage is the discounted return minus the value (Lambda=1), as in the authors' code.
  *
- * With --from the training begins with the actor and critic of another scheduler, as in the paper for
- * another task. Adam's state starts from zero, and the cost of the earlier training is part of the new
- * bill. */
+ * With --from the training begins with the actor and critic of another scheduler, as the paper does to reuse
+ * a scheduler for another task. Adam's state starts from zero, and the cost of the earlier training is part
+ * of the new bill. */
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/scheduler/train.h"
 

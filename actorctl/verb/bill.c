@@ -16,7 +16,9 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* With --prices=, `beside` is NULL. Without it, `own` is NULL. With --format=, both are NULL. */
+/* bill: as the job's price sheet gives it or, with --prices=, as that sheet does. own: under --prices=, the
+ * bill by the job's own sheet, for comparison; otherwise NULL. beside: estimates for other distributions
+ * and for fleets; NULL with --prices=. With --format=, both are NULL. */
 typedef struct Bills {
         JobStatus job;
         JobBill *bill, *own;

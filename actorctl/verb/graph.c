@@ -99,7 +99,7 @@ static Table *edges_table(const Graph *graph) {
         return table;
 }
 
-/* How often data pass from one process to another in a round. */
+/* How many hand-overs of data from one process to another a round has. */
 static uint64_t hand_overs(const Graph *graph) {
         uint64_t n = 0;
 

@@ -82,7 +82,7 @@ typedef struct Printer {
         const Options *options;
         const SeriesKind *kind;
         GStrv names;     /* NULL: before the first answer */
-        GString *words;  /* of all rows, as lines */
+        GString *words;  /* what kind->words() says of the rows, as lines */
         Table *table;    /* NULL: rows are printed as CSV as they arrive */
         uint64_t round;  /* of the last row */
         uint32_t n_rows; /* of the last answer */
@@ -110,8 +110,8 @@ static int read_names(Printer *p, sd_bus_message *m) {
         return 0;
 }
 
-/* How many characters wide the texts below the table may be. Without a terminal, COLUMNS= may still say
- * it. */
+/* The width of the texts below the table, in characters: the terminal's or, without a terminal, COLUMNS=; 80
+ * if neither is known, and at most 120. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
         unsigned columns = screen_columns();

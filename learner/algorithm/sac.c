@@ -24,7 +24,7 @@ typedef struct SacLoss {
         double temperature;
 } SacLoss;
 
-/* An action drawn by normal numbers, joined with the observation. */
+/* Draws an action, with INPUT_NORMAL as the noise, and joins it with the observation. */
 static Node sac_draw(Tape *t, const Network *network, Node *ret_log_probability) {
         const double reach = 0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW),
                      half_log_2pi = 0.918938533204672742;

@@ -13,7 +13,7 @@ typedef struct CloneLoss {
         double lambda;
 } CloneLoss;
 
-/* The policy's action as a share of half the space, and the first critic's value of it. */
+/* The policy's action on the scale from -1 to 1. */
 static Node share_of(Tape *t) {
         return tape_output(t, tape_network(t, NET_POLICY, tape_input(t, INPUT_OBSERVATION)), OUTPUT_ACTION);
 }
@@ -22,7 +22,7 @@ static Node value_of(Tape *t, const Network *policy, Node share) {
         return critics_value(t, NET_CRITIC, critics_joined(t, critics_action(t, policy, share)));
 }
 
-/* Only computes a sum; the loss is 0. */
+/* Only computes the mean size of the values, as sum number 0. The loss is 0. */
 static void size_loss(Tape *t, const void *arg) {
         Node value = value_of(t, arg, share_of(t));
 

@@ -22,8 +22,8 @@ enum {
 typedef struct HessianLayer {
         double *y;     /* outputs; in the layer of the logits: log-probabilities */
         double *d;     /* gradient of the loss before the activation */
-        double *slope; /* the slope of the activation */
-        double *bend;  /* the change of the slope with y, times the gradient after the activation */
+        double *slope; /* derivative of the activation */
+        double *bend;  /* derivative of the slope by y, times the gradient after the activation */
 } HessianLayer;
 
 typedef struct Hessian {
@@ -43,14 +43,15 @@ typedef struct Hessian {
         double *parameters;      /* [n] */
         double *input, *actions; /* [shards][n_observation], [n_action], [HESSIAN_ROWS] */
         int32_t *choices;        /* [shards][n_choices, at least 1][HESSIAN_ROWS] */
-        LossJet *jets;           /* of each row's loss, weighted; 0 for rows that only fill a shard up */
+        LossJet *jets;           /* of each row's loss, weighted; 0 for the unused rows of the last shard */
         HessianLayer layers[LAYERS_MAX];
 
         /* The product in progress */
         const double *vector;
         double *ret;
         double *lanes; /* [HESSIAN_LANES_MAX][n] */
-        /* [threads][2][units][HESSIAN_ROWS]: derivatives of y and of gradients along the vector */
+        /* [threads][2][units][HESSIAN_ROWS]: how much y and the gradients change in the direction of
+         * `vector` */
         double *scratch;
         size_t n_units;
         double *memory;
@@ -79,7 +80,8 @@ void hessian_times(Hessian *hessian, const double *vector, double *ret);
 /* learner/curvature/hessian-head.c: derivatives between the network's outputs and the terms of a loss. All
  * numbers are of one shard. */
 
-/* The terms for the actions that were taken, and for values, by the outputs. */
+/* Computes the terms of the loss (Term) from the network's outputs: those of the actions that were taken,
+ * and the value. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
 /* Computes the gradients of the outputs from the jets. */
 void head_gradient(const Hessian *hessian, uint32_t shard);
@@ -87,7 +89,7 @@ void head_gradient(const Hessian *hessian, uint32_t shard);
  * [layers][n_out][HESSIAN_ROWS]. */
 void head_along(const Hessian *hessian, uint32_t shard, double *const *along_y, double *const *ret_along_d);
 
-/* The count of choices in an action, for sizes of memory: at least 1. */
+/* How many choices an action has, but at least 1, since arrays have this size. */
 static inline uint32_t hessian_choices(const Network *network) {
         return network->n_choices > 0 ? network->n_choices : 1;
 }

@@ -224,7 +224,7 @@ KERNEL_TARGET static void KERNEL(adam)(float *restrict parameters, float *restri
         }
 }
 
-/* Computes m rows from i on, for a block of columns from j on, over n_k numbers from k on. m is a constant
+/* Computes a tile of c: rows i to i + m - 1, columns from j on, over n_k numbers from k on. m is a constant
  * where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
                 uint32_t m, uint32_t i, uint32_t j, uint32_t k, uint32_t n_k, const BlockRow *block) {

@@ -32,7 +32,7 @@ typedef struct Batch {
         uint32_t frames;
         uint32_t n_metrics;    /* metrics of an episode */
         uint32_t come_and_go;  /* `active` exists */
-        uint32_t block_frames; /* of one rollout: K - 1 rows of earlier frames, then its block */
+        uint32_t block_frames; /* rows of a rollout with its K - 1 earlier frames, which lie before it */
         size_t n_rows;
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */

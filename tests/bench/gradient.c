@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Measures gradient steps of two networks of 64 x 64 by one thread: the operations of the matrix products,
  * counted from shapes, divided by the time of forward pass, loss, backward pass and Adam. It also measures
- * what the same kernel reaches with large matrices, and OpenBLAS's sgemm if that is installed. They run by
- * turns, and the best turn of each counts, since disturbances can only add time.
+ * the speed of the same kernel with large matrices, and of OpenBLAS's sgemm if that is installed. The three
+ * run by turns, and the best turn of each counts, since disturbances can only add time.
  *
  *     gradient [CLASS]        of KernelClass=; OPENBLAS_CORETYPE= has to say the same to OpenBLAS */
 #include <dlfcn.h>
@@ -47,7 +47,7 @@ static double sgemm_rate(Sgemm sgemm) {
         return 2.0 * SIDE * SIDE * SIDE / ((double) (clock_boottime() - begun_nsec) * 1e-9);
 }
 
-/* The rate of the gradient steps of one update. */
+/* Operations in a second during the gradient steps of one update. */
 static double steps_rate(Bed *bed, uint32_t round) {
         Answer learned;
 

@@ -14,7 +14,7 @@
 
 #include "tests/bench/job.h"
 
-/* words: the job's, then the play's own. */
+/* Makes the settings of a play: of the job's words and then the play's own. Words are Section.Key=VALUE. */
 static inline void plays_settings(
                 char *const *job, int n_job, char *const *own, int n_own, JobSettings *ret) {
         g_auto(GStrv) argv = g_new0(char *, (size_t) n_job + (size_t) n_own + 3);
@@ -37,7 +37,7 @@ static inline int plays_words(int argc, char *const *argv, int first) {
         return n;
 }
 
-/* The environment, with reset(), step() and metrics() of `watch`, which call the environment's own. */
+/* Returns a copy of `env` with reset(), step() and metrics() of `watch`. These must call those of `env`. */
 static inline const ActordEnv *plays_watched(const ActordEnv *env, const ActordEnv *watch) {
         static ActordEnv watched;
 
@@ -69,8 +69,8 @@ static inline Fused *plays_train(const JobSettings *settings, const ActordEnv *e
 typedef void (*PlaysPlay)(const char *name, uint32_t n_episodes, const JobSettings *settings,
                 const ActordEnv *env, const Fused *trained);
 
-/* Trains by the first words, and then calls `play` for each --play. `watch` makes the environment that both
- * get. */
+/* Trains with the words before the first --play, then calls `play` for each --play. `watch` wraps the
+ * environment of the training and of the plays. */
 static inline int plays_main(
                 int argc, char *argv[], const ActordEnv *(*watch)(const ActordEnv *env), PlaysPlay play) {
         JobSettings settings, other;

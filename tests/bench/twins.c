@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The gain of a boosted round: at chosen rounds of a job the process forks into twins, of which one gets
- * more actors for one round, and both go on with the usual number. Since a job is a function of its
- * settings the twins differ in nothing else. One line of CSV for each pair: the figures that could have
- * foretold the gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
+/* Measures the gain of a boosted round. At chosen rounds of a job the process forks into twins. One twin gets
+ * more actors for one round; then both go on with the usual number. A job is a function of its settings, so
+ * the twins differ in nothing else. Prints a line of CSV for each pair: the figures that could have foretold
+ * the gain, and the mean returns of the same evaluation episodes 1, 5 and 10 rounds later.
  *
  *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...
  */

@@ -72,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                 (uint64_t) answer.detail < (uint64_t) (l->steps + 1) * l->envs);
                 return 0;
         }
-        /* Possible numbers may still be too large to learn from; then the learner says so. */
+        /* Numbers that passed the checks of TAKE may still be so large that the gradient overflows. Then
+         * LEARN must answer FAULT_NUMERIC. */
         kept = silence();
         answer = bed_order(bed, (Order){ .kind = ORDER_LEARN, .round = 1, .n_actors = 1 });
         unsilence(kept);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plugin that makes one system call, which its job's [Environment] Call= names, and says with its error
- * what came of it. */
+/* A plugin that makes one system call in each step: the one in Call= of the job's [Environment]. The step's
+ * error is that of the call, or WORKED if the call succeeded. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

@@ -78,7 +78,7 @@ static inline double reference_log_probability(const Network *network, const Bat
         return log_probability;
 }
 
-/* The gradient against central differences of a loss, parameter by parameter. */
+/* Asserts that each number of the gradient equals the central difference of `loss` for its parameter. */
 static inline void differences_check(const float *gradient, double *parameters, size_t n,
                 double (*loss)(const void *arg, const double *parameters), const void *arg) {
         const double h = 1e-6;

@@ -21,7 +21,7 @@ __asm__(".pushsection .rodata\n"
 extern const char bridge_text[] __attribute__((visibility("hidden")));
 extern const char parallel_text[] __attribute__((visibility("hidden")));
 
-/* At least sizeof(ffi_closure). */
+/* more bytes than an ffi_closure of libffi has */
 #define CLOSURE_BYTES 128u
 
 static PyObject *bridge;   /* the functions of bridge.py; NULL: Python has not started */

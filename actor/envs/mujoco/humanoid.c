@@ -15,7 +15,7 @@ static const EnvOption humanoid_options[] = { HUMANOID_OPTIONS(ENV_OPTION)
 #define COUNT(...) +1
 enum { N_V5_OPTIONS = HUMANOID_ONLY_V5_OPTIONS(COUNT) };
 
-/* The centre of mass. */
+/* Writes the position of the body's centre of mass. */
 static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         double mass = 0;
 

@@ -29,7 +29,8 @@ static void test_repeats(gconstpointer name) {
         for (int k = 0; k < 6; k++) {
                 actor_job_rollout(&job, 1);
 
-                /* The same order again and again, on a host that has seen other slots since. */
+                /* An actor that repeats the order three times, with slot 2's in between, gives the same
+                 * result. */
                 for (int attempt = 0; attempt < 3; attempt++) {
                         g_assert_cmpuint(actor_job_attempt(&again, 1), ==, FAULT_NONE);
                         g_assert_cmpuint(actor_job_attempt(&again, 2), ==, FAULT_NONE);

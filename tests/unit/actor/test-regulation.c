@@ -172,8 +172,8 @@ static void test_monitor(void) {
         g_assert_cmpuint(n_left, >, 1000);
 }
 
-/* Whether any force ends one step from this state inside the envelope: s' P s is convex in the force, and
- * forces lie closer than its rise. */
+/* Whether some force keeps the cart-pole inside the envelope for one step from this state. s' P s is convex
+ * in the force, and it changes little from one tried force to the next. */
 static bool step_can_stay(Env *env, const Regulation *r, const double start[4]) {
         for (int force = -1500; force <= 1500; force++) {
                 set_state(env, start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Slurm's commands print, and what is made for them. */
+/* Tests the parsers of the output of Slurm's commands, and the texts that actord-cluster makes for Slurm. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void test_submitted(void) {
         g_assert_false(text_submitted_parse("sbatch: error: 12\n12 jobs\n", id));
 }
 
-/* How a node's program ended is told by a sentence, when it has one. */
+/* text_end() explains the node's exit status or, if the status has no explanation, Slurm's state. */
 static void test_end(void) {
         TextJob job = { .id = "7", .state = "FAILED", .exit_status = NODE_EXIT_CONNECT };
         char words[256];

@@ -67,7 +67,7 @@ static void test_directory(Fixture *f, const void *userdata) {
         g_assert_cmpint(fstatat(f->fd, "7", &st, 0), ==, 0);
         g_assert_cmpuint(st.st_mode & 07777, ==, 0700);
         g_assert_cmpint(fstatat(f->fd, "7/state", &st, 0), ==, 0);
-        g_assert_cmpuint(st.st_mode & 07777, ==, 0777); /* by descriptor only: the one above is closed */
+        g_assert_cmpuint(st.st_mode & 07777, ==, 0777); /* the mode of its parent keeps other users out */
 
         fd = job_file_open(f->fd, 7, "environment");
         g_assert_cmpint(read(fd, got, 5), ==, 5);

@@ -74,7 +74,7 @@ static void test_whose(void) {
         close_fixture(&f);
 }
 
-/* A look takes nothing: not a byte, and no descriptor. */
+/* look_at_message() leaves the message on the socket, with its bytes and descriptors. */
 static void test_nothing_taken(void) {
         uint8_t bytes[MESSAGE_MAX];
         Fixture f;

@@ -88,8 +88,7 @@ static void test_lambda_hopper(void) {
         g_assert_cmpuint(usage.n_warm, ==, 12);
 }
 
-/* A round that has not been, by hand: 17 actors of 12.8 ms, of whom 2 start cold, 3 more that wait, an
- * update of 5.2 ms. */
+/* A planned round, priced by hand: 17 actors of 12.8 ms, 2 of them cold; 3 idle ones; an update of 5.2 ms. */
 static void test_round(void) {
         g_autoptr(PriceSheet) lambda = sheet_load("aws-lambda-x86"), nitro = sheet_load("ec2-nitro");
         g_autoptr(PriceSheet) energy = sheet_load("local");
@@ -116,7 +115,7 @@ static void test_round(void) {
         g_assert_cmpuint(price.dearest, ==, CHARGE_INITIALISATION);
         g_assert_cmpfloat_with_epsilon(price_learner_second(lambda, &settings), learner_gb * rate, 1e-12);
 
-        /* Servers for as long as it lasts, and no start of theirs. */
+        /* Servers cost money for the whole round, also while actors start; the start itself has no price. */
         price_round(nitro, &server, &shape, &price);
         second = (3.06 + 0.0248888889 + 2 * (0.68 + 0.0248888889)) / 3600;
         g_assert_cmpfloat_with_epsilon(price.full, 0.318 * second, 1e-9);
@@ -127,7 +126,7 @@ static void test_round(void) {
         g_assert_cmpfloat_with_epsilon(price.full, (17 * 0.0128 * 0.578 + 0.0052) * 10 / 3.6e6 * 0.3, 1e-14);
 }
 
-/* Rounded up to 1 ms; a cold start of 0.3 s is initialisation and no execution. */
+/* The sheet rounds time up to 1 ms. It books a cold start of 0.3 s as initialisation, not as execution. */
 static void test_lambda_rules(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("aws-lambda-x86");
         JobSettings settings = settings_new(NULL, NULL);
@@ -223,14 +222,15 @@ static void test_server(void) {
         g_assert_nonnull(strstr(message, "aws-lambda-x86"));
         g_clear_pointer(&message, g_free);
 
-        /* Four servers of eight places are 32, and no more are bought. */
+        /* The sheet has four servers with room for eight actors each: 33 actors are too many. */
         g_assert_cmpint(price_sheet_check(minionsrl, &settings, &message), ==, 0);
         settings.n_actors = 33;
         g_assert_cmpint(price_sheet_check(minionsrl, &settings, &message), ==, -EINVAL);
         g_assert_nonnull(strstr(message, "places for 32 actors"));
         g_clear_pointer(&message, g_free);
 
-        /* The sheet has a price for one learner; a second one would cost nothing. */
+        /* The sheet prices one learner. It refuses a job with two, since the second one would cost
+         * nothing. */
         settings.n_actors = 2;
         settings.n_learners = 2;
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, 0);
@@ -246,8 +246,8 @@ static void test_server(void) {
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, 0);
 }
 
-/* A fleet is paid from the first round to the last, with many actors or one, busy or idle, by metered
- * times or by a model's. The job's own sheet gives the cost of the same records as functions. */
+/* A fleet costs the same from the first round to the last, with many actors or one, under either clock.
+ * Under Convention=serverless the same records cost what their execution costs. */
 static void test_server_idle(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-minionsrl");
         double hour = 3.06 + 4 * 0.68;
@@ -292,7 +292,7 @@ static void test_stellaris_hpc(void) {
         g_assert_cmpfloat_with_epsilon(bill.full, 2 * 24.48 + 5 * 7.2, 1e-9);
 }
 
-/* A second of a learner function costs a quarter of its server's, as Stellaris counts. */
+/* A learner function has a quarter of its server, so its second costs a quarter of the server's second. */
 static void test_shares(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-stellaris");
         JobSettings settings = settings_new(NULL, NULL);
@@ -444,7 +444,8 @@ static void test_budget(void) {
         g_assert_cmpuint(n, ==, 6);
         g_assert_false(budget_spent(&usage, &unlimited));
 
-        /* A life that dies in its first round, over and over, is paid for, too. */
+        /* The budget also pays for lives that end in their first round, so it ends a job whose lives do so
+         * again and again. */
         usage = (Usage){};
         for (n = 0; !budget_spent(&usage, &settings); n++) {
                 usage_add(&usage, sheet, &settings, &started);
@@ -473,8 +474,8 @@ static void test_reboot(void) {
         g_assert_cmpuint(usage.wall_nsec, ==, 15 * SEC);
 }
 
-/* Each fact about a kind of charge follows from its row: lines under each convention, totals, whose CPU
- * time it is, and the page that explains it. */
+/* For each kind of charge: docs/actorctl.1 explains it, its CPU time counts once, and all lines of the bill
+ * belong to it and add up to the totals. */
 static void test_charges(void) {
         g_autofree char *path = g_strdup_printf("%s/docs/actorctl.1", g_getenv("ACTORD_SOURCE") ?: "."),
                         *page = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plugins that ring their bells without an answer, and sleep. The test plays spawner and daemon, as in
- * test-invoker.c. */
+/* Attacks by plugins that ring their eventfd (the bell, include/turn.h) without an answer, and by plugins
+ * that sleep. The test plays the spawner and the daemon, as in test-invoker.c. */
 #include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 

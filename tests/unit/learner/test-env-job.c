@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as an environment, beside a fused loop with the same seed and counts: its observations and rewards
- * are that loop's. And the texts in which an inner job is passed on. */
+/* Compares the environment that trains a job (actord_job_env()) with a training in this process that has the
+ * same seed and counts (fused_round()): observations and rewards are the same. Also tests the texts with
+ * which an outer job names its inner job. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -121,7 +122,8 @@ static void test_rounds(void) {
                         double last;
                         ActordStep step = play_step(&p, choices[k], 2, 0.5, &last);
 
-                        /* The missing return is paid at the end, on the scale of the target. */
+                        /* The last step's reward includes the best return minus the target (400), divided by
+                         * the target. */
                         g_assert_cmpint(step.terminated, ==, k == 3);
                         g_assert_cmpfloat_with_epsilon(last, k == 3 ? (p.best - 400) / 400 : 0, 1e-12);
                         if (k == 0 && episode == 0)

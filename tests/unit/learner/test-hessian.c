@@ -6,7 +6,7 @@
 
 #include "learner/curvature/curvature.h"
 
-typedef struct Dual { /* f + a e1 + b e2 + ab e1 e2 */
+typedef struct Dual { /* the hyper-dual number f + a e1 + b e2 + ab e1 e2, with e1^2 = e2^2 = 0 */
         double f, a, b, ab;
 } Dual;
 
@@ -113,7 +113,7 @@ static Dual held(Dual x, double low, double high) {
         return x.f > high ? constant(high) : x;
 }
 
-/* The loss of a row, but for constants. */
+/* The reference for the loss of a row, up to terms that no parameter changes. */
 static Dual reference_loss(const Bed *bed, size_t row, double advantage, Outputs outputs) {
         const JobSettings *s = &bed->settings;
         const Batch *b = bed->learner->runtime->batch;
@@ -123,8 +123,8 @@ static Dual reference_loss(const Bed *bed, size_t row, double advantage, Outputs
         double kl_weight = s->algorithm == ALGORITHM_PPO ? bed->learner->runtime->state[0] : 0;
         Dual ratio, loss, error = add(value, constant(-(double) b->target[row]));
 
-        /* The density of a normal distribution, but for what no parameter changes; the ratio needs that
-         * too. */
+        /* reference_log_probability() leaves out the constant term of a normal distribution's density. The
+         * actor's log probability has it, so the ratio needs it. */
         if (bed->page.network.act == ACT_GAUSSIAN)
                 log_ratio = add(log_ratio, constant(-log(2 * M_PI) / 2 * bed->page.network.n_action));
         if (s->algorithm == ALGORITHM_IMPACT) {

@@ -215,7 +215,7 @@ static void test_checkpoint(void) {
                 "\"networks.refiner-target.r.4.bias\"",
         };
         Bed before = {}, after = {};
-        char header[1 << 16] = {}; /* the metadata comes first */
+        char header[1 << 16] = {}; /* the start of the file: its table of tensor names */
         Answer answer;
 
         open_bed(&before, 1, state_fd, -1);
@@ -239,7 +239,7 @@ static void test_checkpoint(void) {
         bed_close(&after);
         (void) close(fd);
         g_assert_cmpint(unlinkat(state_fd, "checkpoint-4.safetensors", 0), ==, 0);
-        /* Where the file system reserves space. */
+        /* The learner made this file if the file system can reserve space. */
         (void) unlinkat(state_fd, CHECKPOINT_RESERVE, 0);
         (void) close(state_fd);
         g_assert_cmpint(g_rmdir(directory), ==, 0);

@@ -92,7 +92,7 @@ static void test_saturates(void) {
         g_assert_cmpuint(clock_invocation_nsec(&settings, 0, 5, true), ==, 0);
 }
 
-/* Eight rollouts of 2 s and one of 5 s. */
+/* Nine rollouts, eight of 2 s and one of 5 s, share fewer CPUs than the job asked for. */
 static void test_wait(void) {
         JobSettings settings = { .clock = CLOCK_METERED, .cpu_quota_permille = 1000 };
         const uint64_t sec = 1000000000u;

@@ -129,7 +129,8 @@ static void test_continuous(void) {
         g_assert_cmpfloat((double) joined[9], ==, -2);
 }
 
-/* The same length, and numbers within the bounds, whatever 64 agents see. */
+/* Whatever 64 agents see, the joined observation has the same length, and its numbers are within the
+ * bounds. */
 static void test_many(void) {
         ActordEnvSpec spec = spec_make(ACTORD_AGENTS_MAX);
         JobPage page = page_make(&spec);

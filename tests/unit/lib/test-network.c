@@ -291,7 +291,7 @@ static void test_values(void) {
         g_assert_cmpint(network_derive(&settings, &continuous, &network), ==, -EOPNOTSUPP);
 }
 
-/* Networks beside the policy read what their row says, and tell it. */
+/* A network beside the policy has the inputs and the outputs that its row lists. */
 static void test_beside(void) {
         static const NetworkRow rows[] = {
                 { .layers = "q", .reads = READS_OBSERVATION | READS_ACTION, .tells = OUTPUT_VALUE },

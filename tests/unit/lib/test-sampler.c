@@ -90,8 +90,8 @@ static void test_diffusion(void) {
         }
 }
 
-/* If there is only one action and the diffusion knows it, its passes end at this action, whatever noise
- * is drawn. */
+/* If there is only one action, and the network's estimate of it is exact, then the passes end at this
+ * action, whatever noise they draw. */
 static void test_diffusion_knows(void) {
         ActordRandom random;
 
@@ -134,8 +134,8 @@ static void reference_network(const Network *network, const double *parameters, 
         memcpy(ret, outputs[network_find(network, OUTPUT_ACTION)], ACTIONS * sizeof(double));
 }
 
-/* Algorithm 2 of Ho et al. with Wang et al.'s steps: the estimate of the action is clipped, and the last
- * step adds no noise. */
+/* Algorithm 2 of Ho et al. with the noise levels of Wang et al. Two changes: the estimate of the action is
+ * clipped, and the last step adds no noise. */
 static void reference_diffusion(const Network *network, const double *parameters, const float *observation,
                 ActordRandom random, double x[ACTIONS]) {
         uint32_t n = network->passes;

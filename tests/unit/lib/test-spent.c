@@ -35,7 +35,7 @@ static void test_dense(void) {
         g_assert_cmpuint(network_gradient_operations(&network), ==, 2 * (2 * first + 3 * (policy + 32)));
 }
 
-/* Images of 3 x 12 x 12, and one convolution whose squares of 4 lie 2 apart: 5 x 5 of them. */
+/* Images of 3 x 12 x 12. The convolution's kernel of 4 x 4 with stride 2 fits into 5 x 5 places. */
 static void test_convolution(void) {
         JobSettings settings = {
                 .hidden_layers = { 1, { 16 } },

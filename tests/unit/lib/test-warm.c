@@ -10,8 +10,8 @@ enum { N = 5 };
 typedef struct Case {
         const char *name, *keys;
         const char *rounds
-                        /* of each: what an actor is. c: starts cold, w: is warm, i: idles, .: is not
-                         * there */
+                        /* the state of each actor in a round. c: starts cold, w: warm, i: idles, .: does not
+                         * exist */
                         [6];
 } Case;
 

@@ -175,7 +175,7 @@ static int act_notify(void) {
 static const struct {
         const char *name;
         int (*act)(void);
-        bool looks; /* at names of files, which libraries need, too */
+        bool looks; /* the call looks up a file's name, so actors with libraries may make it */
 } forbidden[] = {
         { "open", act_open },
         { "create", act_create },
@@ -266,15 +266,15 @@ static int act_library_files(void) {
         fd = open("/etc/ld.so.cache", O_RDONLY);
         if (fd < 0)
                 return errno != ENOENT ? WORKED : REFUSED;
-        /* Every number that a file may have can be read. */
+        /* A file under any descriptor number from this one to 39 can be read. */
         for (; fd >= 0 && fd < 40; fd = open("/etc/ld.so.cache", O_RDONLY))
                 if (read(fd, &c, 1) != 1 || pread(fd, &c, 1, 1) != 1)
                         return WORKED;
         return REFUSED;
 }
 
-/* As sandbox/ruleset.c asks. A container's own filter may forbid it, and the job then says that this
- * limit is not enforced. */
+/* Asks the kernel for Landlock's version, as sandbox/ruleset.c does. The system call filter of a container
+ * may forbid Landlock. Then a job says that this limit is not enforced. */
 static bool landlock_is_there(void) {
         enum { RULESET_VERSION = 1 << 0 };
 
@@ -332,8 +332,8 @@ static int expect_refused(Case *c, int (*act)(void), const char *name) {
         return status == -1 ? -1 : 0;
 }
 
-/* Whether the act opens a file that stays open to an interpreter: its filter must allow the call, and
- * Landlock is missing. */
+/* Whether this act, which opens a file, works for an interpreter: its system call filter must allow such
+ * calls, and the kernel has no Landlock to forbid them. */
 static bool is_left_open(const Case *c, const char *name) {
         static const char *const files[] = { "open", "create", "proc", NULL };
 
@@ -421,8 +421,8 @@ static void test_identity(void) {
 
 #define MEMORY_TEXT "content of a plugin"
 
-/* A file that came in memory is at its place or, without a root, at its descriptor: it can be read and
- * executed. */
+/* The sandbox was given a sealed memfd. The actor finds it at MEMORY_AT or, in a sandbox without a root of
+ * its own, as descriptor 16, and may read and execute it. */
 static int act_memory(void) {
         char text[sizeof(MEMORY_TEXT)] = "";
         int fd = open(MEMORY_AT, O_RDONLY);
