@@ -61,8 +61,8 @@ static bool invocation_stacks(const Invocation *v) {
         return v->page->segment.frames > 1;
 }
 
-/* The stack of slot e, the oldest frame first; from e = envs on, the stacks of the newest step, one for each
- * agent. */
+/* The stack of slot e, the oldest frame first. The stacks from e = envs on are those of the newest step, one
+ * for each agent. */
 static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
@@ -95,7 +95,7 @@ static void rows_before_take(const Invocation *v, uint32_t e) {
                                 slot_stack(v, e) + (l->frames - 1 - k) * l->frame_bytes, l->frame_bytes);
 }
 
-/* The first stack of an episode repeats one frame. */
+/* Checks that the first stack of an episode consists of one frame, repeated. 0 or -EPROTO. */
 static int stack_check_first(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *stack;
@@ -256,7 +256,7 @@ static int pairs_begin(const Invocation *v, uint32_t t) {
         return 0;
 }
 
-/* Notes the ends of step t in the pairs. */
+/* Advances the pairs by step t, after the environments have ended or gone on. */
 static void pairs_step(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *ends = segment_ends(v->segment, l) + (uint64_t) t * l->envs;
@@ -312,7 +312,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
                                 &segment_log_probabilities(v->segment, l)[row + k]);
 }
 
-/* Adds noise that continues from step to step, wherever the actions came from. */
+/* Adds noise that continues from step to step to the actions, which this actor or the learner has drawn. */
 static void slots_add_noise(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
 
@@ -357,7 +357,8 @@ static int step_end(
         return 0;
 }
 
-/* Takes the result of the step for the agent of slot e, into its row. */
+/* Writes the result of a step for the agent of slot e: reward, end and observation into the slot's row, and
+ * the new state of the slot. */
 static int slot_take(Invocation *v, uint64_t row, uint32_t e, const ActordStep *step, EndKind end) {
         const SegmentLayout *l = &v->page->segment;
         const void *shown = segment_observation(v->segment, l, row + l->envs);

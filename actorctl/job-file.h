@@ -13,7 +13,8 @@ typedef struct OverrideSource OverrideSource;
  * this file, and messages name its lines. */
 struct OverrideSource {
         const char *file_name;
-        /* Prints lines "--set Section.Key=VALUE: …" with their place. */
+        /* Prints sentences that begin with "--set Section.Key=VALUE", with the place in this file
+         * instead. */
         void (*complain)(const OverrideSource *source, const char *sentences);
 };
 

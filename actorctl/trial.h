@@ -6,8 +6,8 @@
 #include "actorctl/job-file.h"
 #include "include/trial.h"
 
-/* head: the fixed part of this kind of row; a RESET has none. numbers: the rest; in a PICTURE these are
- * shapes. spec: the newest SPEC; NULL: no SPEC has come yet. */
+/* head: the fixed part of this kind of row; a RESET has none. numbers: the rest of the row; a PICTURE has
+ * shapes in their place. spec: the newest SPEC; NULL: no SPEC has come yet. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;
@@ -21,8 +21,8 @@ typedef struct TrialRow {
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
-/* Makes a trial. For CATALOGUE, the job_file need only be valid. numbers: doubles, or NULL. STATUS_OK and
- * the verdict; or another status, with a message. */
+/* Makes a trial. job_file names the environment; for CATALOGUE it may be any valid one. numbers: the doubles
+ * that the request needs, or NULL. STATUS_OK and the verdict; or another status, with a message. */
 ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret);
 

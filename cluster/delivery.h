@@ -23,8 +23,9 @@ bool delivery_is_ready(const Delivery *delivery);
 /* Makes the script of engine->nodes[i], and notes whether that node awaits the programs. False: it cannot be
  * made, and engine_refuse() has the reason. */
 bool delivery_script(Delivery *delivery, Engine *engine, size_t i, char ret[TEXT_SCRIPT_MAX]);
-/* To be called when a node's script has ended. If its exit status says that a file is missing, this replaces
- * the words, and may start to pack the programs. It may also excuse the node. */
+/* To be called when a node's script has ended. If the exit status says that the node does not see actord's
+ * programs, this writes so into `words`, packs the programs for later nodes, and excuses the node. A node
+ * for which sbcast had no time is excused, too. */
 void delivery_node_ended(Delivery *delivery, Engine *engine, EngineNode *node, char words[256]);
 /* Sends the programs to one node at a time. sbcast needs the node's id: a job, or a step of a job. A node
  * without an id has to wait. */

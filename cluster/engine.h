@@ -94,7 +94,7 @@ struct Engine {
 };
 
 /* The monotonic clock of this host, in seconds. It cannot be set, so a change of this host's time changes no
- * node's cost. It stands still while this host sleeps; its nodes then end by themselves. */
+ * node's cost. It stands still while this host sleeps; the job's nodes then end by themselves. */
 static inline int64_t engine_clock(void) {
         return (int64_t) (clock_nsec(CLOCK_MONOTONIC) / 1000000000u);
 }

@@ -78,11 +78,12 @@ static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
 typedef struct BillCall {
         JobReplay *replay;
         const Job *job;
-        PriceSheet *sheet, *servers; /* that the caller named; NULL: the job's own, `sheet` */
-        char *name;                  /* GetFleets: the name of the one sheet; "": all sheets */
-        JobSettings settings;        /* the settings by which the records are billed */
-        Usage usage;                 /* GetBillUnder */
-        Beside beside;               /* GetBeside, GetFleets */
+        /* the price sheets that the caller named. sheet NULL: the job's own; servers NULL: `sheet` */
+        PriceSheet *sheet, *servers;
+        char *name;           /* GetFleets: the name of the one sheet; "": all sheets */
+        JobSettings settings; /* the settings by which the records are billed */
+        Usage usage;          /* GetBillUnder */
+        Beside beside;        /* GetBeside, GetFleets */
 } BillCall;
 
 static const PriceSheet *call_sheet(const BillCall *call) {
@@ -144,7 +145,8 @@ static int commit_records(const Job *job, sd_bus_error *error) {
                      : 0;
 }
 
-/* A new bill needs all records of the job: none may have been removed, and the newest must be committed. */
+/* Refuses a new bill if a record of the job was removed. Commits the newest records first, since a bill
+ * needs all of them. */
 static int check_records(const Job *job, sd_bus_error *error) {
         int r;
 

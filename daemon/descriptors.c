@@ -16,8 +16,8 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-%s" /* after it the key of the directory (lib/directory.h) */
 
-/* Whether a service manager keeps descriptors for this daemon. Not for a private one: no daemon comes after
- * it, and the service manager in its environment belongs to another program. */
+/* Whether a service manager keeps descriptors for this daemon. It does not in run mode: no daemon comes
+ * after this one, and the service manager in its environment belongs to another program. */
 static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }

@@ -73,7 +73,7 @@ int job_save(Job *job) {
 
         assert(job);
 
-        /* When a job ends, its end writes the whole row, after all changes that would be written here. */
+        /* The end of a job (end.noted) writes the whole row, with all changes that would be written here. */
         if (job->end.noted)
                 return 0;
         r = ledger_job_update(job->context->ledger, &job->row);

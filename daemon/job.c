@@ -20,8 +20,8 @@
 
 DEFINE_CLEANUP(Job *, job_free)
 
-/* An earlier program may have checked the row. The sheet is set if it can be read, even if the rest
- * cannot. */
+/* Parses the texts of a row, which an earlier version of actord may have written. If only the scheduler's
+ * data are refused, the sheet is set all the same. */
 static int parse_texts(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet,
                 char **ret_message) {
         g_autofree char *lines = g_strdup(row->overrides ? row->overrides : "");

@@ -24,7 +24,8 @@ typedef struct Jobs {
                         **job##_end = job##_at + (jobs)->all->len; \
                         job##_at < job##_end && (job = *job##_at); job##_at++)
 
-/* Changes of a job that go to the bus: soon or, with NOW, before anything else happens. */
+/* What has changed in a job, for the bus. The daemon announces changes soon or, with JOB_CHANGE_NOW, before
+ * it does anything else. */
 typedef enum JobChange {
         JOB_CHANGE_STATE = 1,
         JOB_CHANGE_ROUND = 2,

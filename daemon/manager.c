@@ -44,7 +44,7 @@
 #include "lib/string-tables.h"
 #include "lib/width.h"
 
-#define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* shorter than the deadline of a call */
+#define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* 20 s, shorter than the deadline of a D-Bus call */
 #define INSPECT_PAUSE_USEC 20000
 #define CHECK_USEC         UINT64_C(60000000)
 #define CHECK_USEC_PER_MIB UINT64_C(1000000)

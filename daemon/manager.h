@@ -49,8 +49,8 @@ typedef struct Manager {
         bool rest_kept;   /* rows that the ledger lacks were saved elsewhere, so the daemon may end */
 } Manager;
 
-/* state_directory NULL: the mode's default. run_fd: in run mode the caller's socket, which is taken;
- * otherwise ignored. */
+/* state_directory NULL: the mode's default. run_fd: in run mode the caller's socket, which the manager
+ * closes; otherwise ignored. */
 int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manager **ret);
 Manager *manager_free(Manager *manager);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Works in the background in small steps, each a transaction of its own. If a killed daemon has begun a
- * removal, the ledger says so, and this removal comes first. After a removal, a job's bill is made from its
- * summary. So a job whose summary cannot be read keeps its records. */
+/* Removes old records in the background, in small steps, each a transaction of its own. If a killed daemon
+ * has begun a removal, the ledger says so, and this removal comes first. After a removal, a job's bill is
+ * made from its summary. So a job whose summary cannot be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>

@@ -23,7 +23,7 @@
 
 /* The answer of the process that asks: which of the groups in rules the user is in. */
 typedef struct Answer {
-        int32_t error; /* 0: known (a user without an entry is in no group); or negative */
+        int32_t error; /* 0: the groups are known (a user whom the database lacks has none); or negative */
         uint32_t n;
         gid_t groups[CONFIG_RULES_MAX];
 } Answer;

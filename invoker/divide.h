@@ -17,7 +17,7 @@ typedef struct ThreadMeters {
 /* Moves each of the n threads of a process into a cgroup of its own below the process's leaf, in the order
  * in which the threads began. On failure, all threads are back in the leaf. */
 int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, ThreadMeters *ret);
-/* Call this when the process has ended. */
+/* Removes the threads' cgroups. Call this when the process has ended. */
 void thread_meters_done(ThreadMeters *meters, const Leaf *leaf);
 
 /* Replaces the claims with the numbers first, first + stride, ... by their parts of a reading: in the ratio

@@ -24,7 +24,7 @@
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the nodes' last costs */
 #define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
-#define LEAVE_NSEC      (60ull * 1000000000u) /* how long a job that goes on waits for such costs */
+#define LEAVE_NSEC      (60ull * 1000000000u) /* how long a job that goes on waits for a node's last cost */
 
 int nodes_init(Nodes *nodes) {
         void *meters;
@@ -425,7 +425,8 @@ static int costs_more(const Nodes *nodes, Node *node, NodeNews *ret) {
         return 1;
 }
 
-/* LOST and GONE end a node's containers at once. The node's record comes with its last COST. */
+/* Takes a message about a node. CLUSTER_LOST and CLUSTER_GONE end the node's containers at once. The node's
+ * record is written when its last CLUSTER_COST has come. */
 static int take_event(Nodes *nodes, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
         Node *node;
 

@@ -34,10 +34,10 @@ typedef struct Profile {
         ProfileSums closed;  /* up to the end of the last round */
 } Profile;
 
-/* The workers for which the invoker waits during an order of this kind. */
+/* Of which kind the invoker's sleep is while workers carry out an order of this kind. */
 ProfileSleep profile_sleep_of(uint32_t order_kind);
 
-/* Each does nothing unless profile->on. */
+/* These functions do nothing unless profile->on is true. */
 void profile_begin(Profile *profile); /* call it when a round begins */
 void profile_fall_asleep(Profile *profile);
 void profile_wake(Profile *profile, ProfileSleep sleep);

@@ -14,8 +14,9 @@
 #define SLEPT_LEAST_PART 100u
 
 typedef struct Ourselves {
-        int fd;               /* /proc/self/schedstat; -EBADF: there is none, and no sleep is counted */
-        uint64_t waited_nsec; /* the time spent waiting for the daemon to make room */
+        int fd; /* /proc/self/schedstat; -EBADF: there is none, and no sleep is counted */
+        /* the time that the invoker spent waiting for the daemon to make room in the spool */
+        uint64_t waited_nsec;
 } Ourselves;
 
 typedef struct Slept {

@@ -70,7 +70,7 @@ typedef struct Work { /* the phase in progress */
         uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
-        uint32_t n_sharers; /* how many learners recompute together */
+        uint32_t n_sharers; /* how many learners share the work of this phase: 1, or all */
         float *values, *log_probabilities;
         AdamScalars scalars;
 } Work;
@@ -117,7 +117,8 @@ struct Runtime {
         Statistics *statistics;
         double state[ALGORITHM_STATE_MAX];
         Work work;
-        Spent *spent; /* NULL: not asked for */
+        /* where to count the time of each part of the learning; NULL: the job has no Profile=yes */
+        Spent *spent;
 };
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
@@ -147,7 +148,7 @@ void runtime_copy_targets(Runtime *runtime);
  * out as in lib/reduce.h. */
 void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t learner,
                 uint32_t n_learners, uint32_t n_updaters);
-/* Waits until all learners have come. 0; -ETIMEDOUT: one of them has stopped. */
+/* Waits until all learners have called this function. 0; -ETIMEDOUT: one of them has stopped. */
 int runtime_meet(Runtime *runtime);
 
 /* Call this before learn(). The batch holds a round of n_actors, with normalised observations and scaled

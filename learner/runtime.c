@@ -43,7 +43,7 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
         rt->n_updaters = n_updaters;
         reduce_layout(rt->settings, page, l);
         assert(l->n_rows ==
-                        /* otherwise the learners could not share the network's outputs */
+                        /* the learners share the network's outputs for all rows */
                         rt->live->n_rows);
         for (unsigned lane = 0; lane < LANES_MAX; lane++)
                 rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at + lane * l->lane_bytes);
@@ -183,7 +183,7 @@ static void runtime_shape_tapes(Runtime *rt) {
         rt->tape_columns = TAPE_NODES_MAX + most * (TAPE_WIDE_MAX * rt->network->n_action + n_inputs);
 }
 
-/* The shape of each parameter set. */
+/* Derives the shapes of all networks and of the tape. */
 static int runtime_shape(Runtime *rt) {
         const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
         int r;
@@ -199,7 +199,8 @@ static int runtime_shape(Runtime *rt) {
                         rt->networks[net] =
                                         of == row->networks ? rt->network : rt->beside[of - row->networks];
         }
-        /* If the policy acts by passes, a gradient goes through it as well. */
+        /* In a policy that acts in passes, the network is an operation of the tape, and its gradient needs
+         * room for its inputs, too. */
         if (rt->network->passes > 0 && network_inputs(rt->network) > rt->n_input_most)
                 rt->n_input_most = (uint32_t) network_inputs(rt->network);
         runtime_shape_tapes(rt);

@@ -62,7 +62,7 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
         for (size_t i = 0; i < n; i++) {
                 float y = (x[i] - mean[i]) * inverse_sd[i];
 
-                /* The comparisons keep a NaN. */
+                /* The comparisons are false for a NaN, so it stays a NaN. */
                 y = y > bound ? bound : y;
                 x[i] = y < -bound ? -bound : y;
         }

@@ -46,7 +46,8 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         return 0;
 }
 
-/* 1 if an agent took choice k, else 0. k counts on through the choices of all numbers of an action. */
+/* Whether an agent took choice k: 1 or 0. k numbers the choices of all numbers of an action: first those of
+ * number 0, then those of number 1, and so on. */
 static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k) {
         uint64_t number = 0;
 

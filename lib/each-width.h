@@ -19,7 +19,8 @@
 #define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "lib/one-width.h"
 
-/* x86's minimum and maximum return the second of two numbers if one of them is a NaN. */
+/* The arguments of KERNEL_HOLD() stand in this order because x86's minimum and maximum return the second of
+ * two numbers if one of them is a NaN. */
 #if defined(__x86_64__)
 #define KERNEL(name)          name##_avx2
 #define KERNEL_TARGET         __attribute__((target("avx2,fma")))

@@ -22,6 +22,6 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
 /* For the learner: whether there is a request other than the one with the number `answered`. */
 bool exchange_asked(const Exchange *exchange, uint32_t answered, Ask *ret);
 void exchange_answer(Exchange *exchange, uint32_t number);
-/* For the learner: true: actors must signal its eventfd. Set this, then call exchange_asked() once more
- * before sleeping. */
+/* For the learner. asleep: from now on, actors signal its eventfd with each request. A learner sets it, then
+ * calls exchange_asked() once more, and only then sleeps. */
 void exchange_asleep(Exchange *exchange, bool asleep);

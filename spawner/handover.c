@@ -202,8 +202,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* Opens the stream inside the job's scope. The journal limits messages by the unit that connects, so the
- * limit applies to a job with much output, and not to the daemon. */
+/* Opens a stream to the journal for the job's messages, inside the job's scope. The journal limits messages
+ * by the unit that connects, so the limit applies to a job with much output, and not to the daemon. */
 static void open_journal(Request *request) {
         char identifier[64];
         int fd;

@@ -80,7 +80,7 @@ __attribute__((format(printf, 4, 5))) int answer_fail(
 bool launch_mount_is_plugin(const LaunchMount *mount);
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
 int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer);
-/* Makes calls to the descriptors' file systems, which may never answer. */
+/* Checks the kinds of the descriptors. This asks their file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
 /* spawner.c. Receives, launches and answers within LAUNCH_SEC; then it may stay until the job's end. */
@@ -100,7 +100,7 @@ int child_tell(const Child *child); /* tells it to go on */
 /* Call this in the child. Starts n processes that do nothing: a scope ends with its last process. */
 int anchors_start(uint32_t n);
 
-/* cgroup.c, scope.c, own-cgroup.c. The directory is delegated to a group, the job's own (UINT32_MAX: the job
+/* cgroup.c, scope.c, own-cgroup.c. The life's cgroup is delegated to the job's group (UINT32_MAX: the group
  * has it already). */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
 int own_cgroup_make(
@@ -128,7 +128,7 @@ int cgroup_usage(int fd, uint64_t *ret_nsec);
 int cgroup_weight(int fd, uint64_t *ret); /* -EOPNOTSUPP: no cpu controller */
 int cgroup_empty(int fd); /* kills the processes that are still in it; -ETIMEDOUT: one does not end */
 
-/* settle.c. For LAUNCH_SETTLE and the purposes after it. */
+/* settle.c. Carries out the requests after a launch: LAUNCH_SETTLE, LAUNCH_REMOVE and LAUNCH_WEIGH. */
 int settle(const Launch *launch, LaunchAnswer *answer);
 
 /* mounts.c. as: the user with whose rights a path is looked up, if the descriptor is not enough. */

@@ -175,7 +175,8 @@ static double angle_wrap(double theta) {
         return (turned < 0 ? turned + 2 * M_PI : turned) - M_PI;
 }
 
-/* The equations above. push[] is added to the accelerations of cart and pole. */
+/* Makes one step of the equations at the top of this file. push[] is added to the accelerations of cart and
+ * pole. */
 static void phy_move(PhyCartPole *p, double force, const double push[2]) {
         double *s = p->state, v = s[V], omega = s[OMEGA];
         double sine = sin(s[THETA]), cosine = cos(s[THETA]);

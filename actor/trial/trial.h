@@ -49,7 +49,8 @@ int trial_problem(const Trial *trial, TrialProblem problem, int detail);
 void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
-/* Each function answers through the page and the records. */
+/* Each function carries out one kind of trial. It puts its verdict on the page, and its results into
+ * records. */
 void trial_show(const Trial *trial, const ActordEnv *env);
 void trial_rollout(const Trial *trial, const ActordEnv *env);
 void trial_play(const Trial *trial, const ActordEnv *env);

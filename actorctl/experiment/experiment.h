@@ -145,7 +145,7 @@ char *experiment_levels(const Experiment *experiment, const Cell *cell, const ch
 size_t experiment_n_combinations(const Experiment *experiment);
 /* The number of the cell's combination of levels, from 0. */
 size_t cell_combination(const Experiment *experiment, const Cell *cell);
-/* The inverse function: sets the cell's levels to those of a combination. */
+/* Sets the cell's levels to those of a combination. It is the inverse of cell_combination(). */
 void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination);
 
 /* cells.c: makes the whole matrix of Cells, and checks the settings of each job. STATUS_OK; or another

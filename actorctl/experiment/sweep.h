@@ -25,7 +25,7 @@ typedef enum RangeKind { RANGE_UNIFORM, RANGE_LOG, RANGE_INT, RANGE_CHOICE, _RAN
 typedef struct Range {
         char *key; /* "Learner.LearningRate" */
         RangeKind kind;
-        GStrv words; /* both ends as in the file; for RANGE_CHOICE, the values */
+        GStrv words; /* the lower and the upper end, spelled as in the file; for RANGE_CHOICE, the values */
         double low, high;
 } Range;
 

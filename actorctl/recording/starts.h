@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The states in which episodes begin (eval --state, --grid). */
+/* Plays episodes that begin in given states (eval --state, --grid). */
 #pragma once
 
 #include <glib.h>

@@ -149,7 +149,7 @@ static ExitStatus focus_of_listed(
                      : append_focus(options, connection, listed->path, word, &bills, text);
 }
 
-/* Nothing is printed unless all jobs can be printed. */
+/* Prints the charges of all jobs, or none if the bill of one job cannot be fetched. */
 static ExitStatus print_all_focus(const Options *options, Connection *connection, const GArray *jobs) {
         g_autoptr(GString) text = g_string_new(NULL);
 

@@ -17,7 +17,7 @@
 
 #define ORDERS(X) X(ROLLOUT, "rollout") X(SERVE, "serve") X(TAKE, "take") X(LEARN, "learn")
 
-/* "take, learn": the orders that one side gets in a round. */
+/* Returns the orders that a fragment's process gets in a round, such as "take, learn"; g_free(). */
 static char *orders_to_string(const Distribution *row, uint32_t host) {
         uint32_t orders = distribution_orders(row, host);
         GString *words = g_string_new(NULL);

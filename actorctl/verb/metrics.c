@@ -49,7 +49,7 @@ static ExitStatus print_text(const Options *options, char **arguments, size_t n)
         return status;
 }
 
-/* The daemon is asked only when the request is complete and valid. */
+/* Answers one HTTP request. Asks the daemon only if the request is complete and valid. */
 static ExitStatus answer_request(const Options *options, char **arguments, size_t n) {
         g_autoptr(GString) text = g_string_new(NULL);
         ExitStatus status = STATUS_OK;

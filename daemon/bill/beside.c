@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rounds are those that the job ran, with their own emulated times. On servers or a cluster the job
- * might have decided otherwise, if its scheduler looks at prices. */
+/* Bills the rounds that the job ran, with their emulated times, as if servers or a cluster had run them. A
+ * job there might have decided otherwise, if its scheduler looks at prices. */
 #include "daemon/bill/beside.h"
 
 #include <assert.h>

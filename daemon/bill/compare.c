@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All bills are made by daemon/bill/price.c, once for each convention. */
+/* Bills usage by another price sheet or convention. daemon/bill/price.c computes each bill. */
 #include "daemon/bill/compare.h"
 
 #include <assert.h>

@@ -31,8 +31,8 @@ static uint64_t round_up(uint64_t nsec, double granularity_msec) {
         return saturate_u64((unsigned __int128) nsec + (g - nsec % g));
 }
 
-/* The allocation of an actor or the learner besides memory, in thousandths: vCPUs, or functions of a
- * server. */
+/* How much an actor or the learner has for each second that it runs, in thousandths: of a server's function,
+ * or of a vCPU, rounded up to VCPUStep=. Its memory is not part of this. */
 static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *settings, bool learner) {
         uint64_t permille, step = (uint64_t) (sheet->vcpu_step * 1000);
 
@@ -181,8 +181,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The bill of a round starts here. If the job's processes died in this round and were started again, the
- * earlier usage does not belong to the round. */
+/* The cost of a round counts from here. If the job's processes died in this round and were started again,
+ * what was used before does not belong to the round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -199,8 +199,8 @@ static void lost_add(
         cpu_add(usage, CHARGE_LOST, record);
 }
 
-/* Bills a node by the site's own weights, if the sheet has a price for a billing unit and the cluster has
- * reported the units. */
+/* Bills a node's time in the cluster's billing units (weights that a site gives to CPUs and memory), if the
+ * sheet has a price for them and the cluster has reported them. Otherwise by vCPUs and memory. */
 static void allocated_add(
                 Usage *usage, Charge charge, const PriceSheet *sheet, const Record *record, uint64_t nsec) {
         if (sheet->billing_second > 0 && record->use.billing_milli > 0)
@@ -214,8 +214,9 @@ static void allocated_add(
 }
 
 /* Bills a node's allocation from its start to its end. The cluster's own accounts say how long it was, in
- * whole seconds. Idle and busy time are separate parts that add up to the whole. Records are not rounded up:
- * each covers only the time since the record before, and an hour would be billed as several. */
+ * whole seconds. Idle and busy time are separate parts that add up to the whole. The time of a record is not
+ * rounded up: a node has many records, since each covers only the time since the last one, and each would be
+ * rounded up. */
 static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record) {
         uint64_t whole_nsec = record->metered.emulated_nsec;
         uint64_t idle_nsec = record->use.idle_nsec < whole_nsec ? record->use.idle_nsec : whole_nsec;

@@ -36,8 +36,8 @@ static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano)
                                         of_text(spent->currency), of_u64(nano)));
 }
 
-/* The row of a job from an older actord has no cost yet: its cost until then belongs to no day. A job whose
- * row says `ended` is left out: all of its cost was counted. */
+/* A job of an earlier actord that had no daily costs has a row in `counted` without a cost: its cost until
+ * now belongs to no day. A job whose row says `ended` is left out: all of its cost was counted. */
 static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
         int r;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-#define PASSIVE_PAGES 256 /* 1 MiB: even a small disk has room for two; SQLite's own limit is 1000 pages */
+#define PASSIVE_PAGES 256 /* 1 MiB, so that a small disk suffices; SQLite's own limit is 1000 pages */
 
 /* The bytes of the write-ahead file's index that readers lock, one for each of five marks. They are part of
  * SQLite's file format (walformat.html, "WAL-Index Locks"). */

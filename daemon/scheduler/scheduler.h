@@ -107,7 +107,8 @@ static inline uint32_t scheduler_highest(const JobSettings *settings) {
 static inline uint32_t scheduler_lowest(const JobSettings *settings) {
         return MIN(settings->n_actors_min, scheduler_highest(settings));
 }
-/* Rounds the result of an equation into these limits; NaN becomes the lowest. */
+/* Rounds the result of a scheduler's equation down to a whole number between lowest and highest; NaN becomes
+ * the lowest. */
 static inline uint32_t scheduler_clip(const JobSettings *settings, double n) {
         double lowest = scheduler_lowest(settings), highest = scheduler_highest(settings);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Windows and the scores of values within them. */
+/* The window of the values that a scheduler has seen, and the score of a value within it. */
 #include "daemon/scheduler/window.h"
 
 #include <assert.h>

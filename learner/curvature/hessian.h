@@ -83,10 +83,10 @@ void hessian_times(Hessian *hessian, const double *vector, double *ret);
 /* Computes the terms of the loss (Term) from the network's outputs: those of the actions that were taken,
  * and the value. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
-/* Computes the gradients of the outputs from the jets. */
+/* Computes the gradients of the outputs from hessian->jets, the derivatives of the loss by its terms. */
 void head_gradient(const Hessian *hessian, uint32_t shard);
-/* From the outputs' derivatives along a vector, computes the derivatives of their gradients; both
- * [layers][n_out][HESSIAN_ROWS]. */
+/* along_y: how much the outputs change in the direction of a vector. Computes how much their gradients
+ * change; both [layers][n_out][HESSIAN_ROWS]. */
 void head_along(const Hessian *hessian, uint32_t shard, double *const *along_y, double *const *ret_along_d);
 
 /* How many choices an action has, but at least 1, since arrays have this size. */

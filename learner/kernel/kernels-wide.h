@@ -57,7 +57,8 @@ KERNEL_TARGET static void KERNEL(slopes)(
                         ret[i] = elementary_mish_slope(x[i]);
 }
 
-/* The sum of one unit; activation is a constant where this is inlined. */
+/* Multiplies the gradients of one unit by the slopes of the activation, and returns their sum. activation is
+ * a constant where this is inlined. */
 KERNEL_TARGET static inline __attribute__((always_inline)) float KERNEL(unit_backward)(
                 float *dy, const float *y, uint32_t stride, uint32_t activation) {
         KERNEL(Vector) sums[KERNEL(PARTS)] = {};
@@ -207,8 +208,8 @@ KERNEL_TARGET static double KERNEL(square_sum)(const float *x, size_t n) {
 
 KERNEL_TARGET static void KERNEL(adam)(float *restrict parameters, float *restrict m, float *restrict v,
                 const float *restrict gradient, size_t n, const AdamScalars *scalars) {
-        /* Corrections are computed in double precision and rounded once. Sums are single, as in the
-         * frameworks. */
+        /* The factors are computed in double precision and rounded once. m, v and the parameters are in
+         * single precision, as in other frameworks. */
         const float beta1 = (float) scalars->beta1, rest1 = (float) (1.0 - scalars->beta1);
         const float beta2 = (float) scalars->beta2, rest2 = (float) (1.0 - scalars->beta2);
         const float scale = (float) scalars->gradient_scale, step = (float) scalars->step_size;

@@ -108,7 +108,7 @@ static inline size_t batch_block(const Batch *batch, uint32_t block) {
         return (size_t) block * batch->block_rows;
 }
 
-/* The block for an actor's rollout: the actor's own, or the only one. */
+/* The block for an actor's rollout: its own or, if a round has only one rollout, the only block. */
 static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
         return actor % batch->n_blocks;
 }
@@ -118,7 +118,7 @@ static inline size_t batch_step_row(const Batch *batch, uint32_t t, uint32_t s) 
         return batch_block(batch, s / batch->envs) + (size_t) t * batch->envs + s % batch->envs;
 }
 
-/* The slot of row number s of a step, numbered in the same way. */
+/* The slot of row number s of a step (see batch_step_row()). */
 static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
         return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
 }

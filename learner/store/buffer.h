@@ -21,7 +21,7 @@ typedef struct Buffer {
         Batch views[BUFFER_BATCHES_MAX];
 } Buffer;
 
-/* For batches of this shape. */
+/* Makes a buffer for n rounds, each in a batch of the shape of `live`. 0 or -ENOMEM. */
 int buffer_new(uint32_t n, const Batch *live, Buffer **ret);
 Buffer *buffer_free(Buffer *buffer);
 

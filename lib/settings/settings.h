@@ -28,8 +28,8 @@ int settings_parse_stored(const char *text, const char *file_name, const Setting
  * (lib/settings/inner.c). */
 #define SETTINGS_INNER_PREFIX "Inner."
 
-/* Parses the inner job of a text whose own settings, `outer`, have been parsed. 0; -ENOENT: the text has
- * none; -EINVAL. Both with *ret_message, as above. */
+/* Parses the inner job of a text whose own settings, `outer`, have been parsed. 0; -ENOENT: the text has no
+ * inner job; -EINVAL. On failure *ret_message is as for settings_parse(). */
 int settings_parse_inner(const char *text, const char *file_name, const JobSettings *outer, JobSettings *ret,
                 char **ret_message);
 /* Whether a job can be trained inside another one. 0; -EINVAL with *ret_message. text: the text of the inner
@@ -55,7 +55,7 @@ GPtrArray *settings_repeated(const char *text, bool headers);
 /* 0; -EINVAL with *ret_message, a sentence about the first repeated key. */
 int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message);
 
-/* "90", "5min", "2h 30min". -EINVAL: it is not a time; -ERANGE. */
+/* Parse a size and a time: "90", "16M", "5min", "2h 30min". -EINVAL: it is not such a quantity; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
 /* "0.05", "0.05USD": an amount above zero. -EINVAL. */

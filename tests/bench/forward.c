@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of one row: the forward pass of usual networks, to act alone, and side by side
- * with others; and the whole of acting, with its draw. */
+/* Measures what one row costs: the forward pass of usual networks, for one row alone and for
+ * FORWARD_ROWS_MAX rows in one call, and the forward pass with the draw of an action. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

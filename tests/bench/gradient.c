@@ -16,7 +16,7 @@
 #include "tests/bench/figure.h"
 #include "tests/unit/learner-fixture.h"
 
-enum { TURNS = 60, SIDE = 384 }; /* turns of about a millisecond: some of them meet a busy host's gaps */
+enum { TURNS = 60, SIDE = 384 }; /* turns of about 1 ms: on a busy host some of them are not interrupted */
 
 typedef struct Peaks {
         double own, sgemm, steps; /* operations in a second */
@@ -65,7 +65,8 @@ static void measure(const char *network, const ActordEnvSpec *spec, const char *
                         rows, class);
         g_autofree char *name =
                         g_strdup_printf("gradient steps, %s, minibatch %u, %s", network, rows, class);
-        Peaks best = { .sgemm = NAN }; /* fmax() leaves a number that is none */
+        /* fmax() ignores NaN: the first rate replaces it, and without sgemm it stays */
+        Peaks best = { .sgemm = NAN };
         Bed bed = {};
 
         bed_start(&bed, text, spec);

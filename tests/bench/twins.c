@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures the gain of a boosted round. At chosen rounds of a job the process forks into twins. One twin gets
- * more actors for one round; then both go on with the usual number. A job is a function of its settings, so
- * the twins differ in nothing else. Prints a line of CSV for each pair: the figures that could have foretold
- * the gain, and the mean returns of the same evaluation episodes 1, 5 and 10 rounds later.
+/* Measures the gain of a boosted round. At chosen rounds of a job the process forks into twins. One twin
+ * gets more actors for one round; then both go on with the usual number. A job is a function of its
+ * settings, so the twins differ in nothing else. Prints a line of CSV for each pair: the figures that could
+ * have foretold the gain, and the mean returns of the same evaluation episodes 1, 5 and 10 rounds later.
  *
  *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...
  */
@@ -34,7 +34,7 @@ static double job_evaluate(Fused *fused, uint32_t n_episodes) {
         return mean;
 }
 
-/* In a child, so that the parent stays where it was. */
+/* Trains one twin in a child process, so that the training in this process stays where it was. */
 static void twin(
                 Fused *fused, uint32_t n_first, uint32_t n_usual, uint32_t n_episodes, double ret[N_LOOKS]) {
         int ends[2], status;

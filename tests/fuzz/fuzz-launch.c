@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a launch record: refused with a sentence, or a launch that asks for nothing beyond what
- * its spawner's terms allow. The first byte chooses who sends it and on what terms; the rest is laid over
- * a record that would be taken. */
+/* Reads any bytes as a launch record. It is refused with a sentence, or it asks for nothing beyond what the
+ * terms of its spawner allow. The first byte chooses the sender and the terms. The rest is laid over a
+ * record that would be accepted. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void check_name(const char *name) {
         g_assert(*name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
 }
 
-/* Facts on which mounts.c and handover.c rely. */
+/* Asserts what mounts.c and handover.c rely on. */
 static void check_taken(const Launch *launch, const Terms *terms, uid_t uid, size_t n_fds) {
         g_assert_cmpuint(launch->n_mounts, <=, LAUNCH_MOUNTS_MAX);
         g_assert(launch->purpose >= LAUNCH_SETTLE ? n_fds == 0

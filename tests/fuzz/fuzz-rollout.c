@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a rollout: an actor may have written anything into its segment. It is refused with a fault
- * that names a row, or taken, and then the learner learns from it. The input is patches of a rollout that
- * is in order: a place of four bytes, a length, and as many bytes. */
+/* Patches a valid rollout with any bytes, since an actor may have written anything into its segment. The
+ * learner refuses it with a fault that names a row, or takes it and learns from it. The input is a list of
+ * patches: a place of four bytes, a length of one byte, and so many bytes. */
 #include "tests/unit/learner-fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         answer = bed_order(bed, (Order){ .kind = ORDER_LEARN, .round = 1, .n_actors = 1 });
         unsilence(kept);
         g_assert(answer.fault == FAULT_NONE || answer.fault == FAULT_NUMERIC);
-        /* Each input begins where all others did. */
+        /* Closes the learner, so that the next input begins with a new one. */
         bed_close(bed);
         return 0;
 }

@@ -31,7 +31,8 @@ static int adversary_reset(void *instance, ActordRandom *random, void *ret_obser
         return 0;
 }
 
-/* "NUMBER ARGUMENT…": an argument is a number, @TEXT for its address, or * for that of a page of zeros. */
+/* Makes the call "NUMBER ARGUMENT…". An argument is a number, @TEXT for the address of TEXT, or * for the
+ * address of a page of zeros. */
 static int make_call(const char *call) {
         static char buffer[BUFFER_BYTES], text[256];
         unsigned long words[WORDS_MAX] = {};

@@ -6,7 +6,8 @@
 #include "lib/environments.h"
 #include "tests/unit/actor-fixture.h"
 
-/* Built in, or of the module beside the tests' folder; NULL: not built here. */
+/* An environment that is built in, or from a module beside the folder of the tests. NULL: it was not
+ * built. */
 static const ActordEnv *env_named(const char *name) {
         g_autofree char *self = g_file_read_link("/proc/self/exe", NULL), *tests = g_path_get_dirname(self);
         g_autofree char *build = g_path_get_dirname(tests);
@@ -91,7 +92,8 @@ static void test_continuity(void) {
                 uint64_t rows = STEPS * ENVS, at = half * rows;
 
                 actor_job_rollout(&halves, 3);
-                /* Row T of one is row 0 of the next: both are compared with the same row of the whole. */
+                /* The last row of each half is row 0 of the next one. Each half equals its rows of the
+                 * whole. */
                 g_assert_cmpmem(segment_observation(halves.segments[3], l, 0),
                                 (rows + ENVS) * l->observation_bytes,
                                 segment_observation(whole.segments[3], &whole.page.segment, at),
@@ -107,8 +109,8 @@ static void test_continuity(void) {
         actor_job_done(&halves);
 }
 
-/* Walks a rollout as the learner would: rewards are mark + steps, so each row tells where its episode
- * stands. */
+/* Goes through a rollout as the learner would. The toy environment's observation has a mark and the steps
+ * since the episode began, so each row tells where its episode stands. */
 static void check_bookkeeping(Job *job, uint32_t actor, EndKind expected, uint32_t length, double *elapsed) {
         const SegmentLayout *l = &job->page.segment;
         void *segment = job->segments[actor];
@@ -350,7 +352,8 @@ static void test_probe(void) {
         g_assert_cmpstr(job.worker->spec.name, ==, "Toy");
         g_assert_cmpuint(toy_plan.n_resets, ==, 1);
 
-        /* Slots were laid out by another spec. */
+        /* probe() compares the environment's spec with that of the page, for which the slots were laid
+         * out. */
         probe(&job.contexts[0], builtin_env_find("CartPole-v1"), &answer);
         g_assert_cmpuint(answer.fault, ==, FAULT_SPEC);
         g_assert_cmpint(answer.detail, ==, SPEC_FIELD_OTHER);
@@ -411,7 +414,8 @@ static int load_on(const char *environment, const char *engine, const ActordEnv 
         return environment_load_for(settings, build, ret);
 }
 
-/* A module that is not there, names that would lead elsewhere, and the default's own release. */
+/* Engine= names a release of MuJoCo. A release without a module, and a name that leads elsewhere, are
+ * refused. "", "default" and the default's own release give the same module. */
 static void test_load_engine(void) {
         const ActordEnv *env = env_named("Hopper-v4"), *other = NULL;
 

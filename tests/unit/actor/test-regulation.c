@@ -7,7 +7,7 @@
 #include "lib/settings/settings.h"
 #include "tests/unit/domains-fixture.h"
 
-/* The cart-pole's, as published. */
+/* The matrices of the cart-pole, as published. */
 #define MODEL_A "ModelA=1 0.0333 0 0  0 1 -0.0565 0  0 0 1 0.0333  0 0 0.8980 1\n"
 #define MODEL_B "ModelB=0 0.0334 0 -0.0783\n"
 #define F       "ControllerF=8.25691599 6.76016534 40.12484514 6.84742553\n"
@@ -93,7 +93,7 @@ static void test_spec(void) {
         g_assert_cmpuint(spec.n_metrics, ==, 2);
         g_assert_cmpstr(spec.metrics[0], ==, "violations");
         g_assert_cmpstr(spec.metrics[1], ==, "outside");
-        /* A second time both names are there already. Then there is room for only one more metric. */
+        /* The spec has both metrics already. In the next case there is room for only one more metric. */
         g_assert_cmpint(regulation_spec(&s, &spec), ==, -EXDEV);
         spec = env->spec;
         spec.n_metrics = ACTORD_METRICS_MAX - 1;
@@ -103,7 +103,7 @@ static void test_spec(void) {
         g_assert_cmpint(regulation_spec(&s, &spec), ==, -EXDEV);
 }
 
-/* Model and plant by hand: one step of the linear model has reward 0 where only the controller acts. */
+/* Numbers by hand. A step of the linear model has reward 0 if only the controller acts. */
 static void test_reward(void) {
         const float before[] = { 0.5f, -1 }, after[] = { 0.25f, 0.5f };
         ActordEnvSpec spec = {
@@ -124,7 +124,7 @@ static void test_reward(void) {
         /* S = diag(0.5, -0.5): the model goes to (0.25, 0.5). */
         assert_near(regulation_value(&r, before), 2, 1e-12);
         assert_near(regulation_reward(&r, before, after), 0, 1e-12);
-        /* From the origin to where s' P s is 0.64 and 1.2. */
+        /* One step from the origin, first to s' P s = 0.64, then to s' P s = 1.25, which is outside. */
         assert_near(regulation_step(&r, (float[]){ 0, 0 }, (float[]){ 0, 0.8f }, &counts), -0.64, 1e-6);
         g_assert_cmpuint(counts.n_violations, ==, 0);
         assert_near(regulation_step(&r, (float[]){ 0, 0 }, (float[]){ 0.5f, 0.5f }, &counts), -1.25, 1e-6);
@@ -184,8 +184,8 @@ static bool step_can_stay(Env *env, const Regulation *r, const double start[4]) 
         return false;
 }
 
-/* Of the 390 starts of docs/experiments/phydrl.md two leave the envelope whatever is done, so that no policy
- * keeps more than 388. */
+/* Two of the 390 starts of docs/experiments/phydrl.md leave the envelope under any force, so no policy keeps
+ * more than 388. */
 static void test_starts(void) {
         ActordOption bare = env_option("BarePlant", "yes");
         g_autoptr(Env) env = env_new_with("phydrl-cartpole", &bare, 1);

@@ -33,7 +33,7 @@ static void test_bar(void) {
 }
 
 static void check_fit(unsigned screen, const unsigned want[4]) {
-        /* a name, a number that is spared first, two texts */
+        /* a name; a number that is the first to be left out; two texts */
         FitColumn columns[] = { { 8, 8, 0, true }, { 6, 6, 1, true }, { 20, 8, 0, true },
                 { 30, 8, 0, true } };
 
@@ -42,7 +42,8 @@ static void check_fit(unsigned screen, const unsigned want[4]) {
                 g_assert_cmpuint(columns[i].shown ? columns[i].width : 0, ==, want[i]);
 }
 
-/* Texts are shortened, the widest one first; then columns go, and texts have their room. */
+/* A narrow screen first shortens the texts, beginning with the widest. Then it leaves columns out, which
+ * gives the texts room again. */
 static void test_fit(void) {
         check_fit(100, (const unsigned[]){ 8, 6, 20, 30 });
         check_fit(67, (const unsigned[]){ 8, 6, 20, 30 });
@@ -99,7 +100,7 @@ static void test_numbers(void) {
         g_assert_cmpstr(format_money(1e-7, "USD", text), ==, "0.000000100 USD");
 }
 
-/* Each word of the contract has a status, and only what is meant to be is a success. */
+/* Each end of a job has an exit status, and only the ends that are a success have STATUS_OK. */
 static void test_exit_statuses(void) {
         static const ExitStatus expected[] = {
                 [PLAN_END_NOT] = STATUS_FAILED,
@@ -121,7 +122,8 @@ static void test_exit_statuses(void) {
         }
 }
 
-/* The answer for a file of these bytes: a text, or NULL with the sentence in *ret_message. */
+/* Makes a checkpoint with this header and returns its job file's text; or NULL with the sentence in
+ * *ret_message. */
 static char *job_text(const char *header, size_t data_bytes, char **ret_message) {
         uint64_t n = strlen(header), size = sizeof(n) + n + data_bytes;
         _cleanup_(checkpoint_close) Checkpoint checkpoint = {};

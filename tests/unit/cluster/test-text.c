@@ -230,7 +230,8 @@ static void test_parcel(void) {
         g_assert_true(g_file_get_contents(said, &text, NULL, NULL));
         g_assert_cmpstr(text, ==, "--node a b\n");
         g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
-        /* A signal ends a script that still waits, and it leaves nothing. */
+        /* A signal ends the script while it still waits for the programs. The script then removes its
+         * folder. */
         g_free(command);
         command = g_strdup_printf("cd '%s'; cat >script; sh script >begun & p=$!; "
                                   "until grep -q step begun; do sleep 0.02; done; kill $p; "

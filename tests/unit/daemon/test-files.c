@@ -172,8 +172,8 @@ static void test_prune(Fixture *f, const void *userdata) {
         g_assert_true(has_state(f, "notes.txt"));
 }
 
-/* Whole blocks, of what the job brought and of what it has left; a link counts for nothing, wherever it
- * leads. */
+/* Files count in whole blocks, whether the job brought them or wrote them. A symbolic link counts as
+ * nothing, whatever its target. */
 static void test_bytes(Fixture *f, const void *userdata) {
         g_autofree char *big = g_strnfill(5000, 'x'), *name = NULL,
                         *link = g_build_filename(f->path, "1", "state", "link", NULL);
@@ -236,7 +236,8 @@ static void test_checkpoint(Fixture *f, const void *userdata) {
         g_assert_cmpint(fd, >=, 0);
         (void) close(fd);
 
-        /* A name from a damaged ledger, and a link that a job left instead of its file. */
+        /* Refuses a name that leads out of the directory, as a damaged ledger may have it, and a symbolic
+         * link that a job left in place of its checkpoint. */
         strcpy(checkpoint.name, "../../etc/passwd");
         g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint), ==, -EUCLEAN);
         g_autofree char *link = g_build_filename(f->path, "1", "state", "link", NULL);
@@ -290,7 +291,8 @@ static void test_retire(Fixture *f, const void *userdata) {
         g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 0);
 }
 
-/* A link in the place of the directory itself, and directories deeper than any of ours. */
+/* tree_remove() removes a symbolic link, but not its target, and refuses directories deeper than any of
+ * ours. */
 static void test_tree_strange(Fixture *f, const void *userdata) {
         g_autofree char *file = g_build_filename(f->path, "kept", "policy", NULL), *deep = NULL;
         g_autoptr(GString) path = g_string_new(f->path);
@@ -364,7 +366,8 @@ static void test_config(void) {
         g_assert_cmpuint(config.max_jobs, ==, 3);
 }
 
-/* Of two values in one file one would have no effect. Another file may change a value (test_drop_ins). */
+/* A file may not set a key twice, since one of the two values would have no effect. A later file may change
+ * the value (test_drop_ins()). */
 static void test_config_repeated(void) {
         g_autofree char *message = NULL;
         Config config;
@@ -395,7 +398,8 @@ static void test_sheet_repeated(void) {
         (void) price_sheet_free(sheet);
 }
 
-/* A user's own section before a group's, whatever their order; names of this host, or numbers. */
+/* The section of a user overrides those of the user's groups, wherever it stands in the file. Users and
+ * groups have names of this host, or numbers. */
 static void test_config_of_users(void) {
         const gid_t groups[] = { 7, 9 };
         g_autofree char *message = NULL;

@@ -66,7 +66,7 @@ static void test_no_budget(Fixture *f, const void *text) {
         f->step = false;
         g_assert_cmpuint(plan.stop_deadline_nsec, ==, 0);
 
-        /* One decision for the whole job, and looking changes nothing. */
+        /* The whole job has one decision, so a second request for a lease returns the same one. */
         plan = lease(f, 1000, PLAN_END_NOT);
         g_assert_cmpuint(plan.through_round, ==, UINT64_MAX);
         g_assert_cmpuint(plan.decision.id, ==, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether descriptors come with the next message, and not with one behind it. */
+/* Tests whether a look tells descriptors of the next message from those of a message behind it. */
 #include "daemon/look.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define MESSAGE_MAX 4096u
 
 typedef struct Fixture {
-        int bus[2]; /* messages are sent by the second */
+        int bus[2]; /* bus[1] sends, bus[0] looks */
 } Fixture;
 
 static void open_fixture(Fixture *f) {
@@ -113,7 +113,8 @@ static void test_pieces(void) {
         close_fixture(&f);
 }
 
-/* The sender is known although the look ends long before the descriptors. */
+/* The first bytes hold the start of a message without descriptors, which is enough to know the sender. The
+ * message with a descriptor comes far behind them. */
 static void test_many(void) {
         uint8_t bytes[256];
         Fixture f;

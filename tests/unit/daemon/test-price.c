@@ -88,7 +88,7 @@ static void test_lambda_hopper(void) {
         g_assert_cmpuint(usage.n_warm, ==, 12);
 }
 
-/* A planned round, priced by hand: 17 actors of 12.8 ms, 2 of them cold; 3 idle ones; an update of 5.2 ms. */
+/* A planned round, priced by hand: 17 actors of 12.8 ms, 2 of them cold; 3 idle; an update of 5.2 ms. */
 static void test_round(void) {
         g_autoptr(PriceSheet) lambda = sheet_load("aws-lambda-x86"), nitro = sheet_load("ec2-nitro");
         g_autoptr(PriceSheet) energy = sheet_load("local");
@@ -121,7 +121,7 @@ static void test_round(void) {
         g_assert_cmpfloat_with_epsilon(price.full, 0.318 * second, 1e-9);
         g_assert_cmpfloat_with_epsilon(price_learner_second(nitro, &server), second, 1e-9);
 
-        /* CPU time by either clock: 12.8 ms of which 1769 MiB would have needed 1024 / 1769. */
+        /* Energy is billed by CPU time: with 1024 MiB, an actor has 1024 / 1769 of a CPU for its 12.8 ms. */
         price_round(energy, &settings, &shape, &price);
         g_assert_cmpfloat_with_epsilon(price.full, (17 * 0.0128 * 0.578 + 0.0052) * 10 / 3.6e6 * 0.3, 1e-14);
 }
@@ -147,7 +147,7 @@ static void test_lambda_rules(void) {
         record = record_new(RECORD_EVALUATION, 300 * 1000000 + 4200001, 1024 * MIB);
         record.cold = 1;
         usage_add(&usage, sheet, &settings, &record);
-        record = record_new(RECORD_POOL, 2 * SEC, 1024 * MIB); /* of the fleet's time */
+        record = record_new(RECORD_POOL, 2 * SEC, 1024 * MIB); /* 2 s of idle containers */
         usage_add(&usage, sheet, &settings, &record);
         record = record_new(RECORD_FAULT, 7 * SEC, 1024 * MIB);
         usage_add(&usage, sheet, &settings, &record);
@@ -200,7 +200,7 @@ static void test_budget_currency(void) {
         g_assert_nonnull(strstr(message, "Budget= is in EUR, and the price sheet aws-lambda-x86 is in USD"));
 }
 
-/* 20 actors need two c5.4xlarge beside the p3.2xlarge; an hour, plus a minute of start-up. */
+/* 20 actors need a p3.2xlarge and two c5.4xlarge. The bill is for one hour and one minute of start-up. */
 static void test_server(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-nitro"), lambda = sheet_load("aws-lambda-x86"),
                               minionsrl = sheet_load("ec2-minionsrl");
@@ -278,7 +278,7 @@ static void test_server_idle(void) {
         }
 }
 
-/* The large testbed: 16 V100s in two servers, 960 cores in five. */
+/* The large testbed of the Stellaris paper: 16 V100s in two servers, and 960 cores in five. */
 static void test_stellaris_hpc(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-stellaris-hpc");
         JobSettings settings = settings_new("Billing.Convention", "server");
@@ -332,7 +332,7 @@ static void test_slurm(void) {
         assert_line(&bill, "fleet", "vCPU-s", 60 * 21, 21);
 }
 
-/* 3,600 CPU-seconds at 10 W are 0.01 kWh; control is paid here, and only here. */
+/* 3,600 CPU-seconds at 10 W are 0.01 kWh. Only a price sheet for energy bills the control processes. */
 static void test_local(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("local");
         JobSettings settings = settings_new(NULL, NULL);
@@ -395,7 +395,7 @@ static void test_all_sheets(void) {
                 }
 }
 
-/* Absurd quantities end at the highest number instead of starting over at nothing. */
+/* A sum of absurd quantities stays at the highest number, and does not start again from 0. */
 static void test_saturation(void) {
         for (size_t i = 0; i < G_N_ELEMENTS(sheet_names); i++) {
                 g_autoptr(PriceSheet) sheet = sheet_load(sheet_names[i]);
@@ -432,7 +432,7 @@ static void test_budget(void) {
         g_assert_false(budget_spent(&usage, &settings));
         usage_add(&usage, sheet, &settings, &rollout);
         usage_add(&usage, sheet, &settings, &round);
-        /* A round costs 0.000166867 USD: five of them within 0.001, and one more while any money is left. */
+        /* A round costs 0.000166867 USD. 0.001 USD pay five; a sixth begins with the rest of the money. */
         g_assert_cmpuint(usage.round_start_nano, ==, 166867);
         usage_add(&usage, sheet, &settings, &rollout);
         g_assert_cmpuint(usage.round_start_nano, ==, 166867); /* an open round changes nothing */

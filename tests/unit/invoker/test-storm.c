@@ -25,8 +25,9 @@ static uint64_t actors_billed_nsec(const Job *job, uint64_t round) {
         return sum;
 }
 
-/* Two actors ring their bells a million times in a step of the second round. The invoker wakes for a few
- * of these rings and then once in a millisecond, which the actors pay, and their rounds go on. */
+/* Two actors ring their bells a million times in a step of the second round. The invoker wakes for a few of
+ * these rings, and then only once in a millisecond. It bills this CPU time to the actors, and their rounds
+ * go on. */
 static void test_storm(gconstpointer data) {
         enum { N_ACTORS = 2, WAKES_ELSE = 300, LOOKS_LEAST_NSEC = 200000 };
         uint64_t begun, msec, n_before, n_wakes, used, billed;
@@ -53,7 +54,7 @@ static void test_storm(gconstpointer data) {
         g_test_message("the invoker slept %" PRIu64 " times in %" PRIu64 " ms", n_wakes, msec);
         g_test_message("billed %" PRIu64 " us, used %" PRIu64 " us", billed / 1000, used / 1000);
         g_assert_cmpuint(n_wakes, <, msec + WAKES_ELSE);
-        /* Where /proc tells it. */
+        /* /proc says how much CPU time the actors have used; 0: it does not say so on this host. */
         if (used > 0)
                 g_assert_cmpuint(billed, >, used + LOOKS_LEAST_NSEC);
 

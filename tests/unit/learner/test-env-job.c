@@ -72,8 +72,8 @@ static void play_reset(Play *p) {
         p->best = NAN;
 }
 
-/* Returns what the environment said; the observation and all but the last term of the reward are checked
- * against the twin. */
+/* Makes a step in the environment and in the twin, and checks that observation and reward are equal. Returns
+ * the step. *ret_last: the last term of the reward, which is not checked here. */
 static ActordStep play_step(Play *p, int32_t choice, unsigned n_episodes, double beta, double *ret_last) {
         float expected[MINIONS_N_FEATURES];
         Statistics s;

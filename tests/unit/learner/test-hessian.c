@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Products with the Hessian, and the ends of its spectrum, against the whole matrix: computed entry by
- * entry from the loss in its plainest words, with numbers that carry two derivatives and their product
- * along ("hyper-dual", Fike and Alonso 2011), so that nothing but rounding stands between the two. */
+/* Compares products with the Hessian, and the ends of its spectrum, with the whole matrix. This test
+ * computes each entry of the matrix from plain formulas of the loss, with numbers that carry two derivatives
+ * and their product along ("hyper-dual", Fike and Alonso 2011). So the results may differ by rounding
+ * alone. */
 #include "tests/unit/learner-fixture.h"
 
 #include "learner/curvature/curvature.h"
@@ -154,7 +155,7 @@ static Dual reference_loss(const Bed *bed, size_t row, double advantage, Outputs
         return add(loss, scaled((double) (float) s->value_weight / 2, error));
 }
 
-/* d²/di dj of the mean over all rows. */
+/* The second derivative by parameters i and j of the mean loss (or objective) over all rows. */
 static double reference_entry(const Bed *bed, Dual *parameters, uint32_t i, uint32_t j, bool objective,
                 const double *advantages) {
         const Network *network = &bed->page.network;
@@ -241,7 +242,7 @@ static void objective_record(Runtime *runtime, Tape *t) {
                         1);
 }
 
-/* Products with vectors of all kinds. Returns the explicit Hessian. */
+/* Compares products with ten random vectors with those of the explicit Hessian, and returns this Hessian. */
 static double *check_products(const Bed *bed, bool objective) {
         Runtime *rt = bed->learner->runtime;
         uint32_t n = (uint32_t) bed->page.network.n_parameters;
@@ -303,7 +304,7 @@ static void test_case(gconstpointer data) {
         double min, max;
 
         g_assert_cmpuint(n, <, 200);
-        /* The test is about losses that are bent where ratios are clipped, too. */
+        /* The loss has kinks where ratios are clipped, and some rows of this data must lie beyond them. */
         if (bed.settings.algorithm == ALGORITHM_PPO || bed.settings.algorithm == ALGORITHM_IMPACT)
                 g_assert_cmpfloat(s->clip_fraction, >, 0);
         {

@@ -187,8 +187,8 @@ static void expect_refused(void) {
         fused_free(fused);
 }
 
-/* A stack that does not begin with copies of an episode's first frame, and a frame that changes after it
- * was shown. */
+/* A round fails if the first stack of an episode is not one frame, repeated, or if a stack's older frames
+ * differ from those that the stack before had. */
 static void test_lies(void) {
         claims = true;
         truncates = false;
@@ -200,7 +200,8 @@ static void test_lies(void) {
         jumps = false;
 }
 
-/* Rows and last observations have a frame each. */
+/* If the environment declares its stacks, the segment stores one frame for each row and each last
+ * observation. */
 static void test_bytes(void) {
         SegmentLayout whole, once;
         ActordEnvSpec spec;
@@ -218,7 +219,8 @@ static void test_bytes(void) {
         g_assert_cmpuint(once.snapshot_stride, ==, whole.snapshot_stride);
 }
 
-/* Whatever a segment's ends say, a stack is of its slot's own frames. */
+/* Whatever ends a hostile actor writes into its segment, stack_reach() stays within the frames of the
+ * slot. */
 static void test_reach(void) {
         const uint8_t ends[] = { END_NOT, END_NOT, END_TERMINATED, END_NOT, END_NOT, END_TRUNCATED };
 

@@ -75,7 +75,8 @@ static void judge_loss(Tape *t, const void *arg) {
         tape_sum(t, 0, tape_half_square(t, error), 1);
 }
 
-/* From noise to the action that was taken, in two passes. */
+/* The loss of the refiner: two passes of its network turn noise into an action, which should be the one that
+ * was taken. */
 static void refiner_loss(Tape *t, const void *arg) {
         Node action = refined(t, NET_REFINER, refined(t, NET_REFINER, tape_input(t, INPUT_NORMAL)));
         Node error = tape_subtract(t, action, tape_input(t, INPUT_ACTION));
@@ -152,7 +153,7 @@ static void open_bed(Bed *bed, uint32_t n_threads, int state_fd, int checkpoint_
         bed_restore(bed);
 }
 
-/* Rounds first .. end - 1; bank 0 is the one to read in round `first`, which is even. */
+/* Plays rounds first to end - 1. `first` is even, so its snapshots are in bank 0. */
 static double play(Bed *bed, uint32_t first, uint32_t end) {
         for (uint32_t round = first; round < end; round++) {
                 bed_take_all(bed, ACTORS, (round - first) & 1, round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated clock, by hand. */
+/* Tests the emulated clock against times that were computed by hand. */
 #include <glib.h>
 #include <math.h>
 
@@ -33,7 +33,7 @@ static void test_share(void) {
         settings.memory_max_bytes = UINT64_MAX;
         g_assert_cmpuint(clock_share_permille(&settings), ==, (uint64_t) (0x1p64 / (1769 * MIB) * 1000));
 
-        /* A quota that is given is the share, whatever the memory. */
+        /* With CPUQuota= set, the share is the quota, whatever the memory. */
         settings.cpu_quota_permille = 250;
         settings.present[SETTING_Actor_CPUQuota / 64] |= UINT64_C(1) << SETTING_Actor_CPUQuota % 64;
         g_assert_cmpuint(clock_share_permille(&settings), ==, 250);
@@ -56,7 +56,7 @@ static void test_model(void) {
         JobSettings settings = settings_make(1769 * MIB);
 
         settings.clock = CLOCK_MODEL;
-        /* Nothing that was measured enters. */
+        /* Under Clock=model, times do not depend on measured CPU time. */
         for (uint64_t cpu_nsec = 0; cpu_nsec < 5; cpu_nsec++) {
                 g_assert_cmpuint(clock_invocation_nsec(&settings, cpu_nsec << 40, 100, false), ==, 6000000);
                 g_assert_cmpuint(clock_update_nsec(&settings, cpu_nsec << 40, 128), ==, 128 * 10 * 1500);
@@ -99,7 +99,7 @@ static void test_wait(void) {
 
         settings.present[SETTING_Actor_CPUQuota / 64] |= UINT64_C(1) << SETTING_Actor_CPUQuota % 64;
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 3), ==, 3500000000);
-        /* The longest one takes 5 s on any number of CPUs. */
+        /* The round takes at least as long as the longest rollout: 5 s on any number of CPUs. */
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 100), ==, 5500000000);
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 5, 100), ==, 0);
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 2), ==, 0);
@@ -112,7 +112,8 @@ static void test_wait(void) {
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 100), ==, 0);
 }
 
-/* A quick process gets the floor, a slow one a multiple, and none more than an hour. */
+/* A process that answers quickly may be silent for the floor, a slow one for a multiple of its longest
+ * silence, and none for more than an hour. */
 static void test_patience(void) {
         const uint64_t sec = 1000000000u;
 

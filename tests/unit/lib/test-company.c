@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an agent sees of the others: exact means, as long among any number of agents, within the bounds. */
+/* Tests the data about the other agents that an agent's observation has: they are exact means, of the same
+ * length with any number of agents, and within the bounds. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static ActordEnvSpec spec_make(uint32_t n_agents) {
 static const JobSettings simppo = { .algorithm = ALGORITHM_SIMPPO }, ppo = { .algorithm = ALGORITHM_PPO },
                          mappo = { .algorithm = ALGORITHM_MAPPO };
 
-/* All are there, unless `active` says otherwise. */
+/* Joins the observation of each agent. All agents are present and have acted, unless `active` or `acted`
+ * says otherwise. */
 static void join(const JobSettings *settings, const JobPage *page, const float *own, const void *actions,
                 const uint8_t *active, const uint8_t *acted, float *ret) {
         uint8_t all[ACTORD_AGENTS_MAX];
@@ -86,7 +88,8 @@ static void test_absent(void) {
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
-/* What all share takes the place of the others' observations, whatever the number of agents. */
+/* The environment gives data that all agents share. They stand in place of the others' observations, so the
+ * joined observation has the same length for any number of agents. */
 static void test_shared(void) {
         static const float own[] = { 1, 2, -1, 4 }, shared[] = { 0, 3, 4 };
         static const float expected[] = { 1, 2, 0, 3, 4, -1, 4, 0, 3, 4 };

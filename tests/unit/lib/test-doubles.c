@@ -29,7 +29,7 @@ typedef struct Function {
 static long double cos_turn(long double turn) {
         long double eighths = 8.0L * turn, of = 2.0L * acosl(-1.0L);
 
-        /* Near a quarter turn the cosine is small, and 2 pi times the turn would round its digits away. */
+        /* Where the cosine is small, 2 pi times the turn would lose the cosine's digits by rounding. */
         if (eighths > 1.0L && eighths < 3.0L)
                 return -sinl(of * (turn - 0.25L));
         if (eighths > 5.0L && eighths < 7.0L)

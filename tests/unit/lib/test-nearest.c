@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The word that was meant: by case, by one slip of a finger, and none where nothing is near. */
+/* Tests the nearest word: it may differ in case, in its missing end or by one slip of a finger. There is
+ * none if no word is near. */
 #include <glib.h>
 
 #include "lib/settings/settings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The network as data: names, shapes and places of each tensor, for each kind of policy. */
+/* Tests the table of a network's tensors, their names, shapes and places, for each kind of policy. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -97,7 +97,7 @@ static void test_gains_and_outputs(void) {
         g_assert_null(network_output(&network, OUTPUT_LOG_STD));
 }
 
-/* Those of test_shapes() that lead to an action: two hidden layers and the action's own. */
+/* An action depends on three of the layers in test_shapes(): two hidden ones and that of the action. */
 static void test_acting_layers(void) {
         JobSettings settings = settings_make();
         Network network;
@@ -158,7 +158,7 @@ static void test_several_choices(void) {
                 settings.algorithm = refuse[i];
                 g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOTDOT);
         }
-        /* As the first ABI has it: all alike. */
+        /* n_choices: each number of the action has as many choices, as in the first version of the ABI. */
         settings.algorithm = ALGORITHM_PPO;
         spec.action.n_choices = 4;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
@@ -242,7 +242,7 @@ static void test_impossible_convolutions(void) {
 
         image_shape(&spec, 9, 9, 0);
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
-        /* The first fits, the second does not fit what the first writes. */
+        /* The first convolution fits this image, but the second one does not fit the output of the first. */
         image_shape(&spec, 9, 8, 0);
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
         image_shape(&spec, 4, 9, 0);
@@ -275,7 +275,8 @@ static void test_limits(void) {
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
 }
 
-/* The value of each choice, named as in CleanRL's QNetwork; continuous actions are not counted. */
+/* The network of an algorithm that learns the value of each choice has the names of CleanRL's QNetwork.
+ * Continuous actions are refused. */
 static void test_values(void) {
         ActordEnvSpec spec = spec_make(false), continuous = spec_make(true);
         JobSettings settings = settings_make();
@@ -315,13 +316,14 @@ static void test_beside(void) {
                 g_assert_cmpstr(got, ==, expected[i]);
         }
 
-        /* One number is too many: 96 hidden units, the action that is read and the value. */
+        /* These inputs fit exactly: a row has room for them, 96 hidden units, the action and the value. */
         g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, 0);
         wide.n_observation++;
         g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, -E2BIG);
 }
 
-/* A critic of one observation and one action x: 1, 2, and with products 11, 12, 22. */
+/* A critic reads one observation, number 1, and one action, number 2. An edited network also reads their
+ * products 11, 12 and 22. */
 static void test_edited(void) {
         static const NetworkRow row = {
                 .layers = "q", .reads = READS_OBSERVATION | READS_ACTION, .tells = OUTPUT_VALUE
@@ -363,8 +365,8 @@ static void test_edited(void) {
                         ==, -EILSEQ);
 }
 
-/* A policy of three numbers, which are nine with their products: its first layer reads what the mask
- * leaves. */
+/* The policy has three numbers, nine with their products. Its first layer reads only those that
+ * PolicyLinkEditing= leaves. */
 static void test_edited_policy(void) {
         ActordEnvSpec spec = spec_make(true);
         JobSettings settings = settings_make();
@@ -398,7 +400,8 @@ static void test_edited_policy(void) {
         g_assert_false(network_edit_possible(&network));
 }
 
-/* A policy that scales its output to the bounds of actions needs two that are finite and apart. */
+/* Policies that scale their output to the bounds of actions need two bounds that are finite and not equal,
+ * and whose distance is a finite float. */
 static void test_bounds(void) {
         static const uint32_t scale[] = { ALGORITHM_DDPG, ALGORITHM_TD3, ALGORITHM_SAC,
                 ALGORITHM_CONSISTENCY };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy that acts by passes: its times and coefficients, and what the forward pass makes of noise. */
+/* Tests policies that act in passes: the times and coefficients of the passes, and the action that the
+ * forward pass makes from noise. */
 #include <glib.h>
 #include <math.h>
 
@@ -8,7 +9,8 @@
 #include "lib/sampler.h"
 #include "tests/unit/gradient-reference.h"
 
-/* f(s, x, epsilon) = x, whatever the network says. */
+/* At the least noise (SAMPLER_LEAST) the policy returns its input as the action, whatever the network's
+ * output. */
 static void test_boundary(void) {
         Moment m;
 
@@ -55,7 +57,7 @@ static void test_times(void) {
                 g_assert_cmpfloat(sampler_boundary(150, k), >, sampler_boundary(150, k - 1));
 }
 
-/* Wang et al.'s beta_i = 1 - alpha_i by hand, and the product of the alphas. */
+/* beta_i = 1 - alpha_i of Wang et al., a second time; left_of() is the product of the alphas. */
 static double beta_of(uint32_t n, uint32_t i) {
         return 1 - exp(-0.1 / n - 4.95 * (2 * i - 1) / (n * n));
 }
@@ -72,7 +74,8 @@ static void test_diffusion(void) {
 
                         g_assert_cmpfloat_with_epsilon(diffusion_beta(n, i), beta_of(n, i), 1e-12);
                         g_assert_cmpfloat_with_epsilon(diffusion_left(n, i), left_of(n, i), 1e-12);
-                        /* From a noised action and its noise, the action. */
+                        /* The coefficients skip and out turn a noised action and its noise back into the
+                         * action. */
                         diffusion_moment(n, i, &m);
                         for (double a = -1; a <= 1; a += 0.25)
                                 for (double z = -2; z <= 2; z += 0.5) {
@@ -117,7 +120,8 @@ static void test_diffusion_knows(void) {
 
 enum { ROWS = 32, OBSERVATIONS = 11, ACTIONS = 3 };
 
-/* The same in double precision, in plain loops: F of x and these numbers of a time. */
+/* The policy's network in double precision and in plain loops: its output for the observation, the noised
+ * action x times `in`, and the embedding of a time. */
 static void reference_network(const Network *network, const double *parameters, const float *observation,
                 const double x[ACTIONS], double in, const float embedding[TIME_EMBEDDING],
                 double ret[ACTIONS]) {
@@ -176,7 +180,7 @@ static void reference_consistency(const Network *network, const double *paramete
         }
 }
 
-/* Each row of a batch, with noise of its own, is the row alone. */
+/* A row in a batch of any size, with noise of its own, gives the same bits as the row alone. */
 static void check_batches(Forward *forward, float rows[ROWS][OBSERVATIONS], float alone[ROWS][2 * ACTIONS]) {
         for (size_t n = 1; n <= FORWARD_ROWS_MAX; n++)
                 for (size_t i = 0; i + n <= ROWS; i += n) {

@@ -13,7 +13,8 @@ static Network network_make(const JobSettings *settings, const ActordEnvSpec *sp
         return network;
 }
 
-/* Six numbers and five choices, two networks of 64 and 32. */
+/* The environment has six numbers and five choices. Policy and value have a network each, of 64 and 32
+ * units. */
 static void test_dense(void) {
         JobSettings settings = { .hidden_layers = { 2, { 64, 32 } } };
         ActordEnvSpec spec = {

@@ -40,7 +40,8 @@ static int act_proc(void) {
         return open("/proc/self/status", O_RDONLY) >= 0 ? WORKED : REFUSED;
 }
 
-/* Landlock does not govern these: for an environment of ours the filter does, at every level. */
+/* Landlock does not forbid calls that only look up a name. The system call filter forbids them to actors
+ * without libraries, at every level. */
 static int act_stat(void) {
         struct stat st;
 
@@ -202,7 +203,7 @@ static const struct {
         { "kill-oneself", act_kill_oneself },
 };
 
-/* Calls that it must end also for actors that may open files. */
+/* Calls that the filter must end also for plugins, although these may open files. */
 static const struct {
         const char *name;
         int (*act)(void);
@@ -251,8 +252,8 @@ static void test_forbidden(gconstpointer data) {
         }
 }
 
-/* Rules under rules: with the libraries' list files can be opened, and there still are none but the
- * host's libraries. */
+/* The system call filter for actors with libraries allows open(). The other limits of the sandbox leave only
+ * the host's libraries to be opened. */
 static int act_library_files(void) {
         static const char *const closed[] = { "/etc/passwd", "/proc/self/status", "/sys", "/root", "/home",
                 "/tmp/x" };
@@ -363,7 +364,7 @@ static void test_interpreter_forbidden(gconstpointer data) {
 
 static int kept_fd = -1;
 
-/* Rings a kept bell; every other descriptor is gone. */
+/* Rings the bell, the one descriptor that the sandbox has kept. Writing to any other number fails. */
 static int act_bell(void) {
         uint64_t one = 1;
 
