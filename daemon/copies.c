@@ -51,7 +51,7 @@ typedef struct Copy {
         sd_bus_message_handler_t handler;
         uint32_t uid;
         uint64_t bytes; /* of the call's files, as far as known */
-        char *name;     /* of the directory; NULL: the handler has taken it */
+        char *name;     /* the name of the job's new directory; NULL: the handler has taken it */
         int pid_fd, channel;
         CopyRequest request;
         Directories directories; /* the caller's, checked; passed on at the end */

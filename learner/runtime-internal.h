@@ -104,7 +104,7 @@ struct Runtime {
         uint8_t *reduce;
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner has stopped */
-        uint32_t outputs_bank; /* the array of outputs_at for the next recomputed outputs */
+        uint32_t outputs_bank; /* 0 or 1: which of reduce_layout.outputs_at gets the next outputs */
         /* The newest gradient was not applied, so other learners may still read it: they wait for each other
          * only when a gradient is applied. */
         bool gradient_is_read;

@@ -70,8 +70,8 @@ static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, ui
         return ((const float *) in->actions)[a * space_numbers(action) + k];
 }
 
-/* Whether the mean of number k includes this agent: the agent is present and, if k belongs to actions, it
- * has acted. */
+/* Whether agent a counts in the mean of number k (number_of()): it is present and, if k belongs to actions,
+ * it has acted. */
 static bool counts(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         return in->active[a] && (k < page->n_own || in->acted[a]);
 }

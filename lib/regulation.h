@@ -55,7 +55,7 @@ double regulation_reach(const JobSettings *settings, uint32_t i);
 enum { REGULATION_METRICS = 2 };
 int regulation_spec(const JobSettings *settings, ActordEnvSpec *spec);
 
-/* For actors. Both pointers must stay valid. */
+/* For actors. The settings and the spec must stay valid as long as the regulation. */
 void regulation_init(Regulation *regulation, const JobSettings *settings, const ActordEnvSpec *spec);
 /* policy: the output of the policy. ret_action: that output plus the controller's action for the
  * observation, not clipped yet. Both are float [n_action]. */

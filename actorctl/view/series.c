@@ -40,7 +40,8 @@ static void add_column(Table *table, const SeriesColumn *known, const char *name
         if (g_str_has_prefix(name, "metric_")) {
                 g_autofree char *upper = g_ascii_strup(name + strlen("metric_"), -1);
 
-                /* The table keeps the pointer, and a daemon names at most eight. */
+                /* The table keeps this pointer, so the string is never freed. An environment has at most
+                 * eight metrics. */
                 table_column(table, g_intern_string(upper), name, COLUMN_MEASURED);
                 return;
         }

@@ -123,8 +123,7 @@ static int sac_learn(Runtime *runtime) {
 static bool sac_possible(const double state[ALGORITHM_STATE_MAX]) {
         /* The temperature must be finite as a float, too, since it enters the tape. */
         return critics_possible(state) && state[STATE_V] >= 0.0 && state[STATE_MOVES] >= 0.0 &&
-               state[STATE_MOVES] < 0x1p53 &&
-               isfinite((float) double_exp(state[STATE_LOG_TEMPERATURE]));
+               state[STATE_MOVES] < 0x1p53 && isfinite((float) double_exp(state[STATE_LOG_TEMPERATURE]));
 }
 
 const Algorithm algorithm_SAC = {

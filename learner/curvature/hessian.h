@@ -41,7 +41,7 @@ typedef struct Hessian {
         bool wanted[LAYERS_MAX]; /* the layers on which the loss depends */
         size_t n_wanted;         /* the parameters up to the last one on which the loss depends */
         double *parameters;      /* [n] */
-        double *input, *actions; /* [shards][n_observation], [n_action], [HESSIAN_ROWS] */
+        double *input, *actions; /* [shards][n_observation or n_action][HESSIAN_ROWS] */
         int32_t *choices;        /* [shards][n_choices, at least 1][HESSIAN_ROWS] */
         LossJet *jets;           /* of each row's loss, weighted; 0 for the unused rows of the last shard */
         HessianLayer layers[LAYERS_MAX];

@@ -54,7 +54,7 @@ static void row_sample(Bench *bench, const float *observation, uint32_t i) {
                         &log_probability);
 }
 
-/* The best of a few runs: disturbances can only add time. */
+/* The least time of a row among a few runs, since disturbances can only add time. */
 static double nsec_per_row(Bench *bench, Row row) {
         uint32_t n_observation = bench->page.network.n_observation;
         double best = 1e9;

@@ -28,7 +28,7 @@ static inline void plays_settings(
         bench_settings(n, argv, 2, ret);
 }
 
-/* Words up to the next --play. */
+/* How many words there are up to the next --play. */
 static inline int plays_words(int argc, char *const *argv, int first) {
         int n = 0;
 

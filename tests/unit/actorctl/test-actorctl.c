@@ -110,8 +110,8 @@ static void test_exit_statuses(void) {
                 [PLAN_END_RUNTIME] = STATUS_OK,
                 [PLAN_END_INTERRUPTED] = STATUS_INTERRUPTED,
                 [PLAN_END_FAILED] = STATUS_FAILED,
-                [PLAN_END_PREEMPTED] = STATUS_FAILED,     /* of a life, never of a job */
-                [PLAN_END_REDISTRIBUTED] = STATUS_FAILED, /* of a life, never of a job */
+                [PLAN_END_PREEMPTED] = STATUS_FAILED,     /* a life may end so, but never a job */
+                [PLAN_END_REDISTRIBUTED] = STATUS_FAILED, /* a life may end so, but never a job */
         };
 
         g_assert_cmpuint(G_N_ELEMENTS(expected), ==, _PLAN_END_MAX);

@@ -383,7 +383,8 @@ static void test_config_repeated(void) {
         g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\n[User 8]\nMaxJobsPerUser=1\n"), ==, 0);
 }
 
-/* A sheet may not repeat a key either, except in a job's copy, which an earlier actord may have taken. */
+/* A price sheet may not repeat a key, either, except in a job's copy, which an earlier actord may have
+ * accepted. */
 static void test_sheet_repeated(void) {
         static const char text[] = "[Sheet]\nName=a\nDate=2024-01-31\nSource=b\nCurrency=USD\n"
                                    "Description=c\nCurrency=EUR\n[Execution]\nGBSecond=1\n";

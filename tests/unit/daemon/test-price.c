@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bills computed by hand, and what must hold of every bill: it adds up, it never falls, the paper total
- * lies within the full one. */
+/* Compares bills with those that were computed by hand. Also checks what must hold of every bill: it adds
+ * up, it never falls, and the paper total lies within the full one. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

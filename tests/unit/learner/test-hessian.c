@@ -28,7 +28,8 @@ static Dual scaled(double c, Dual x) {
         return times(constant(c), x);
 }
 
-/* A function of one number: its value and two derivatives. */
+/* Applies a function of one number to x. f, d, dd: its value at x.f, its derivative and its second
+ * derivative. */
 static Dual of(Dual x, double f, double d, double dd) {
         return (Dual){ f, d * x.a, d * x.b, d * x.ab + dd * x.a * x.b };
 }

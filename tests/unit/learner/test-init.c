@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Initial parameters are those of plain Gram-Schmidt loops, bit for bit, with any number of threads. */
+/* The initial parameters equal those that plain Gram-Schmidt loops give, bit for bit, with any number of
+ * threads. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { PARAMETERS_MAX = 16384 };
 
 static const JobSettings settings = { .seed = 5, .orthogonal_init = 1 };
 
-/* The plain reference: from each row the parts along all earlier rows are subtracted, twice. */
+/* The plain reference: subtracts from each row its parts along all earlier rows, twice. */
 static void plain(double *x, size_t rows, size_t n) {
         for (size_t i = 0; i < rows; i++) {
                 double *a = x + i * n, sum = 0.0;

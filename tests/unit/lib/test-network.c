@@ -111,7 +111,7 @@ static void test_acting_layers(void) {
                 g_assert_cmphex(network_acting_layers(&network), ==, 0x7);
         }
 
-        /* The value's layer is before the action's. */
+        /* Now the layer of the value comes before that of the action. */
         action = network.layers[2];
         network.layers[2] = network.layers[4];
         network.layers[4] = action;

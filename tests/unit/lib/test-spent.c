@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Operations counted from shapes, against sums that were done by hand. */
+/* Compares the operations that are counted from shapes with sums that were done by hand. */
 #include <glib.h>
 
 #include "include/settings.h"

@@ -154,7 +154,7 @@ static int act_listen(void) {
         return syscall(SYS_read, STDERR_FILENO, &c, 1) >= 0 || errno != EPERM ? WORKED : REFUSED;
 }
 
-/* The kernel ignores the upper half of a descriptor's number. */
+/* Adds 2^32 to the descriptor's number. The kernel ignores the upper half, so the filter must do so, too. */
 static int act_listen_by_another_number(void) {
         char c;
 
