@@ -89,7 +89,8 @@ static bool is_default_engine(const EnvironmentRow *row, const char *directory, 
         return of_default && strcmp(of_default(), engine) == 0;
 }
 
-/* The module's name for a job, by the job's Engine=. 0; -EINVAL; -ENOENT after a sentence on stderr. */
+/* The name of the module that a job with this Engine= loads. 0; -EINVAL: Engine= is no release; -ENOENT: it
+ * is not installed. After an error, a sentence is on stderr. */
 static int choose_module(const JobSettings *settings, const EnvironmentRow *row, const char *directory,
                 char ret[ENVIRONMENT_MODULE_MAX]) {
         const char *engine = asked_engine(settings, row);

@@ -133,7 +133,8 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                 if (!row_is_sane(request, &row, record.n_bytes))
                         return -EBADMSG;
                 if (row.kind == TRIAL_SPEC) {
-                        /* A reader of one environment's rows relies on the sizes in its spec. */
+                        /* Only a catalogue has several specs. Otherwise the sizes in the spec are those of
+                         * all rows that follow. */
                         if (has_spec && request->kind != TRIAL_CATALOGUE)
                                 return -EBADMSG;
                         memcpy(&spec, body, sizeof(spec));

@@ -27,7 +27,7 @@
 #define MESSAGE_FDS_MOST 253u
 #define ATTIC_FDS_MAX    1024u
 #define ATTICS_MAX       64u
-#define LEAVES_MAX       64u /* the socket has room for this many, and the gate must not wait for it */
+#define LEAVES_MAX       64u /* orders to leave at a time: the socket has room for them, so no order blocks */
 #define ATTIC_UID        (UINT32_MAX - 1)
 #define ANSWER_MSEC      100
 #define ANSWER_NSEC      (60ull * 1000 * 1000 * 1000)
@@ -371,8 +371,8 @@ static int place_of(Keepers *keepers, uint32_t uid) {
         r = attic_open(keepers);
         if (r >= 0)
                 return keepers->attic_fd;
-        /* There is no attic. So a ready keeper takes the message, although its user has enough keepers
-         * already. Otherwise this message would block those of all users. */
+        /* The attic (top of this file) has not started. So a ready keeper takes the message, although its
+         * user has enough keepers already. Otherwise this message would block the messages of all users. */
         return n_ready > 0 ? keepers->orders[1] : r;
 }
 

@@ -374,7 +374,7 @@ static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_e
         return r;
 }
 
-/* Takes row on success. */
+/* On success the job owns the row's strings, and `row` is empty. */
 static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job **ret) {
         int r;
 

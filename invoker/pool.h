@@ -25,7 +25,7 @@ typedef struct Container {
         uint64_t node_peak_bytes; /* peak memory on the actor's node, since the last reading */
         uint64_t away_nsec;       /* since when its CPU use on that node is not known */
         int ask_fd;               /* the eventfd by which actors ask the learner for actions, or -EBADF */
-        Cgroup scope;             /* ActorScope=each: its own scope; fd -EBADF: it is a leaf of the job's */
+        Cgroup scope; /* ActorScope=each: its own; fd -EBADF: the container is a leaf of the job's scope */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
         bool fresh;        /* it has carried out no order: its next invocation is a cold one */

@@ -16,7 +16,7 @@ typedef struct Validation {
         const EpisodeStatistics *episodes;
         Batch *batch;
         uint32_t pair_steps; /* 0: there are no pairs */
-        void *scratch;       /* one raw observation; [envs] SlotState before and after */
+        void *scratch;       /* room for one raw observation; before, after: [envs] SlotState */
         SlotState *before, *after;
 } Validation;
 

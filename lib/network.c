@@ -378,7 +378,7 @@ bool network_edit_possible(const Network *network) {
         return true;
 }
 
-/* Named as the policies of Stable-Baselines3's DDPG and TD3. */
+/* The layers are named as in Stable-Baselines3's policies for DDPG and TD3. */
 static int network_derive_deterministic(
                 const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
         uint32_t n_hidden = settings_hidden_layers(settings);
@@ -403,7 +403,7 @@ static int network_derive_deterministic(
         return 0;
 }
 
-/* Named as the policy of Stable-Baselines3's SAC. */
+/* The layers are named as in Stable-Baselines3's policy for SAC. */
 static int network_derive_squashed(
                 const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {
         int r, trunk;

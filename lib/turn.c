@@ -112,7 +112,8 @@ void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret) {
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
 
         if (!turn_spin(turn, done, spin_nsec)) {
-                /* seq_cst: written before the last read of `go`, which the kernel repeats under its lock. */
+                /* seq_cst: `parked` is set before the last read of `go`, so turn_order() sees `parked`, or
+                 * this read sees the new `go`. The kernel reads `go` once more under its lock. */
                 atomic_store_explicit(&turn->parked, 1, memory_order_seq_cst);
                 while (atomic_load_explicit(&turn->go, memory_order_seq_cst) == done)
                         futex_wait(&turn->go, done);

@@ -64,7 +64,7 @@ static char *resource_text(const Charge *charge) {
         return g_strdup_printf("%s/%s", account, charge->names->word);
 }
 
-/* The item that is sold is a kind of charge; its price for a unit is from the sheet. */
+/* SkuPriceId of FOCUS: the price sheet, the kind of charge (the SKU) and its unit. */
 static char *sku_price_text(const Charge *charge) {
         return g_strdup_printf(
                         "%s/%s/%s", charge->bill->price_sheet, charge->line->kind, charge->line->unit);

@@ -105,7 +105,7 @@
 #define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
 #define FURTHEST   0.028  /* the surrogate of first rounds, with any number of actors, by the sharp law */
 #define ALIKE      1.12   /* costs within this ratio count as equal; sqrt(1 + 1/4) - 1 at half of b */
-#define FAR        2.0    /* a number that is higher by this factor is taken although its cost is equal */
+#define FAR        2.0    /* the sharp law takes a number higher by this factor, whatever it saves */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
 #define STEP       2.0    /* the most by which the number changes in a round, as a factor */
 #define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
@@ -121,7 +121,7 @@ typedef struct Newest {
 } Newest;
 
 typedef struct Auto {
-        Newest noise;                  /* b by the gradient's noise */
+        Newest noise;                  /* values of b = s/n, from the gradient's noise scale */
         Newest slowest, mean, learner; /* Ta, Tm, tl; in nanoseconds */
         Response response;
         double n_warm;       /* the most actors that a round had: others start cold */
@@ -168,7 +168,7 @@ static bool steps_grow(const JobSettings *s) {
         return s->algorithm == ALGORITHM_PPO && s->updates == UPDATES_PER_DATA;
 }
 
-/* The usual b, which serves before anything is measured, for algorithms whose steps grow with the data. */
+/* The b of the sharp law before a measurement: USUAL_ROWS, or a minibatch if that is more, divided by n. */
 static double usual_b(const JobSettings *s) {
         return fmax(USUAL_ROWS, s->minibatch_size) / ((double) s->envs_per_actor * s->rollout_steps);
 }

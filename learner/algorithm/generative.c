@@ -55,7 +55,8 @@ static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         return tape_add(t, tape_scale(t, x, (double) pass->keep), tape_scale(t, a, (double) pass->take));
 }
 
-/* Samples an action. In a row's INPUT_NORMAL, the noise for sampling follows that for recorded actions. */
+/* Samples an action. In the row's INPUT_NORMAL, the first n numbers are for generative_noised(), and the
+ * next ones are the noise of the passes. */
 static Sample sample(Tape *t, const Generator *g, Net net, bool diverges) {
         const uint32_t n = g->policy->n_action, passes = g->policy->passes;
         Sample ret = {};

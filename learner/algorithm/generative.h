@@ -29,7 +29,7 @@ typedef Node (*Distance)(Tape *tape, const Generator *generator, const Sample *s
 struct Generator {
         const Network *policy;
         Distance distance; /* NULL: there is none */
-        bool diverges;     /* samples include their divergence from the target's passes */
+        bool diverges;     /* samples include their divergence from the passes of NET_TARGET */
         Net teacher;       /* the network whose actions the critics' targets use */
         SamplerPass passes[PASSES_MAX];
         Net judge, scale; /* Q_j, Q_i */
@@ -44,9 +44,11 @@ int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, Criti
 
 /* A recorded action as a share of half the space. */
 Node generative_recorded(Tape *tape, const Network *policy);
-/* One number of the row's first or second Moment, in each of `width` columns. */
+/* Number `which` (MOMENT_…) of the row's first or second Moment (lib/sampler.h), repeated in `width`
+ * columns. */
 Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t width);
-/* The recorded action with as much of the row's noise as its moment has. */
+/* The recorded action with the row's noise z, in the proportions of its Moment: signal a + noise z
+ * (lib/sampler.h). */
 Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_t moment);
 /* F of that action. */
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);

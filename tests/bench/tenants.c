@@ -34,12 +34,12 @@ typedef struct Wait {
         uint32_t agent;
 } Wait;
 
-/* The play that goes on; not `on` while a policy trains. */
+/* The episodes that are measured. on: a measurement is in progress; false while a policy trains. */
 static struct {
         const ActordEnv *env;
         uint32_t n_agents;
         bool on, by_rule;
-        uint64_t n_seen; /* waits of the episode that are known already */
+        uint64_t n_seen; /* the episode's waits that have been copied from the snapshot */
         double *snapshot;
         GArray *waits;
         double violations, dropped;

@@ -22,7 +22,8 @@ static char *print_all(const JobSettings *settings) {
                 if (strcmp(row->section, section) != 0)
                         g_string_append_printf(text, "[%s]\n", row->section);
                 section = row->section;
-                /* Unset and set to the default are the same value, but not the same word of `present`. */
+                /* A key that is unset and one that is set to its default have the same value, but differ in
+                 * `present`. */
                 if (settings_present(settings, i) && setting_print(settings, i, value) > 0)
                         g_string_append_printf(text, "%s=%s\n", row->key, value);
         }

@@ -34,7 +34,7 @@ typedef struct LinearPolicy {
         Linear f[LQ_PASSES_MAX];
 } LinearPolicy;
 
-/* The slope of the value of all that follows a pass, at x: -bend x + start. */
+/* The slope, at x, of the value of all passes after a given one: -bend x + start. */
 typedef struct Worth {
         double bend, start;
 } Worth;

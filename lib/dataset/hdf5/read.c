@@ -275,7 +275,8 @@ static bool box_check(const ActordSpace *space, float *values, uint64_t n) {
         return true;
 }
 
-/* Whether these are n values of a space. */
+/* Whether the numbers are n values of the space. Values of a BOX that exceed a bound slightly become the
+ * bound. */
 static bool values_check(const ActordEnvSpec *spec, const ActordSpace *space, float *values, uint64_t n) {
         return space->kind == ACTORD_BOX ? box_check(space, values, n * space_numbers(space))
                                          : choices_check(spec, space, values, n);

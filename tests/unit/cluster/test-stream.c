@@ -78,7 +78,7 @@ static void test_carried(void) {
         g_assert_cmpint(read_full(there[0], got, BYTES), ==, 0);
         g_assert_cmpint(memcmp(sent, got, BYTES), ==, 0);
         g_assert_cmpint(end_of(writer), ==, 0);
-        /* The end of one local stream is the end of the other. */
+        /* When the local stream of one peer ends, the other peer's ends, too. */
         close(here[0]);
         g_assert_cmpint(end_of(pump), ==, PUMP_LOCAL);
         g_assert_cmpint(end_of(peer), ==, PUMP_PEER);
@@ -178,7 +178,8 @@ static void wait_for(Command *command) {
                 g_usleep(1000);
 }
 
-/* Input, output of both kinds, a status, a deadline; and a program that is not there. */
+/* A command gets its input, and gives its output, errors and status. One prints too much, one exceeds its
+ * deadline, and one does not exist. */
 static void test_command(void) {
         char *cat[] = { (char *) "sh", (char *) "-c", (char *) "cat; echo error >&2; exit 3", NULL };
         char *hang[] = { (char *) "sleep", (char *) "60", NULL };

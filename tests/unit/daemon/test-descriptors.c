@@ -13,7 +13,8 @@
 
 enum { PATIENCE_MSEC = 60000 };
 
-/* *ret: what a "directory" is here, whose last close the other end of a pipe hears. */
+/* Makes a pipe. *ret is its writing end, and stands for a directory. After its last close, the reading end,
+ * which is returned, hangs up. */
 static int make_directory(int *ret) {
         int pair[2];
 

@@ -437,7 +437,8 @@ static void test_foreign_files(void) {
         g_assert_cmpint(ledger_open(damaged, &ledger), ==, -EUCLEAN);
 }
 
-/* Damage in the middle, under a daemon that was killed: the whole file is read before it is believed. */
+/* The ledger is damaged in the middle, and its daemon was killed. After a kill, ledger_open() reads the
+ * whole file before it uses any of it, and so finds the damage. */
 static void test_damage_after_kill(void) {
         g_autofree char *path = fresh_path("damage"), *wal = g_strdup_printf("%s-wal", path);
         Ledger *ledger = NULL;
@@ -530,7 +531,8 @@ static void test_lives(void) {
         g_assert_cmpuint(n, ==, 0);
         free(rounds);
 
-        /* It was damaged: the second life begins anew, and nothing of the first was of use. */
+        /* The newest checkpoint was damaged and is forgotten. So the second life begins without one, and all
+         * ten rounds of the first life count as wasted. */
         assert_ok(ledger_checkpoints_forget(ledger, id, &(LedgerPosition){}));
         g_assert_cmpint(ledger_checkpoint_newest(ledger, id, &newest), ==, -ENOENT);
         g_autoptr(GArray) again = records_read(ledger, id);

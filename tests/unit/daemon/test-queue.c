@@ -17,7 +17,7 @@ static void test_queue(void) {
         g_assert_cmpint(queue_pick(entries, 4, 2), ==, 3);  /* a user with no running job goes first */
         entries[3].queued = false;
         entries[3].running = true;
-        g_assert_cmpint(queue_pick(entries, 4, 3), ==, 1); /* of one user's, the oldest */
+        g_assert_cmpint(queue_pick(entries, 4, 3), ==, 1); /* of a user's jobs, the oldest is next */
         entries[0].running = false;
         entries[1].queued = false;
         entries[1].running = true;

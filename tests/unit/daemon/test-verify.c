@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether a file has the bytes that were written: a large one is read by another process, a few of them at
- * once, and the event loop goes on meanwhile. */
+/* Tests daemon/verify.h: whether a file has the bytes that were written. Other processes read large files,
+ * two at once, and the event loop goes on meanwhile. */
 #include "daemon/verify.h"
 
 #include <errno.h>

@@ -161,7 +161,8 @@ static void test_failure(void) {
         }
         g_assert_cmpuint(n_failed, ==, 1);
 
-        /* An actor that was taken is left alone. */
+        /* The failed actor's rollout is asked for again. The other actors' rollouts have been taken, so
+         * these actors do not act again. */
         learned = ask(ORDER_ROLLOUT, 1);
         g_assert_cmpuint(learned.learned, ==, 1);
         g_assert_cmpuint(atomic_load(&worker.learning_nsec), >, 0);

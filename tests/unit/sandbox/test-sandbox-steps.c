@@ -124,8 +124,8 @@ static void test_landlock(void) {
 
 int main(int argc, char **argv) {
 #ifdef __SANITIZE_THREAD__
-        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
-         * threads, which our sandboxes refuse. */
+        /* ThreadSanitizer runs a thread of its own. So every process that forks has several threads, and our
+         * sandboxes refuse such a fork. */
         printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
         return 0;
 #endif
