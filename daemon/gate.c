@@ -374,8 +374,8 @@ static int work(Gate *gate) {
         return 0;
 }
 
-/* Passes on the lines with which the bus answers before the first message, up to the last one, which is
- * about descriptors. */
+/* Passes on the lines that the bus sends before its first message. The last of them answers
+ * NEGOTIATE_UNIX_FD. */
 static int pass_greeting(const Gate *gate) {
         char line[GREETING_MAX];
         size_t n = 0;

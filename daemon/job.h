@@ -168,7 +168,7 @@ bool job_has_unread(const Job *job);
 uint32_t job_scheduler_kind(const Job *job);
 void job_set_state(Job *job, JobState state);
 void job_set_fault(Job *job, const char *sentence);
-/* Writes the row. A failure is logged, and the next change tries again. */
+/* Writes the job's row into the ledger. A failure is logged, and the next change of the job tries again. */
 int job_save(Job *job);
 void job_log_begin(LogEntry *entry, const Job *job, Message message);
 void job_say_leftover(const Job *job, const char *reason);
@@ -180,7 +180,7 @@ int job_new(JobContext *context, LedgerJob *row, Job **ret);
 /* The job of a row of the ledger. -ENOENT: there is no such row; -EINVAL: its text cannot be parsed any
  * more. */
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
-/* Ends a job whose row cannot be read any more, as failed. */
+/* Marks a job as failed in the ledger, since the daemon can make no Job of its row. */
 void job_row_end(JobContext *context, LedgerJob *row);
 /* Releases all resources of the job's present life. */
 void job_life_clear(Job *job);

@@ -27,7 +27,7 @@
 #define MESSAGE_FDS_MOST 253u
 #define ATTIC_FDS_MAX    1024u
 #define ATTICS_MAX       64u
-#define LEAVES_MAX       64u /* orders to leave at a time: the socket has room for them, so no order blocks */
+#define LEAVES_MAX       64u /* orders to leave at a time; the socket has room, so the gate never waits */
 #define ATTIC_UID        (UINT32_MAX - 1)
 #define ANSWER_MSEC      100
 #define ANSWER_NSEC      (60ull * 1000 * 1000 * 1000)
@@ -153,7 +153,8 @@ static void make_tokens(const Descriptors *received, Message *m) {
         m->answer.n_foreign = (uint32_t) m->foreign.n;
 }
 
-/* Keeps the descriptors until all tokens are closed. The daemon and other processes may have tokens. */
+/* Keeps the descriptors until all tokens (keeper.h) are closed. The daemon and other processes may have
+ * tokens. */
 static void serve(const Descriptors *ends, const Descriptors *foreign) {
         struct pollfd p[MESSAGE_FDS_MOST];
         size_t n = ends->n, n_open = n;

@@ -15,7 +15,7 @@
 #include "daemon/sources.h"
 #include "lib/tree.h"
 
-#define PORTION       16u      /* entries; one may be a large checkpoint */
+#define PORTION       16u      /* files removed at a time; one may be a large checkpoint */
 #define PORTIONS_MAX  1000000u /* for one directory; if there are more, a process is refilling it */
 #define INTERVAL_USEC (3600ull * 1000 * 1000)
 #define SHORTEST_USEC (1000ull * 1000)
@@ -57,7 +57,8 @@ static void remove_portion(void *userdata) {
                 background_stop(&manager->removing);
 }
 
-/* Takes name. If there is no memory for a source, the next daemon removes the directory. */
+/* Takes over the memory of name. If there is no memory for an event source, the next daemon removes the
+ * directory. */
 static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
 

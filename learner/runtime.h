@@ -68,7 +68,8 @@ int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void
 int runtime_sums(Runtime *runtime, Rows rows, Loss record, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
-/* Each target follows its network as its row says: it becomes a copy, or moves by the share Tau=. */
+/* Each target network follows its network as lib/algorithm-traits.c says: it becomes a copy, or moves by the
+ * share Tau=. */
 void runtime_follow(Runtime *runtime);
 
 /* Two rollouts that began in one state (lib/pair.h), for algorithms with pairs. */
@@ -114,8 +115,8 @@ void runtime_bootstrap(Runtime *runtime, Net chooser, Net net);
  * own random stream. */
 void runtime_targets(Runtime *runtime, Rows rows, Loss record, const void *arg);
 
-/* ACT_CONSISTENCY: the number of boundaries from which INPUT_MOMENTS of the next gradients are drawn. Each
- * pair of neighbours is equally likely. */
+/* ACT_CONSISTENCY: sets the number of noise levels (sampler_boundary(), lib/sampler.h) from which
+ * INPUT_MOMENTS of the next gradients are drawn. Each pair of neighbours is equally likely. */
 void runtime_boundaries(Runtime *runtime, uint32_t n);
 
 /* learner/curvature/noise.c: the gradient's noise scale in rows, for jobs that ask for it

@@ -257,7 +257,7 @@ static int widths_check(const Network *network) {
         return n > FORWARD_SCRATCH_MAX ? -E2BIG : 0;
 }
 
-/* One network with an output for each choice, named as CleanRL's QNetwork. */
+/* One network with an output for each choice. Its layers are named as in CleanRL's QNetwork. */
 static int network_derive_values(const JobSettings *settings, const ActordSpace *space, Network *network) {
         int trunk;
 

@@ -225,7 +225,7 @@ static void let_start(const Group *group, bool starts, uint64_t cap) {
 /* The inputs of decisions about the budget. */
 typedef struct Account {
         uint64_t spent, dearest; /* by all cells; by the most expensive trial of the newest rung */
-        size_t n_decided;        /* trials of that rung which have been decided on */
+        size_t n_decided;        /* trials of the newest rung that are not waiting any more */
         GArray *waiting;         /* of Group */
 } Account;
 

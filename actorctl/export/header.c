@@ -64,8 +64,8 @@ static size_t widest(const Model *model) {
         return n;
 }
 
-/* Whether the layer is exported. These are the layers from the observation to the action, where each reads
- * the one before, and a constant deviation. */
+/* Whether the layer is exported: a constant deviation is, and so are the layers from the observation to the
+ * action, except one that computes a deviation. */
 static bool is_exported(const Model *model, uint32_t i) {
         const Layer *layer = &model->network.layers[i];
 

@@ -216,7 +216,7 @@ static void put_number(Zoo *zoo, const char *section, const char *setting, const
         put(zoo, section, setting, key, text);
 }
 
-/* "lin_0.001" falls to 0 during the job. */
+/* Puts a number that may have a schedule: "lin_0.001" falls from 0.001 to 0 during the job. */
 static void put_scheduled(Zoo *zoo, const char *key, const char *setting, const char *schedule) {
         const char *text = get(zoo, key);
 

@@ -103,7 +103,7 @@
                            * b */
 #define USUAL_ROWS 5632.0 /* rows of a round above which more help little: the middle of four tasks */
 #define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
-#define FURTHEST   0.028  /* the surrogate of first rounds, with any number of actors, by the sharp law */
+#define FURTHEST   0.028  /* the surrogate of the first rounds with unlimited actors, by the sharp law */
 #define ALIKE      1.12   /* costs within this ratio count as equal; sqrt(1 + 1/4) - 1 at half of b */
 #define FAR        2.0    /* the sharp law takes a number higher by this factor, whatever it saves */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */

@@ -9,7 +9,8 @@
 
 #include "include/policy.h"
 
-/* The count of numbers for a copy of the weights in another order. */
+/* How many numbers the working memory of the functions below holds: a copy of the weights in another
+ * order. */
 size_t convolution_scratch(const Layer *layer);
 
 /* x [n_in][rows] -> y [n_out][rows], without bias */

@@ -11,8 +11,8 @@
 #include "lib/settings/settings.h"
 #include "lib/sibling.h"
 
-/* From the job file argv[1], and Section.Key=VALUE of argv[first] and after it, which are cut at the
- * equals sign. Ends the process otherwise. */
+/* Parses the job file argv[1]. The arguments from argv[first] on are Section.Key=VALUE; this function cuts
+ * them at the equals sign. After an error it ends the process. */
 static inline void bench_settings(int argc, char *argv[], int first, JobSettings *ret) {
         g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
         g_autofree char *text = NULL, *message = NULL;

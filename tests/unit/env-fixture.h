@@ -34,7 +34,8 @@ void *env_module(const char *name);
 const ActordEnv *env_find_in(const char *module, const char *name);
 const ActordEnv *env_find(const char *name);
 
-/* Packages that another test has left in the build folder; -1: there are none. */
+/* The descriptor of the folder of Python packages that another test has left in the build folder; -1: there
+ * is none. */
 int packages_open(void);
 
 /* Why an environment cannot play here: its engine is in a package that is missing. NULL: it can. */

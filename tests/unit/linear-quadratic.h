@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PI-FT where all of it is known: numbers that follow N(mean, sd^2), whose diffusion has a linear F', and a
- * quadratic reward -(curvature / 2) (x - goal)^2. Then each pass's best F is linear, and what follows a pass
- * is worth a quadratic, so that both the optimum and an iteration of the paper are a few numbers a pass:
- * "Stochastic Control for Fine-tuning Diffusion Models" (Han, Razaviyayn & Xu, ICML 2025). Passes and the
- * weights of divergences are those that policies have (lib/sampler.h). */
+/* PI-FT on a problem with a known solution: an action is one number that follows N(mean, sd^2), so its
+ * diffusion has a linear F', and the reward is quadratic, -(curvature / 2) (x - goal)^2. Then each pass's
+ * best F is linear, and what follows a pass is worth a quadratic, so that both the optimum and an iteration
+ * of the paper are a few numbers a pass: "Stochastic Control for Fine-tuning Diffusion Models" (Han,
+ * Razaviyayn & Xu, ICML 2025). Passes and the weights of divergences are those that policies have
+ * (lib/sampler.h). */
 #pragma once
 
 #include <math.h>
@@ -29,7 +30,7 @@ typedef struct LinearQuadratic {
         Linear before[LQ_PASSES_MAX]; /* F' */
 } LinearQuadratic;
 
-/* Of each pass, the first one first. */
+/* A linear F for each pass. f[0] is the first pass. */
 typedef struct LinearPolicy {
         Linear f[LQ_PASSES_MAX];
 } LinearPolicy;
@@ -103,7 +104,7 @@ static inline void lq_iterate(const LinearQuadratic *lq, LinearPolicy *policy) {
         }
 }
 
-/* The greatest difference of an F from -3 to 3. */
+/* The greatest difference between the F of two policies, of all passes and for x from -3 to 3. */
 static inline double lq_error(const LinearQuadratic *lq, const LinearPolicy *a, const LinearPolicy *b) {
         double most = 0;
 
@@ -149,7 +150,7 @@ static inline void lq_descend(const LinearQuadratic *lq, Descent *ret) {
         ret->r_squared = pow(n * xy - x * y, 2) / ((n * xx - x * x) * (n * yy - y * y));
 }
 
-/* The greatest of the passes' ratios. */
+/* The greatest ret_ratio of lq_optimum(). */
 static inline double lq_ratio(const LinearQuadratic *lq) {
         double ratios[LQ_PASSES_MAX], most = 0;
         LinearPolicy optimum = {};

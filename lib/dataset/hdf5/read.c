@@ -105,8 +105,8 @@ static hid_t image_driver(void) {
         return H5FDregister(&driver);
 }
 
-/* Unregister the driver when the file is closed. The name is absolute: for a relative name the library would
- * ask for the working directory. */
+/* Opens a file that is in memory. The caller unregisters the driver after the file is closed. The name is
+ * absolute: for a relative name the library would ask for the working directory. */
 static hid_t image_open(hid_t driver, const void *image, size_t n_bytes) {
         _cleanup_(list_closep) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
         const Image place = { .bytes = image, .n_bytes = n_bytes };

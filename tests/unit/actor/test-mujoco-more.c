@@ -462,7 +462,8 @@ static const Reference references[] = {
 };
 /* clang-format on */
 
-/* Gymnasium's figures over 10,000 to 40,000 steps. */
+/* Random play in Gymnasium: the mean and the deviation of returns, and the mean length, over 10,000 to
+ * 40,000 steps. */
 static const RandomPlay plays[] = {
         { "Swimmer-v4", 20, -1.96, 7.29, 1000 },
         { "InvertedDoublePendulum-v4", 1000, 57.44, 17.7, 6.315 },

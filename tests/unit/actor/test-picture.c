@@ -393,7 +393,7 @@ static void test_gif(void) {
                         g_assert_cmpmem(palette + 3 * shown[k], 3, canvases[i]->pixels + 3 * k, 3);
         }
         g_assert_cmphex(*p, ==, 0x3b);
-        g_assert_cmpuint(hundredths, ==, 12); /* 2.4 each: what is rounded away comes back */
+        g_assert_cmpuint(hundredths, ==, 12); /* 12 = 5 x 2.4: rounding errors do not add up */
         for (int i = 0; i < N; i++)
                 (void) canvas_free(canvases[i]);
         directory = g_path_get_dirname(path);

@@ -101,7 +101,7 @@ static void test_wrong_key(void) {
         g_assert_cmpint(end_of(peer), ==, 3);
 }
 
-/* A peer that says nothing costs a deadline, and one that talks nonsense nothing. */
+/* A silent peer makes tls_start() wait until the deadline. A peer that speaks no TLS ends it at once. */
 static void test_strange_peers(void) {
         const uint8_t key[KEY_BYTES] = { 1 };
         int wire[2];

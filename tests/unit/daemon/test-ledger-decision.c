@@ -42,8 +42,8 @@ static void append_round(Ledger *ledger, uint64_t job, uint64_t life, uint64_t s
         append_taken(ledger, job, life, seq, round, UINT32_MAX);
 }
 
-/* A decision can be read once the round under it has closed. Where lives repeat a round, the newest life's
- * counts. */
+/* A decision can be read once the round that it led to has closed. If several lives repeat a round, the
+ * decision of the newest of these lives counts. */
 static void test_decisions(void) {
         _cleanup_free_ LedgerDecision *decisions = NULL;
         Ledger *ledger = NULL;

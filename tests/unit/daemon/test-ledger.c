@@ -339,7 +339,7 @@ static void test_disk_full(void) {
         ledger_close(ledger);
 }
 
-/* The same on a file system that is really full: the error comes from the WAL or its index. */
+/* Like test_full(), but the file system is really full, so the error comes from the WAL or its index. */
 static void fill_small_disk(const char *at) {
         g_autofree char *path = g_build_filename(at, "ledger.db", NULL);
         Ledger *ledger = NULL;

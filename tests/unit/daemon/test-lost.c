@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The usage that a killed life did not record: the difference of two readings of its counter, less the
- * claims of its records; and its cost. */
+/* Tests daemon/bill/lost.h: the usage of a killed life that is in no record, and its cost. It is the
+ * difference of two readings of the life's counter, less the usage that its records hold. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>

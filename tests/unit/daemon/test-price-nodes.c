@@ -73,7 +73,8 @@ static void test_pieces(void) {
         assert_line(&bill, "idle-nodes", "vCPU-s", 1800 * 16, 1800 * 16 * 2);
 }
 
-/* What a cluster has weighed itself has one price. */
+/* If a record has the cluster's own billing weight, its nodes have one price, for this weight. Without the
+ * weight they are billed by vCPU. */
 static void test_site(void) {
         g_autoptr(PriceSheet) sheet = sheet_new(SHEET(RATES "[Nodes]\nBillingSecond=7\n[Network]\nGB=11\n"));
         Record record = node_new(10 * SEC, 4 * SEC), unknown = node_new(SEC, 0);

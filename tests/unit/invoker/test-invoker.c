@@ -103,7 +103,7 @@ static bool kill_an_actor(pid_t invoker) {
         return false;
 }
 
-/* Actors are killed while they work; the policy is the same, and the waste has its own lines. */
+/* Actors are killed while they work. The policy is the same, and each kill has a RECORD_FAULT. */
 static void test_killed(gconstpointer data) {
         uint32_t level = GPOINTER_TO_UINT(data);
         unsigned n_kills = 0;

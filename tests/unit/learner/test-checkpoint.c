@@ -202,7 +202,8 @@ static void test_other_settings(void) {
         }
 }
 
-/* The last n - skip of a learner's parameters as a file of their own. */
+/* Writes a learner's parameters without the first `skip` tensors into a memfd, and returns its
+ * descriptor. */
 static int parameters_of(Bed *bed, size_t skip) {
         static TensorRow rows[SAFETENSORS_ENTRIES_MAX];
         const MetadataRow metadata = { METADATA_FORMAT, PARAMETERS_FORMAT "1" };

@@ -122,7 +122,8 @@ static void compare_with_loop(const Answer *learned) {
         fused_free(fused);
 }
 
-/* A job that ends keeps the learner as it is, unless it has begun to learn. */
+/* When the job is about to end, the invoker forbids learning. Then the learner acts, but learns only on an
+ * order to learn. */
 static void test_forbidden(void) {
         pthread_t thread;
         Answer learned;

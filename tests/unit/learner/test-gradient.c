@@ -52,7 +52,7 @@ static double reference_loss(const Bed *bed, const double *parameters, const dou
 typedef struct Case {
         const char *name, *settings;
         uint32_t n_choices;
-        uint32_t shape[3]; /* of an image; 0: three numbers */
+        uint32_t shape[3]; /* of an image; 0: the observation is three numbers */
         uint32_t element;
         uint32_t n_agents; /* 0: 1 */
 } Case;

@@ -78,7 +78,8 @@ static void test_stored_fractions(void) {
         g_assert_cmpint(settings_parse(text, "x.conf", NULL, 0, NULL, &settings, &message), ==, -EINVAL);
 }
 
-/* Any user may send such a text to the daemon, which does nothing else meanwhile. */
+/* Any user may send a text with thousands of mistakes, and the daemon does nothing else while it parses. So
+ * parsing takes less than three seconds. */
 static void test_many_mistakes(void) {
         g_autoptr(GString) text = g_string_new(CARTPOLE "[Learner]\n");
         g_autofree char *message = NULL;

@@ -180,7 +180,7 @@ static void test_normal(void) {
                 fourth += x * x * x * x;
         }
 
-        /* Normaliser within five standard deviations: the variances of x, x^2 and x^4 are 1, 2 and 96. */
+        /* The means are within five standard deviations: x, x^2 and x^4 have the variances 1, 2 and 96. */
         g_assert_cmpfloat(fabs(sum / N), <, 5 / sqrt(N));
         g_assert_cmpfloat(fabs(squares / N - 1), <, 5 * sqrt(2.0 / N));
         g_assert_cmpfloat(fabs(fourth / N - 3), <, 5 * sqrt(96.0 / N));
