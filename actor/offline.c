@@ -3,8 +3,8 @@
  * steps. It is as pure as any other invocation: its output follows from the file, the slot and the
  * invocation's number.
  *
- * The steps of the file, one episode after another, are divided evenly: slot s of S has the steps from n s /
- * S on. It reads them in a circle, RolloutSteps= in each invocation. If a share ends inside an episode, this
+ * The n steps of the file, one episode after another, are divided evenly: slot s of S has the steps from
+ * n s / S on. It reads them in a circle, RolloutSteps= in each invocation. If a share ends inside an episode, this
  * counts as a truncation. */
 #include <assert.h>
 #include <errno.h>

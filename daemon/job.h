@@ -119,7 +119,7 @@ struct Job {
         uint64_t prune_round;   /* the newest checkpoint whose row is not committed yet; 0: none */
         uint64_t durable_round; /* the newest one with a committed row; older ones may be removed. 0: none */
 
-        bool uncounted; /* the job may have costs that the ledger has not in its user's daily spending yet */
+        bool uncounted; /* the user's daily spending in the ledger may lack costs of the job */
         /* CLOCK_BOOTTIME: when the ledger last counted the job, as far as this daemon knows */
         uint64_t counted_usec;
 

@@ -335,7 +335,8 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
         return 1;
 }
 
-/* Copies the files that came with the job. 1: all are in its directory *ret_name. */
+/* Copies the files that came with the job. 1: all are in the job's directory, whose temporary name is
+ * *ret_name; 0: they are still being copied, and the handler will be called again. */
 static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, char **ret_name, Directories *ret_directories,
                 sd_bus_error *error) {

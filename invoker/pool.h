@@ -58,8 +58,8 @@ void pool_done(Pool *pool);
 int pool_make_ask_bells(Pool *pool); /* makes ask_fd of all, for a learner that acts */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
-void pool_arrange(Pool *pool, uint32_t n_needed); /* freezes (parks) and thaws those that train */
-/* emulated_nsec: when it became idle */
+void pool_arrange(Pool *pool, uint32_t n_needed); /* parks (freezes) or thaws training containers */
+/* emulated_nsec: when the container became idle, on the emulated clock */
 void pool_park(Container *c, uint64_t emulated_nsec);
 void pool_thaw(Pool *pool, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);

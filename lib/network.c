@@ -16,7 +16,8 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-/* n_read: for a layer that reads the observation itself, how many of its first numbers it reads. */
+/* n_read: how many of the observation's first numbers the layer reads, if it reads the observation
+ * itself. */
 static Layer *network_append(
                 Network *network, LayerKind kind, LayerOutput output, uint32_t input, uint32_t n_read) {
         uint32_t i = network->n_layers++;

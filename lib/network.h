@@ -11,11 +11,12 @@
  * actions; -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions of several choices;
  * -ERANGE: continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's
  * inputs, or there are too many inputs; -EDOM: the observation is not an image, or is too small for the
- * convolutions; -E2BIG. */
+ * convolutions; -E2BIG: the network is too large. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
-/* Makes a network beside the policy. 0, -EINVAL, -E2BIG; -EILSEQ: LinkEditing= has another size than the
- * inputs, or there are too many inputs. */
+/* Makes a network other than the policy, such as a critic. 0; -EINVAL: a layer has no units; -E2BIG: the
+ * network is too large; -EILSEQ: LinkEditing= has another size than the inputs, or there are too many
+ * inputs. */
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 

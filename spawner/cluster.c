@@ -18,7 +18,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-enum { FD_FLOOR = 64 }; /* above the numbers of ClusterFd */
+enum { FD_FLOOR = 64 }; /* descriptors are moved here first, above all numbers of ClusterFd */
 
 /* Finds the mount of the job that nodes need, too, since it has the code of their actors; UINT32_MAX: there
  * is none. */

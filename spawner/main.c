@@ -75,8 +75,8 @@ static void start_launch(int fd, int listen_fd, Terms *terms) {
                                 strerror(errno));
 }
 
-/* Accepts launches. While no seat is free, callers wait in the socket's queue. Ends when idle; systemd
- * starts the program again. */
+/* Accepts launches, each of which takes one of LAUNCHES_MAX seats. While all seats are taken, callers wait
+ * in the socket's queue. Ends when idle; systemd starts the program again. */
 static int serve_socket(int listen_fd, uint32_t least_sandbox) {
         const struct passwd *user = getpwnam(DAEMON_USER);
         Terms terms = { .system = true, .least_sandbox = least_sandbox };

@@ -31,7 +31,7 @@ void table_user(Table *table, uint32_t uid);
 void table_unsigned(Table *table, uint64_t value);
 void table_real(Table *table, double value, const char *format);
 void table_bool(Table *table, bool value);
-/* A cell whose text differs from its value; takes the node. */
+/* A cell whose text differs from its value. The table owns the node. */
 void table_shown(Table *table, const char *text, JsonNode *node);
 
 /* Prints to standard output. noun ("job"): for the footer; NULL: there is none. */

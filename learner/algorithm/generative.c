@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sampler as operations on a tape, and the step around it. */
+/* The sampler as operations on a tape, and the gradient steps of the policy and the critics that use it. */
 #include "learner/algorithm/generative.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@ void tape_begin_with(Tape *tape, const TapeShape *shape) {
         tape->n_nodes = tape->n_losses = tape->n_sums = tape->n_columns = 0;
 }
 
-/* Whether the values of such a node exist already, in the batch or in a network's output. Then the tape
+/* Whether the results of an operation exist already, in the batch or in a network's output. Then the tape
  * needs no columns for them. */
 static bool is_given(TapeOp op) {
         return op == TAPE_COLUMN || op == TAPE_TERM || op == TAPE_INPUT || op == TAPE_NETWORK ||
@@ -240,7 +240,7 @@ Node tape_clamp(Tape *tape, Node x, double lowest, double most) {
         return unary(tape, TAPE_CLAMP, x, lowest, most);
 }
 
-/* The bounds are rounded like executed sums. */
+/* The bounds are computed in single precision, like all sums of a tape. */
 Node tape_clip(Tape *tape, Node ratio, double clip) {
         float by = (float) clip;
 

@@ -31,7 +31,8 @@ static uint64_t end_of_worker(const Job *job, size_t i, uint32_t container) {
         return 0;
 }
 
-/* From the order for a round to the end of actor 1's rollout of four steps. */
+/* Prints the median time from the order for a round (cold: from actor 1's fork) to the end of actor 1's
+ * rollout of four steps. */
 static void measure(const char *what, uint32_t level, const char *environment, const char *warm,
                 bool alternate, bool cold) {
         g_autofree char *text = g_strdup_printf(TINY, environment, warm), *label = NULL;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Trains a policy of `faas` in one process, and plays its episodes with any number of tenants: the latencies
- * of all requests of all episodes together, of which an episode's own metrics know only one episode.
+/* Trains a policy of `faas` in one process, and then plays episodes with any number of tenants. An episode's
+ * own metrics know only this episode; this program has the latencies of all requests of all episodes.
  *
  *     tenants FILE [Section.Key=VALUE]... [--play NAME EPISODES [Section.Key=VALUE]...]...
  *     tenants --decide N-AGENTS N-DECISIONS FILE [Section.Key=VALUE]...
  *
- * Of each --play, whose words come after the job's: percentiles of the latency that requests saw, in
- * seconds, of all agents and of the first eight, with the play's mean return and steps that broke the
- * objective. A play named rule-... is that of the rule by which the other functions of faas scale
- * themselves. Job.Seed= of a play is that of its episodes: two plays with one seed have the same requests.
- * --decide: nothing is trained; an untrained policy decides so often, for so many agents, in a process that
- * does little else, so that its instructions can be counted.
+ * The settings after --play are added to the job's. For each --play it prints the percentiles of the latency
+ * that requests saw, in seconds, of all agents and of the first eight; the mean return; and the steps that
+ * broke the objective and the dropped requests, both per agent and step. If NAME begins with `rule`, the
+ * agents do not use the policy, but the rule by which the other functions of faas scale themselves.
+ * Job.Seed= of a play is the seed of its episodes, so two plays with one seed have the same requests.
+ *
+ * With --decide nothing is trained. An untrained policy makes N-DECISIONS decisions for N-AGENTS agents. The
+ * process does little else, so its instructions can be counted.
  */
 #include <math.h>
 
@@ -19,7 +21,7 @@
 #include "lib/slot.h"
 #include "tests/bench/plays.h"
 
-/* As actor/envs/faas.c orders its state and its snapshot. */
+/* Positions of numbers in the state of `faas`, and numbers of its actions (actor/envs/faas.c). */
 enum { N_CLUSTER = 2, N_FUNCTION = 11, CONTAINERS = 0, QUEUE = 2, SERVED = 7, UTILIZATION = 9 };
 enum { NOTHING, CONTAINER_MORE, CONTAINER_LESS };
 enum {

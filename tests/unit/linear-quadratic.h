@@ -172,7 +172,7 @@ static inline bool lq_comes_from_before(const LinearQuadratic *lq) {
         return descent.n_to_goal > 0;
 }
 
-/* The least beta that serves, where all above it do. */
+/* The least beta for which serves() is true, if it is true for all greater ones. */
 static inline double lq_least_beta(LinearQuadratic lq, bool (*serves)(const LinearQuadratic *lq)) {
         double low = 1e-6, high = 1e6;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOPE_KEEPS 2.0 /* a mark that no draw can give: the height stays the same */
+#define SLOPE_KEEPS 2.0 /* instead of a draw from -1 to 1: the height stays the same */
 #define SCALE       30.0
 #define FRICTION    2.5
 

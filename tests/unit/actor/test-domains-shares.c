@@ -4,7 +4,8 @@
 #include "lib/shares.h"
 #include "tests/unit/domains-fixture.h"
 
-/* The numbers of its state, as actor/envs/shares.c orders them. */
+/* Positions of numbers in the state of `shares` (actor/envs/shares.c): of the whole environment, then of
+ * each job. */
 enum { FINISHED, MISSED, JOBS };
 enum { WORK, PARALLEL, DEADLINE, AGE, DONE, SPEED, WEIGHT, N_JOB };
 enum { N = 4 };

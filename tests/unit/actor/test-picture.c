@@ -182,7 +182,7 @@ static void test_frames(void) {
         g_assert_cmphex(pixel(canvas, 629, 377), ==, 0x0a0b0c);
         g_assert_cmphex(pixel(canvas, 4 * 126, 2 * 126), ==, 0x0a0b0c);
         g_assert_cmphex(pixel(canvas, 4 * 126 - 1, 377), ==, 0);
-        canvas_copy(canvas, &odd, pixels); /* larger than the first: cut */
+        canvas_copy(canvas, &odd, pixels); /* larger than the canvas: only a part is copied */
         (void) canvas_free(canvas);
 
         canvas = canvas_new_of(&odd);
@@ -356,7 +356,8 @@ static void test_gif(void) {
         random_begin(&random, 1, RANDOM_ACTION, 0, 0, 0);
         for (int i = 0; i < N; i++)
                 canvases[i] = noise(WIDTH, HEIGHT, &random);
-        /* A flat picture, whose strings grow long; one that differs from it in a corner; the first again. */
+        /* Two pictures of noise; a flat picture, whose strings grow long; one that differs from it in one
+         * pixel; the same one again. */
         memset(canvases[2]->pixels, 51, 3 * WIDTH * HEIGHT);
         for (int i = 3; i < N; i++) {
                 memset(canvases[i]->pixels, 51, 3 * WIDTH * HEIGHT);

@@ -191,7 +191,8 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
 }
 
-/* Metrics have the names that their life says, and means over the episodes that have them. */
+/* A life's records give the metrics their names. A metric's value is the mean over the episodes that have
+ * it. */
 static void test_metrics(Fixture *f, const void *userdata) {
         const char *const names[] = { "p99", "dropped", "No name" };
         const double values[][2] = { { 2, 5 }, { NAN, 0 }, { 4, 1 } };
@@ -315,8 +316,8 @@ static void end_life(Fixture *f, uint64_t life, uint32_t fault, int32_t detail) 
                });
 }
 
-/* Lives that the host's lacks have ended are known from records alone, as after a restart of the daemon. A
- * learner that hangs is no lack of the host's. */
+/* A life may have ended because the host lacked something for a time, such as memory. Records alone show
+ * this, as after a restart of the daemon. If a learner hangs, the host lacked nothing. */
 static void test_lacks(Fixture *f, const void *userdata) {
         end_life(f, 1, FAULT_INTERNAL, ENOMEM); /* nothing to lose yet */
         g_assert_cmpuint(f->progress.n_lacking, ==, 0);

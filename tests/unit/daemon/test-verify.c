@@ -140,8 +140,8 @@ static void test_large(void) {
         g_assert_cmpuint(reader.n_turns, >, 0);
 }
 
-/* A caller that kills the process that reads has not shown that the file is damaged. The daemon does not
- * read files of that size itself. */
+/* A caller that kills the reading process has not shown that the file is damaged, so the result is -EAGAIN.
+ * The daemon does not read large files itself. */
 static void test_killed(void) {
         _cleanup_close_ int fd = file_of("weights", LARGE);
         Reader reader = { .kills = true };

@@ -335,7 +335,7 @@ static void test_format_1(void) {
 }
 
 static void test_fewer_statistics(void) {
-        check_fewer_statistics(13); /* up to learning_rate */
+        check_fewer_statistics(13); /* the statistics from the first one up to learning_rate */
         check_fewer_statistics(18); /* up to noise_scale */
 }
 

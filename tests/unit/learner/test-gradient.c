@@ -84,7 +84,8 @@ static void test_case(gconstpointer data) {
         double advantages[90], parameters[512], greatest = 0;
         size_t n;
 
-        /* The same first step twice; the second one's gradient is still there. */
+        /* Both learn the same first step, and `after` then a second one, whose gradient is still in the
+         * runtime. */
         learn_once(&at, c, 1);
         learn_once(&after, c, 2);
         gradient = after.learner->runtime->gradients[0];

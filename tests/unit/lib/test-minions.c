@@ -132,8 +132,8 @@ static void test_truncated(void) {
 
 static void test_hostile(void) {
         static const double bad[] = { NAN, INFINITY, -INFINITY };
-        /* A lone byte, half a character, one in too many bytes, a surrogate, beyond the last; a
-         * terminal's commands. */
+        /* Not UTF-8: a continuation byte alone, incomplete characters, overlong ones, a surrogate, a number
+         * beyond the last character. Then UTF-8 with control characters. */
         static const char *const no_text[] = { "\x80", "a\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
                 "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xff", "\xe2\x82", "a\nb", "\x1b[2J",
                 "\xc2\x9b"

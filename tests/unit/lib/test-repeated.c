@@ -36,7 +36,8 @@ static void test_repeated(void) {
                         "x.conf:5: [Job] Seed=3: Seed= is in line 3 already; remove one of the two");
 }
 
-/* Earlier programs took such texts: their jobs must go on with the values that they had. */
+/* Earlier programs accepted texts in which a key occurs twice. Jobs with such stored texts must go on with
+ * the last values, as then. */
 static void test_stored(void) {
         static const char text[] = CARTPOLE "Seed=1\n[Environment]\nSuttonBartoReward=no\n"
                                             "SuttonBartoReward=yes\n[Job]\nSeed=2\n";

@@ -84,8 +84,7 @@ static void test_pack_random(void) {
                 });
 }
 
-/* Neighbours in every field, as a job uses them: all first blocks differ, as do the blocks within a
- * stream. */
+/* Streams whose names differ by one in a field, as a job uses them: no two of all their blocks are equal. */
 static void test_streams_differ(void) {
         g_autoptr(GHashTable) seen = g_hash_table_new_full(
                         g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);

@@ -85,7 +85,8 @@ static int look_around(bool libraries) {
         return 0;
 }
 
-/* Landlock alone, without the filter that would end the process before it is asked. */
+/* Tests Landlock without the system call filter, which would end the process before Landlock refuses
+ * anything. */
 static void test_landlock(void) {
         for (int libraries = 0; libraries < 2; libraries++) {
                 SandboxSpec spec = { .kind = SANDBOX_ACTOR,
