@@ -4,8 +4,8 @@
  * invocation's number.
  *
  * The n steps of the file, one episode after another, are divided evenly: slot s of S has the steps from
- * n s / S on. It reads them in a circle, RolloutSteps= in each invocation. If a share ends inside an episode, this
- * counts as a truncation. */
+ * n s / S on. It reads them in a circle, RolloutSteps= in each invocation. If a share ends inside an
+ * episode, this counts as a truncation. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>

@@ -406,8 +406,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
         return r;
 }
 
-/* A keeper that was killed while it waited leaves its order to the next one. -ECHILD: a keeper was killed
- * that had its order already. */
+/* If a keeper was killed while it waited for an order, another keeper takes the order. -ECHILD: a keeper was
+ * killed after it had taken the order. */
 static int receive_answer(Keepers *keepers, Answer *ret, Received *ret_received) {
         uint64_t end = clock_boottime() + ANSWER_NSEC;
         bool need = false;

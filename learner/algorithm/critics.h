@@ -11,7 +11,7 @@ enum {
         CRITICS_STATE, /* the first index for an algorithm's own state */
 };
 
-/* The networks beside the policy, in the order of the algorithms' rows. */
+/* The networks other than the policy, as lib/algorithm-traits.c numbers them. */
 enum {
         NET_CRITIC = NET_OF(1),
         NET_CRITIC_TARGET,
@@ -42,8 +42,9 @@ Node critics_action(Tape *tape, const Network *policy, Node share);
 /* A critic's value of the observation joined with this action; see critics_joined(). */
 Node critics_value(Tape *tape, Net critic, Node joined);
 Node critics_joined(Tape *tape, Node action);
-/* The next observation and the target policy's action there with noise (14), joined: "Addressing Function
- * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* For critics_smoothed_action(): the next observation, joined with the target policy's action in that state,
+ * to which noise is added. This is equation 14 of "Addressing Function Approximation Error in Actor-Critic
+ * Methods" (Fujimoto et al. 2018). */
 typedef struct Smoothed {
         const Network *policy;
         double noise, noise_clip;

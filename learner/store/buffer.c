@@ -129,7 +129,7 @@ Batch *buffer_at(Buffer *buffer, uint32_t age, uint32_t *ret_n_actors) {
         return &buffer->views[at];
 }
 
-/* Checks one actor's steps: ends and choices must exist, there must be as many truncated steps as last
+/* Checks one actor's steps: ends and choices must be in range, there must be as many truncated steps as last
  * observations, and numbers must be finite. */
 static bool block_possible(const Batch *b, uint32_t actor) {
         size_t block = batch_block(b, actor);

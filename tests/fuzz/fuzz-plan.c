@@ -106,7 +106,8 @@ static void send_message(int fd, const uint8_t *bytes, size_t n, int spool_fd) {
         (void) sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* A message of the input's bytes; if its first byte says so, it gets the head of an honest one. */
+/* Sends the next bytes of the input as a message. If the first byte says so, the message gets a valid
+ * head. */
 static void send_next(Input *in, int fd, int spool_fd) {
         union {
                 struct {

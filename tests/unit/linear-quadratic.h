@@ -59,7 +59,8 @@ static inline Worth lq_last(const LinearQuadratic *lq) {
         return (Worth){ .bend = lq->curvature, .start = lq->curvature * lq->goal };
 }
 
-/* Of what pass k begins with, if it makes its noise estimate by f and the pass's end is worth `after`. */
+/* The value of the state in which pass k begins, if the pass estimates the noise by f, and the state after
+ * it has the value `after`. */
 static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Worth after) {
         double cost = 2 * lq->beta * lq->weight[k];
         double away = f.slope - lq->before[k].slope, off = f.start - lq->before[k].start;
@@ -71,8 +72,8 @@ static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Wo
         };
 }
 
-/* The optimum, backwards: where the derivative by F is 0. ret_ratio: how much of an error in its F each
- * iteration leaves to a pass. */
+/* The optimum, from the last pass to the first: the F at which the derivative is 0. ret_ratio: by what
+ * factor an iteration multiplies the error of a pass's F. */
 static inline void lq_optimum(
                 const LinearQuadratic *lq, LinearPolicy *ret, double ret_ratio[LQ_PASSES_MAX]) {
         Worth after = lq_last(lq);
@@ -88,7 +89,8 @@ static inline void lq_optimum(
         }
 }
 
-/* One iteration: F' and a multiple of the mean slope of what follows, as it is worth under the last F. */
+/* One iteration. The new F is F' plus a multiple of the mean slope of the value after the pass, when later
+ * passes use the last F. */
 static inline void lq_iterate(const LinearQuadratic *lq, LinearPolicy *policy) {
         Worth after = lq_last(lq);
 

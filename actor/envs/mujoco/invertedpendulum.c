@@ -11,7 +11,7 @@ MUJOCO_MODEL(invertedpendulum);
 
 static mjModel *invertedpendulum_model;
 
-/* In Gymnasium's v4 this option is a constant. */
+/* The noise of a reset is an option. In Gymnasium's v4 it is a constant. */
 static const EnvOption invertedpendulum_options[] = { INVERTEDPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
 static void invertedpendulum_judge(

@@ -259,8 +259,8 @@ static bool choices_check(
         return true;
 }
 
-/* Whether these are values of a BOX. A value may exceed a bound by a rounding error of another program; it
- * becomes the bound. */
+/* Whether the numbers are values of a BOX. A value may exceed a bound by a rounding error of another
+ * program; it becomes the bound. */
 static bool box_check(const ActordSpace *space, float *values, uint64_t n) {
         double low = space->low, high = space->high, slack = 1e-6;
 

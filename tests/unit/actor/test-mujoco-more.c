@@ -2,9 +2,9 @@
 /* More MuJoCo tasks against Gymnasium: those that observe, reset or reward in a way of their own. */
 #include "tests/unit/mujoco-fixture.h"
 
-/* Written by Gymnasium 1.4.0 on MuJoCo 4.0.0, as in test-mujoco.c; the place is read after mj_forward().
- * Robots with a free joint by the same Gymnasium on MuJoCo 2.3.7: 4.0.0 turns them, and lets them touch
- * the floor, differently from the releases that v4 was published on. */
+/* The numbers are from Gymnasium 1.4.0 on MuJoCo 4.0.0, as in test-mujoco.c; the place is read after
+ * mj_forward(). The numbers of robots with a free joint are from the same Gymnasium on MuJoCo 2.3.7: v4 was
+ * published on such releases, and 4.0.0 computes turns and contacts with the floor differently. */
 /* clang-format off */
 static const Reference references[] = {
         {

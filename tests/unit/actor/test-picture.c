@@ -150,7 +150,7 @@ static void test_environment(gconstpointer data) {
                 g_assert_cmpint(picture_check(&scene->view, scene->shapes), ==, 0);
                 g_assert_cmpuint(scene->view.n_shapes, >, 1);
                 g_assert_cmpuint(scene->view.n_shapes, <,
-                                ACTORD_SHAPES_MAX); /* else some may have been left out */
+                                ACTORD_SHAPES_MAX); /* so no shape was left out for lack of room */
                 env_step(watched, 5, action);
                 env_step(alone, 5, action);
                 g_assert_cmpmem(watched->observation, watched->observation_bytes, alone->observation,

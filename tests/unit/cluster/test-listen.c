@@ -12,7 +12,8 @@
 #include "cluster/listen.h"
 #include "lib/boottime.h"
 
-/* A connection waits at the port meanwhile, and the head looks at the port again only after a while. */
+/* The head has no descriptor for a connection. The connection waits at the port, and the head looks at the
+ * port again only after a while. */
 static void test_scarce(void) {
         g_autofree Listener *listener = g_new0(Listener, 1);
         struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

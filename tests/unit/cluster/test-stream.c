@@ -24,7 +24,7 @@ static uint64_t soon(void) {
         return clock_boottime() + SECONDS * 1000000000ull;
 }
 
-/* The other side, in a process of its own: it shakes hands, carries bytes and ends. */
+/* Starts the other end in a process of its own, which makes a TLS session, carries bytes and exits. */
 static pid_t start_peer(bool server, int fd, const uint8_t key[KEY_BYTES], int local_fd) {
         int fds[] = { fd, local_fd };
         pid_t pid = fork();

@@ -174,7 +174,8 @@ static void test_twice(void) {
                 for (uint64_t i = 1; i <= 50; i++) {
                         Record record = record_new(1, i, i % 5 ? RECORD_ROLLOUT : RECORD_ROUND);
 
-                        record.metered.cpu_nsec += (uint64_t) times; /* the first reading counts */
+                        record.metered.cpu_nsec += (uint64_t)
+                                        times; /* a second record of the same number has no effect */
                         assert_ok(ledger_append(ledger, job, &record));
                         if (i == 20 || i == 50)
                                 assert_ok(ledger_commit(ledger));

@@ -46,7 +46,7 @@ static void test_difference(void) {
                                 5 * SEC },                    /* the counter is older than the life */
                 { true, 0, 10 * SEC, 11 * SEC, 0, 10 * SEC }, /* readings that lag take nothing back */
                 { true, 10 * SEC, 1 * SEC, 0, 0, 0 },         /* another counter */
-                { true, 0, 0, 0, 0, 1 },                      /* nothing, which is known */
+                { true, 0, 0, 0, 0, 1 },                      /* no CPU time was used, and this is known */
                 { true, UINT64_MAX, 10 * SEC, 0, 0, 0 },      /* the first reading is not known */
                 { false, 0, 10 * SEC, 7 * SEC, 0, 0 },
                 { true, 0, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX },

@@ -56,7 +56,8 @@ static void test_idle(void) {
         g_assert_cmpfloat(bill_of_nodes(&bill), ==, bill.full);
 }
 
-/* An hour is an hour, whatever the sheet's granularity and the number of records that it comes in. */
+/* The price of a node's hour depends neither on the sheet's granularity nor on how many records divide the
+ * hour. */
 static void test_pieces(void) {
         g_autoptr(PriceSheet) sheet =
                         sheet_new(SHEET("[Execution]\nVCPUSecond=2\nGBSecond=3\nGranularityMSec=60000\n"));

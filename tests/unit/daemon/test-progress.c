@@ -103,7 +103,7 @@ static void test_curve(Fixture *f, const void *userdata) {
                         (double) bill_full_nano(&f->progress.usage, f->sheet, &f->settings) / 1e9);
         g_assert_cmpfloat(before, >, 0);
 
-        /* A life that goes back draws its part of the curve anew. */
+        /* A life that goes back to a checkpoint replaces the part of the curve after it. */
         add(f, round_record(100, 1));
         g_assert_cmpuint(f->progress.curve[f->progress.n_curve - 1].round, <=, 100);
 }

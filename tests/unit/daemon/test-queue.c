@@ -67,8 +67,8 @@ static void test_preemption(void) {
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
 }
 
-/* After any sequence of events a transfer leaves both users within their shares: no job is sent back for
- * one that must then be sent back for it. */
+/* From any state, preemption comes to rest after at most one move for each place. So two jobs never displace
+ * each other by turns. */
 static void test_preemption_settles(void) {
         for (uint32_t seed = 0; seed < 2000; seed++) {
                 g_autoptr(GRand) rand = g_rand_new_with_seed(seed);

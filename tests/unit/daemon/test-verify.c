@@ -22,7 +22,7 @@ typedef struct Reader {
         sd_event *event;
         Verify *verify;
         unsigned n_turns; /* of the loop before it was over */
-        bool kills;       /* the process that reads, in the first of them */
+        bool kills;       /* in the first turn, kill the process that reads */
         unsigned n_killed;
         int result;
 } Reader;
@@ -230,7 +230,7 @@ static void test_queue(void) {
         if (n > 0)
                 g_assert_cmpuint(n, ==, VERIFY_RUNNING_MAX);
         g_assert_cmpint(sd_event_loop(crowd.event), ==, 0);
-        /* A process that was fast has reported its result before it was stopped. */
+        /* A stopped process has no result in time, unless it reported one before SIGSTOP. */
         for (unsigned i = 0; i < FILES; i++)
                 g_assert_true(crowd.members[i].result == 0 ||
                                 (i < VERIFY_RUNNING_MAX && crowd.members[i].result == -ETIMEDOUT));

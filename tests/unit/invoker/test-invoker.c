@@ -285,7 +285,7 @@ static void test_full_spool(void) {
         job_send_plan(&job);
         for (unsigned i = 0; i < WAIT_MSEC && atomic_load(&job.spool->written) < SPOOL_RECORDS; i++)
                 g_usleep(1000);
-        g_usleep(200000); /* if it went on, it would be seen */
+        g_usleep(200000); /* time in which a job that did not pause would write more */
         written = atomic_load(&job.spool->written);
         g_assert_cmpuint(written, ==, SPOOL_RECORDS);
 
@@ -460,7 +460,7 @@ static void test_learner_killed(void) {
         path = g_strdup_printf("/proc/%d/task/%d/children", (int) job.pid, (int) job.pid);
         g_assert_true(g_file_get_contents(path, &children, NULL, NULL));
         pids = g_strsplit(children, " ", -1);
-        g_assert_cmpint(kill(atoi(pids[0]), SIGKILL), ==, 0); /* the first that was started */
+        g_assert_cmpint(kill(atoi(pids[0]), SIGKILL), ==, 0); /* the learner: it was started first */
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
         g_assert_cmpuint(ended->fault, ==, FAULT_KILLED);

@@ -296,7 +296,8 @@ static void check_fewer_statistics(uint64_t n_statistics) {
         bed_close(&after);
 }
 
-/* Files of format 1, written by the last program that did: tests/data/checkpoint-1-*.safetensors. */
+/* Reads a checkpoint of format 1, written by the last program that used this format:
+ * tests/data/checkpoint-1-*.safetensors. */
 static void check_format_1(const char *path, const char *sections) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         g_autofree char *all = g_strconcat("Seed=7\n", sections, NULL);

@@ -233,7 +233,8 @@ static void test_carried(void) {
         bed_fill(&bed, 0, 1, 4);
         bed_take(&bed, 0, 1);
 
-        /* A slot that says of itself that its episode has only begun is not believed. */
+        /* An actor may be hostile: if it writes that a slot's episode has only begun, the learner does not
+         * believe it. */
         g_assert_cmpuint(bed.learner->episodes->elapsed_steps[1], >, 0);
         segment_snapshot(bed.segments[0], &bed.page.segment, 1, 1)->elapsed_steps = 0;
         bed_fill(&bed, 0, 1, 4);

@@ -28,7 +28,7 @@ static void pack(const StreamName *name, uint32_t ret[4]) {
         random_pack((RandomPurpose) name->purpose, name->slot, name->ordinal, name->step, ret);
 }
 
-/* The inverse of random_pack(): that it exists is what "no two streams are the same" means. */
+/* The inverse of random_pack(). It can exist only because no two names have the same counter. */
 static StreamName unpack(const uint32_t counter[4]) {
         return (StreamName){
                 .purpose = counter[1] >> 24,

@@ -19,8 +19,8 @@ enum { FD_FLOOR = 700 };
 
 static JobSettings settings;
 
-/* A step that cannot be done ends with its own status; most only fail when the sandbox lies, so one is
- * made by hand. */
+/* The exit status of a process that enters the sandbox. Each step that fails has its own status. Since real
+ * sandboxes seldom fail, the tests damage a Sandbox by hand. */
 static int status_of(const Sandbox *sandbox) {
         const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
         pid_t pid = fork();
