@@ -11,5 +11,5 @@ void proto_float(GByteArray *message, uint32_t field, float value);
 void proto_double(GByteArray *message, uint32_t field, double value);
 void proto_string(GByteArray *message, uint32_t field, const char *value);
 void proto_bytes(GByteArray *message, uint32_t field, const void *value, size_t n);
-/* Takes the inner message. */
+/* Appends a field with the message `inner`, and frees `inner`. */
 void proto_message(GByteArray *message, uint32_t field, GByteArray *inner);

@@ -55,7 +55,7 @@ typedef struct Pool {
 
 int pool_init(Pool *pool);
 void pool_done(Pool *pool);
-int pool_make_ask_bells(Pool *pool); /* makes ask_fd of all, for a learner that acts */
+int pool_make_ask_bells(Pool *pool); /* if the learner acts: makes asks_fd and stop_fd of Placement */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
 void pool_arrange(Pool *pool, uint32_t n_needed); /* parks (freezes) or thaws training containers */

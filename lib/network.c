@@ -212,7 +212,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
         switch ((ActordSpaceKind) spec->observation.kind) {
         case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
-        case ACTORD_MULTI_DISCRETE: /* the same for each number */
+        case ACTORD_MULTI_DISCRETE: /* as for ACTORD_DISCRETE, for each number */
                 n_observation = space_numbers(&spec->observation) * spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;

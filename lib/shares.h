@@ -11,7 +11,8 @@
 /* Sets the spaces of observations and actions, for the environment and for reading a policy. */
 void shares_spaces(ActordEnvSpec *ret);
 
-/* What the job sees. demand_of_all: the sum over all jobs that trade, this one included. */
+/* Computes the numbers that a job's trading policy reads. demand_of_all: the sum over all jobs that trade,
+ * this one included. */
 void shares_features(const SharesJob *job, double cores, double demand_of_all, float ret[SHARES_N_FEATURES]);
 
 /* The bid after an action. It stays between SHARES_WEIGHT_MIN and SHARES_WEIGHT_MAX. */

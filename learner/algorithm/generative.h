@@ -42,7 +42,7 @@ int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, Criti
 
 /* For recorded actions */
 
-/* A recorded action as a share of half the space. */
+/* A recorded action, scaled so that the bounds of the action space are -1 and 1. */
 Node generative_recorded(Tape *tape, const Network *policy);
 /* Number `which` (MOMENT_…) of the row's first or second Moment (lib/sampler.h), repeated in `width`
  * columns. */

@@ -59,8 +59,7 @@ static inline Worth lq_last(const LinearQuadratic *lq) {
         return (Worth){ .bend = lq->curvature, .start = lq->curvature * lq->goal };
 }
 
-/* The value of the state in which pass k begins, if the pass estimates the noise by f, and the state after
- * it has the value `after`. */
+/* The Worth before pass k, if the pass estimates the noise by f, and `after` is the Worth after it. */
 static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Worth after) {
         double cost = 2 * lq->beta * lq->weight[k];
         double away = f.slope - lq->before[k].slope, off = f.start - lq->before[k].start;

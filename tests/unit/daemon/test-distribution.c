@@ -95,7 +95,7 @@ static void test_learner_bound(void) {
         g_assert_cmpuint(choice.n_learners, ==, 2);
         s.n_threads = 2;
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
-        g_assert_cmpuint(choice.n_learners, ==, 1); /* the learner's threads have them both */
+        g_assert_cmpuint(choice.n_learners, ==, 1); /* the learner's two threads use both CPUs */
 }
 
 static void test_busy_host(void) {
@@ -114,7 +114,7 @@ static void test_hand_over_bound(void) {
         DistributionFacts facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
         DistributionChoice choice;
 
-        s.stop_steps = 10000000; /* 40 us in each of 39,000 rounds */
+        s.stop_steps = 10000000; /* 40 us, saved in each of 39,000 rounds, are more than a restart costs */
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_FUSED);
         g_assert_true(choice.changes);
@@ -160,7 +160,8 @@ static void test_model(void) {
 
         g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 60, 1e-9);
         g_assert_cmpuint(choice.n_learners, ==, 2);
-        /* A restart is a cold start instead of a warm one: 0.8 s, 16 rounds of 50 ms saved. */
+        /* Each round saves 50 ms. The restart costs 0.8 s, by which a cold start is longer than a warm one:
+         * 16 rounds. */
         g_assert_false(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 15 * 256).changes);
         g_assert_true(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 17 * 256).changes);
         facts = facts_of(11 * MSEC, MSEC / 2, 10 * MSEC);

@@ -39,7 +39,8 @@ static void assert_line(
         g_error("the bill has no line %s in %s", kind, unit);
 }
 
-/* An allocation's two parts add up to the whole, and only what was used is execution. */
+/* The used part and the idle part of an allocation add up to the whole, and only the used part is in the
+ * paper total. */
 static void test_idle(void) {
         g_autoptr(PriceSheet) sheet = sheet_new(SHEET(RATES));
         Record record = node_new(10 * SEC, 4 * SEC);

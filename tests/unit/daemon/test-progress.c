@@ -181,7 +181,7 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_cmpfloat_with_epsilon(f->progress.evaluation_mean, 30, 1e-12);
         g_assert_cmpfloat_with_epsilon(progress_evaluation_deviation(&f->progress), sqrt(700), 1e-9);
 
-        /* Of another round's policy, and so of another evaluation. */
+        /* Another round has another policy, so this begins another evaluation. */
         add(f, (Record){ .life = 1,
                                .round = 2,
                                .kind = RECORD_EVALUATION,
@@ -231,8 +231,8 @@ static void test_metrics(Fixture *f, const void *userdata) {
         progress_done(&again);
 }
 
-/* An evaluation that ends after its round has closed: it completes the newest round too, unless the next
- * one has closed meanwhile, and always the newest evaluation. */
+/* An evaluation may end after its round has closed. Then its mean also becomes that of the newest round,
+ * unless another round has closed meanwhile. In any case it is the newest evaluation. */
 static void test_evaluated(Fixture *f, const void *userdata) {
         Record round = { .life = 1, .round = 3, .kind = RECORD_ROUND, .statistics.return_mean = 8 },
                said = round;

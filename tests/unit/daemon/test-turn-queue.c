@@ -94,8 +94,8 @@ static void test_room(void) {
         turn_queue_free(queue, none);
 }
 
-/* A connection whose user is not known yet waits by itself, and a flood of its calls is the first to give
- * way. */
+/* Calls of a connection whose user is not known yet have no turns. If such a connection has the most calls
+ * when the queue is full, its newest call is dropped. */
 static void test_strangers(void) {
         TurnQueue *queue = turn_queue_new();
         g_autofree char *found = NULL;

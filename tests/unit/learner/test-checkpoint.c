@@ -244,7 +244,7 @@ static void test_parameters(void) {
                 g_assert_cmpfloat(to->m[i], ==, 0);
         g_assert_cmpfloat(after.learner->observation->count, ==, 0);
 
-        /* Other actors do not matter, another network does. */
+        /* The parameters fit a job with another number of actors, but no job with another network. */
         g_assert_cmpuint(restore_from("[Scaling]\nActors=3\n[Actor]\nEnvsPerActor=2\n", fd).fault, ==,
                         FAULT_NONE);
         g_assert_cmpuint(restore_from("[Learner]\nHiddenLayers=6 6\n", fd).fault, ==, FAULT_CHECKPOINT);
@@ -260,8 +260,8 @@ static void test_parameters(void) {
         bed_close(&after);
 }
 
-/* A checkpoint of a program that measured less goes on; the statistics that it lacks count as not
- * measured. */
+/* An earlier program measured fewer statistics. Its checkpoint loads, and the missing statistics count as
+ * not measured. */
 static void check_fewer_statistics(uint64_t n_statistics) {
         g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
         Bed before = {}, after = {};

@@ -107,7 +107,8 @@ static void end(pthread_t thread) {
         (void) close(start.bell_fd);
 }
 
-/* The policy after the first round. */
+/* Compares the policy after the first round with that of fused_round(), which runs the loop in this
+ * process. */
 static void compare_with_loop(const Answer *learned) {
         Statistics statistics;
         uint8_t sha256[32];

@@ -226,7 +226,7 @@ static void test_doubles(void) {
         }
 }
 
-/* Bytes of whole lanes and of those that are left over. */
+/* N is no multiple of the lanes, so some bytes are left over. */
 static void test_pixels(void) {
         enum { N = 43, STRIDE = 32 };
         g_autoptr(GRand) rand = g_rand_new_with_seed(9);

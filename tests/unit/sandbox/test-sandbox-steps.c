@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Single steps of the sandbox, without the others that would hide them. */
+/* Tests single steps of the sandbox. In a whole sandbox, other steps would refuse first what these steps
+ * refuse. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
