@@ -261,8 +261,8 @@ static int check_cpus(const Submission *s, sd_bus_error *error) {
                         s->file_name, settings_locate(s->text, "Actor", "AllowedCPUs"), value, reason);
 }
 
-/* Checks the policy of Shares=simppo:NAME. An evaluation does not trade. A verification does not either, but
- * what it says must hold for the job itself. */
+/* Checks the policy of Shares=simppo:NAME. An evaluation does not trade, so it is not checked. A
+ * verification does not trade either, but its verdict must also hold for the job itself. */
 static int check_shares(const Manager *manager, const Submission *s, sd_bus_error *error) {
         g_auto(GStrv) directories = trade_directories(manager->context.mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;

@@ -131,7 +131,7 @@ typedef struct RoundShape {
 } RoundShape;
 
 typedef struct RoundPrice {
-        double full;                 /* the amount that one more such round adds to the full total */
+        double full; /* the amount that one more round of this RoundShape adds to the full total */
         double charges[_CHARGE_MAX]; /* the parts of `full` */
         Charge dearest;
         uint64_t nsec; /* the round's duration, start-up included */

@@ -126,7 +126,7 @@ static int by_latency(const void *a, const void *b) {
         return (x->latency > y->latency) - (x->latency < y->latency);
 }
 
-/* The least latency that this share of the requests did not pass, of the agents before n_agents. */
+/* The latency that the given share of the requests of agents 0 to n_agents - 1 did not exceed. */
 static double percentile(double share, uint32_t n_agents) {
         const Wait *waits = (const Wait *) (void *) play.waits->data;
         double all = 0, within = 0;

@@ -41,7 +41,7 @@ static size_t take_length(Input *in) {
 static void read_records(Daemon *d) {
         Record record;
 
-        /* Reads on to the newest record after a newer one has overwritten the next, as happens in a job. */
+        /* Reads records until none is valid or all have been read. */
         for (unsigned i = 0; i < READS_MAX && plan_link_next(d->link, &record) == 1; i++)
                 g_assert(record.kind < _RECORD_KIND_MAX);
 }

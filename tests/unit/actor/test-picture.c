@@ -55,15 +55,16 @@ static void test_canvas(void) {
         g_assert_cmphex(pixel(canvas, 100, 300), ==, COLOUR_RED);
         g_assert_cmphex(pixel(canvas, 100, 345), ==, COLOUR_RED);
         g_assert_cmphex(pixel(canvas, 100, 355), ==, COLOUR_PAPER);
-        g_assert_cmphex(pixel(canvas, 138, 338), ==, COLOUR_PAPER); /* in its square, not in the disc */
-        g_assert_cmphex(pixel(canvas, 407, 300), ==, COLOUR_BLUE);  /* the round end */
+        g_assert_cmphex(pixel(canvas, 138, 338), ==,
+                        COLOUR_PAPER); /* in the disc's square, outside of the disc */
+        g_assert_cmphex(pixel(canvas, 407, 300), ==, COLOUR_BLUE); /* the round end */
         g_assert_cmphex(pixel(canvas, 409, 308), ==, COLOUR_PAPER);
         g_assert_cmphex(pixel(canvas, 150, 150), ==, COLOUR_GRASS);
         g_assert_cmphex(pixel(canvas, 320, 100), ==, COLOUR_INK);
         g_assert_cmphex(pixel(canvas, 450, 175), ==, COLOUR_INK);
         g_assert_cmphex(pixel(canvas, 450, 100), ==, COLOUR_PAPER);
 
-        /* Its upper edge goes through the middle of a row of pixels. */
+        /* The upper edge of the box goes through the middle of a row of pixels. */
         edge = pixel(canvas, 150, 99) & 0xff;
         g_assert_cmpuint(edge, >=, 0x99 - 2);
         g_assert_cmpuint(edge, <=, 0x99 + 2);
@@ -278,7 +279,7 @@ static uint32_t get16(const uint8_t *p) {
 
 typedef struct Bits {
         const uint8_t *p;
-        uint32_t bits, n, left; /* left: bytes of the block */
+        uint32_t bits, n, left; /* left: bytes of the block that are not read yet */
 } Bits;
 
 static uint32_t take_code(Bits *b, uint32_t width) {

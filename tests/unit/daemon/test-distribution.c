@@ -81,8 +81,7 @@ static void test_learner_bound(void) {
         g_assert_true(choice.changes);
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_MULTI);
         g_assert_cmpuint(choice.n_learners, ==, 2);
-        /* Acting of four on two CPUs, hand-overs, 55 % of learning, and four gradients that are shared
-         * out. */
+        /* Four actors on two CPUs, hand-overs, 55 % of the learning, and the exchange of four gradients. */
         g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 4 + 0.08 + 55 + 0.4, 1e-9);
         says(&choice, "learner-bound (learning 100 ms, acting 4 ms, hand-over 0.08 ms) and 2 learners would "
                       "take 59.5 ms");
@@ -245,7 +244,7 @@ static void test_meter(void) {
         g_assert_cmpuint(meter.facts.waiting_nsec, ==, 2 * MSEC);
         g_assert_cmpuint(meter.facts.actors_nsec, ==, 8 * MSEC);
         g_assert_cmpuint(meter.facts.slowest_nsec, ==, 5 * MSEC);
-        feed_round(&meter, &s, 1, 3, 300 * MSEC, true);  /* thrown away with its life */
+        feed_round(&meter, &s, 1, 3, 300 * MSEC, true);  /* the life has ended, so this round is waste */
         feed_round(&meter, &s, 2, 3, 400 * MSEC, false); /* cold again */
         g_assert_cmpuint(meter.facts.n_rounds, ==, 1);
         g_assert_false(distribution_measured(&meter.facts, &s));

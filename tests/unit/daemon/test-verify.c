@@ -203,8 +203,8 @@ static void on_member_done(int result, void *userdata) {
                 (void) sd_event_exit(crowd->event, 0);
 }
 
-/* Two are read at once. Both are stopped, and are given up after their time. Those that waited for them
- * are read nevertheless: their time begins with their turn. */
+/* Two files are read at once. The test stops both processes, so these files are given up after their time.
+ * The files that waited are read nevertheless: their time begins when their turn comes. */
 static void test_queue(void) {
         _cleanup_close_ int fd = file_of("weights", (off_t) VERIFY_AT_ONCE_BYTES + 1);
         Crowd crowd = {};

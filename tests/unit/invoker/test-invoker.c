@@ -46,8 +46,8 @@ static void check_training(const Job *job, const Record *ended) {
 
                 g_test_message("usage: %.3f ms in records, %.3f ms in the cgroup, %.2f %% apart",
                                 (double) cpu / 1e6, (double) ended->scope_cpu_nsec / 1e6, off * 100);
-                /* Not for a job of a few milliseconds: the kernel counts a process that ends between two
-                 * ticks in whole ticks. */
+                /* For a job of a few milliseconds the difference would be larger: the kernel counts a
+                 * process that ends between two ticks in whole ticks. */
                 g_assert_cmpfloat(off, <, 0.05);
         }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process that acts and learns, driven by hand: an actor whose environment fails is named and asked
- * again alone; one order may roll and learn, unless a rollout failed or the invoker forbade it; and the
- * policy is that of the fused loop. */
+/* Tests a learner that also acts (learner/fused.c); the test gives the orders. If an actor's environment
+ * fails, the answer names the actor, and the next order repeats only its rollout. One order may roll and
+ * learn, unless a rollout failed or the invoker forbade learning. The policy is that of the fused loop. */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>

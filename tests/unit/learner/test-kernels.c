@@ -37,8 +37,9 @@ static void assert_same(const float *a, const float *b, size_t n) {
                         g_error("number %zu is %a, not %a", i, (double) a[i], (double) b[i]);
 }
 
-/* Narrow and wide, with and without rows and columns that are left over, and more numbers than are added
- * at a time. Each against the plain loop, bit for bit, by each width: hence equal among themselves. */
+/* Each kernel gives the same bits as the plain loop, at each width, and so at all widths. The sizes are
+ * narrow and wide, with and without rows and columns that are left over, and with more numbers than are
+ * added at a time. */
 static void check_products(uint32_t n_out, uint32_t n_in, uint32_t rows) {
         const uint32_t n_in_whole = (n_in + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
         const size_t n_weights = (size_t) n_out * n_in;

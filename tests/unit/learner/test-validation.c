@@ -318,7 +318,7 @@ static void test_orders(void) {
         bed_close(&bed);
 }
 
-/* Random bytes all over the segment: some verdict, never an accident. */
+/* Whatever random bytes are in the segment, the learner gives a verdict and does not crash. */
 static void test_noise(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(11);
         ActordEnvSpec spec = strict_spec(3);

@@ -55,7 +55,7 @@ static void test_stored(void) {
         g_assert_nonnull(strstr(message, "did you mean Seed?"));
 }
 
-/* Earlier programs rounded them: 0.4 to nothing, which is refused as it was then. */
+/* Earlier programs rounded whole numbers. So 0.4 actors become 0, which is refused, as it was then. */
 static void test_stored_fractions(void) {
         static const char text[] = CARTPOLE "Seed=1.5\nStopSteps=1000.4\n[Scaling]\nActors=2.7\n"
                                             "[Learner]\nHiddenLayers=64 32.5\nGamma=0.95\n";

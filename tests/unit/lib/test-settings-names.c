@@ -82,7 +82,7 @@ static void test_shares(void) {
 
                 refuse(text, "x.conf:4:", bad[i][1]);
         }
-        /* Without it nothing reads the deadline. */
+        /* Without Shares=simppo:NAME, no code reads Deadline= of this job. */
         refuse(CARTPOLE "[Scaling]\nShares=equal\nDeadline=2h\n", "x.conf:5:", "Shares=simppo:NAME");
 }
 
