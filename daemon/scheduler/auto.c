@@ -101,19 +101,19 @@
 #define SURE \
         5u                /* measurements of the noise scale that are needed before it is added to the usual
                            * b */
-#define USUAL_ROWS 5632.0 /* rows of a round above which more help little: the middle of four tasks */
+#define USUAL_ROWS 5632.0 /* b n of the sharp law, in rows: about the middle of four tasks (see above) */
 #define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
 #define FURTHEST   0.028  /* the surrogate of the first rounds with unlimited actors, by the sharp law */
-#define ALIKE      1.12 /* costs within this ratio count as equal: sqrt(1 + 1/4), the sharp law at half of b */
-#define FAR        2.0  /* the sharp law takes a number higher by this factor, whatever it saves */
-#define WORTH_IT   0.05 /* if a change saves a smaller share than this, nothing changes */
-#define STEP       2.0  /* the most by which the number changes in a round, as a factor */
-#define STEP_BLIND 4.0  /* the most in a round if no progress is measured */
-#define SEEN       2u   /* rounds with one number before another one is tried */
-#define SEEN_FIRST 3u   /* rounds of MinActors= before another number, by the sharp law */
-#define SEEN_SHARP 5u   /* rounds with any later number before another one is tried, by the sharp law */
-#define RATIO_MOST 1e6  /* the largest ratio that a decision reports */
-#define B_MOST     1e9  /* so large that any number of actors is few */
+#define ALIKE      1.12   /* costs within this ratio count as equal: sqrt(1 + 1/4), sharp law at b / 2 */
+#define FAR        2.0    /* the sharp law takes a number higher by this factor, whatever it saves */
+#define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
+#define STEP       2.0    /* the most by which the number changes in a round, as a factor */
+#define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
+#define SEEN       2u     /* rounds with one number before another one is tried */
+#define SEEN_FIRST 3u     /* rounds of MinActors= before another number, by the sharp law */
+#define SEEN_SHARP 5u     /* rounds with any later number before another one is tried, by the sharp law */
+#define RATIO_MOST 1e6    /* the largest ratio that a decision reports */
+#define B_MOST     1e9    /* so large that any number of actors is few */
 
 typedef struct Newest {
         uint64_t n; /* values seen; the newest lie at i % NEWEST */

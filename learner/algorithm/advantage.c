@@ -14,8 +14,9 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* What a row needs of the step after it: the value there, and that step's own result, from `later`. *final
- * counts the values after truncated episodes that are not used yet; the last one comes first. */
+/* What a row's result needs from the next row: the value of its state, and its own result, which is in
+ * `later`. *final: how many values after truncated episodes (final_values) are not used yet; the last one is
+ * used first. */
 typedef struct Next {
         double value, later;
 } Next;

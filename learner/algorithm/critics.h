@@ -63,8 +63,8 @@ enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 
 /* Gradient steps */
 
-/* Computes targets from the smaller value of two critics (10), with noise on the action (14): "Addressing
- * Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* Computes targets from the smaller value of two critics, with noise on the action: equations 10 and 14 of
+ * "Addressing Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 void critics_smoothed_targets(Runtime *runtime, Rows rows);
 /* Takes a gradient step of each of n critics towards the targets that runtime_targets() made. */
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any messages from an invoker, and any bytes in its spool: the connection ends, or goes on; the daemon
- * reads no record that cannot be. The input is the spool's bytes after a length of two bytes, then
- * messages, each after a length of its own; a byte of each says whether the spool comes along. */
+/* An invoker may send any messages and write any bytes into its spool. The connection ends or goes on, but
+ * the daemon reads no impossible record. The input is the spool's bytes after a length of two bytes, then
+ * messages, each after a length of its own. The first byte of a message says whether it carries the spool's
+ * descriptor. */
 #include <glib.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any output of Slurm's commands, and any options: what is taken from it is within its bounds, and ends. */
+/* Slurm's commands may print anything, and options may be anything. The parsers end, and what they return is
+ * within its bounds. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -82,7 +82,7 @@ static void test_ends(void) {
         assert_near(bed.steps[1].reward, -0.02 - price, 1e-9);
         assert_near(bed.steps[2].reward, -0.02 - price, 1e-9);
         g_assert_cmpfloat(bed.state[FINISHED], ==, 1);
-        g_assert_cmpfloat(bed.state[MISSED], ==, 1); /* that of the second passed before */
+        g_assert_cmpfloat(bed.state[MISSED], ==, 1); /* of job 2; the deadline of job 1 had passed before */
         g_assert_true(bed.active[2] && bed.active[3]);
         for (int i = 0; i < 2; i++)
                 g_assert_true(!bed.active[i] || job(&bed, i)[AGE] == 0); /* gone, or the next job */

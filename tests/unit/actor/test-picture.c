@@ -121,7 +121,7 @@ static void test_pendulum(void) {
         (void) canvas_free(canvas);
 }
 
-/* An environment that is drawn steps as one that is not, and its pictures change. */
+/* Drawing changes no step of an environment, and the pictures change from step to step. */
 static void test_environment(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autofree Scene *scene = g_new0(Scene, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head's port when this host has no descriptor left. */
+/* Tests cluster/listen.h: the head's port while the head has no descriptor left for a connection. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

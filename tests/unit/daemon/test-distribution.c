@@ -87,7 +87,8 @@ static void test_learner_bound(void) {
                       "take 59.5 ms");
 
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 12, 0);
-        g_assert_cmpuint(choice.n_learners, ==, 8); /* of 12 CPUs: a gradient has 16 parts */
+        g_assert_cmpuint(choice.n_learners, ==,
+                        8); /* of 12 CPUs: the number is a power of two, as a gradient has 16 parts */
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 64, 0);
         g_assert_cmpuint(choice.n_learners, ==, 16);
         choice = choice_of(&s, &facts, DISTRIBUTION_FUSED, 2, 0);
@@ -138,7 +139,7 @@ static void test_restart(void) {
         uint64_t steps = 4 * 64;
         DistributionChoice choice;
 
-        /* 44 ms a round, against 150 ms and twice 20. */
+        /* Two learners save 44 ms a round. A restart costs 150 ms, and 20 ms each for an end and a start. */
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 5 * steps);
         g_assert_true(choice.changes);
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 4 * steps);

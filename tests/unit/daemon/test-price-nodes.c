@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What nodes of a cluster cost, and what passes between the hosts. */
+/* Tests the prices of a cluster's nodes, and of the bytes between hosts. */
 #include <glib.h>
 #include <string.h>
 

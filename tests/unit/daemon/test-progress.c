@@ -108,7 +108,8 @@ static void test_curve(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.curve[f->progress.n_curve - 1].round, <=, 100);
 }
 
-/* What a life says at its end whose environment lacks a package; the name is one that an actor wrote. */
+/* The sentence of a job that ended because its environment lacks a package. An actor wrote the package's
+ * name. */
 static char *end_sentence(Fixture *f, uint64_t life, int32_t detail, const char *name, char ret[320]) {
         Record worker = { .life = life, .kind = RECORD_WORKER, .fault = FAULT_LOAD, .detail = detail };
 

@@ -26,7 +26,8 @@ static void test_queue(void) {
         g_assert_cmpint(queue_pick(entries, 4, 9), ==, -1); /* nothing waits */
 }
 
-/* A runs both places for long, B waits: A's share is one, and the younger of its jobs goes back. */
+/* User A's two jobs have had both places for long, and user B's job waits. A's share is one place, so the
+ * younger of A's jobs goes back. */
 static void test_preemption(void) {
         QueueEntry entries[] = {
                 { .id = 1, .uid = 1000, .running = true, .movable = true, .since_usec = 10 },
@@ -40,7 +41,8 @@ static void test_preemption(void) {
         g_assert_cmpuint(wait, ==, UINT64_MAX);
         g_assert_cmpint(queue_preempt(entries, 3, 3, 5, 100, &wait), ==, -1); /* a place is free */
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, 1);
-        /* It has only begun: the older one stays, too, and the younger goes later. */
+        /* A job may go back only after 85 us in its place. The younger job reaches them in 5 us; until then
+         * the older one stays, too. */
         g_assert_cmpint(queue_preempt(entries, 3, 2, 85, 100, &wait), ==, -1);
         g_assert_cmpuint(wait, ==, 5);
         g_assert_cmpint(queue_preempt(entries, 3, 2, UINT64_MAX, 100, &wait), ==, -1); /* as good as never */
@@ -61,7 +63,7 @@ static void test_preemption(void) {
                 entries[i].share = QUEUE_SHARE_UNKNOWN;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
         g_assert_cmpuint(wait, ==, UINT64_MAX);
-        /* A user whose share has room does not wait; but his second job takes nothing from others. */
+        /* If the waiting job is of the same user, no job goes back. */
         entries[0].share = entries[1].share = 0;
         entries[2].uid = 1000;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);

@@ -59,7 +59,7 @@ static void test_again(void) {
         turn_queue_free(queue, none);
 }
 
-/* A user's limit is no other user's. */
+/* A user who has reached the limit of items takes no place from other users. */
 static void test_limits(void) {
         TurnQueue *queue = turn_queue_new();
         unsigned n = 0;

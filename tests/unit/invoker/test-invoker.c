@@ -218,7 +218,8 @@ static void wait_for_rounds(Job *job, uint64_t n) {
                 g_usleep(1000);
 }
 
-/* The daemon goes and comes back: what it did not read is still there, and the lease goes on meanwhile. */
+/* While the daemon is away, the invoker goes on with its lease. When the daemon is back, it finds all
+ * records that it has not read. */
 static void test_reconnect(void) {
         const Record *ended;
         Hello hello;
@@ -230,7 +231,8 @@ static void test_reconnect(void) {
         (void) job_connect(&job);
         job.plan.through_round = 5;
         job_send_plan(&job);
-        /* It has the plan when a round has closed; a plan that lies in a socket goes with it. */
+        /* Once a round has closed, the invoker has read the plan. To close the link before would discard the
+         * plan. */
         wait_for_rounds(&job, 1);
         job.link = close_fd(job.link);
         wait_for_rounds(&job, 5);

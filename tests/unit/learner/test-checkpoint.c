@@ -31,7 +31,7 @@ static void test_round_trip(void) {
         learned = play(&before, 0, 5, 0);
         fd = checkpoint(&before, &place, 5, &written);
 
-        /* The hash is of what lies there. */
+        /* The hash in the answer is that of the file in the directory. */
         {
                 g_autofree char *path = g_strdup_printf("%s/checkpoint-5.safetensors", place.directory);
 
@@ -76,8 +76,8 @@ static void test_round_trip(void) {
         place_close(&place);
 }
 
-/* A killed life, under other user ids, left files that this one cannot open: they are replaced. Links stand
- * for them here, since root can open any file. */
+/* A killed life left files under another user id, which the next life cannot open, so it replaces them. Here
+ * symbolic links take the place of such files, since root can open any file. */
 static void test_leftovers(void) {
         static const char *const names[] = { ".checkpoint.partial", CHECKPOINT_RESERVE };
         struct stat st;

@@ -11,7 +11,7 @@ static void observation_of(const Batch *b, size_t row, float *ret) {
                                    : b->observations[row * b->n_observation + k];
 }
 
-/* The advantages are normalised already, if at all. */
+/* The loss, written a second time. The caller has normalised the advantages, if the job asks for it. */
 static double reference_loss(const Bed *bed, const double *parameters, const double *advantages) {
         const JobSettings *s = &bed->settings;
         const Network *network = &bed->page.network;

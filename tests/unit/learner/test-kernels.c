@@ -273,7 +273,8 @@ static void test_activations(void) {
                 }
 }
 
-/* Close to those of the C library in double precision, also far from 0; finite everywhere. */
+/* The kernels' slopes and values of activations are close to those that the C library gives in double
+ * precision, also far from 0, and they are finite everywhere. */
 static void test_slopes(void) {
         enum { N = 1 << 12 };
         g_autofree float *x = g_new(float, N), *got = g_new(float, N), *expected = g_new(float, N);

@@ -191,7 +191,7 @@ static void test_reward_float(void) {
         bed_close(&bed);
 }
 
-/* An actor that does not begin a pair where the learner does. */
+/* The learner refuses a rollout in which a pair begins in another state than the learner expects. */
 static void test_pairs(void) {
         ActordEnvSpec spec = strict_spec(3);
         Bed bed = {};

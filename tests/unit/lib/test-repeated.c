@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A key that stands twice is refused in a text that a user wrote, and taken in one that was stored. */
+/* A key that occurs twice in a section is refused in a text from a user, and accepted in a stored one. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -157,7 +157,7 @@ static void test_uniform_stays_below_its_bound(void) {
         ActordRandom random;
         double low = 1, high = nextafter(1, 2);
 
-        /* Between two neighbouring doubles every draw would round to one of them. */
+        /* There is no double between low and high, and a draw must be below high. */
         random_begin(&random, 1, RANDOM_STEP, 0, 0, 1);
         for (int i = 0; i < 1000; i++)
                 g_assert_true(actord_random_uniform(&random, low, high) == low);
