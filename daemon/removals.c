@@ -140,7 +140,8 @@ void removals_start(Manager *manager) {
         for (guint i = 0; i < names->len; i++) {
                 uint64_t job;
 
-                /* A daemon that was killed may not have updated the number. */
+                /* A daemon that was killed may not have updated the size of the job's files in the
+                 * ledger. */
                 if (job_directory_was(names->pdata[i], &job))
                         disk_count(&manager->context, job);
                 enqueue(manager, g_strdup(names->pdata[i]));

@@ -90,7 +90,7 @@ typedef struct Pairs {
 /* The pairs of the round. Call it after runtime_recompute(). They are valid until rows are requested in
  * another way. */
 Pairs runtime_pairs(Runtime *runtime, double gamma);
-/* The same difference by the last runtime_recompute(). */
+/* The `log_probability` of a pair, as computed by the last runtime_recompute(). */
 double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);
 /* Sets COLUMN_ADVANTAGE of the first rollout's rows to weight, and of the second one's to -weight. */
 void runtime_pair_weigh(Runtime *runtime, const Pair *pair, double weight);

@@ -188,7 +188,7 @@ static int network_append_trunk_of(Network *network, const JobSettings *settings
         return (int) network->n_layers - 1;
 }
 
-/* The same for a sequence that reads whole observations. */
+/* network_append_trunk_of() for a sequence that reads whole observations. */
 static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
                 const char *prefix) {
         return network_append_trunk_of(network, settings, space, prefix, (uint32_t) network_inputs(network));

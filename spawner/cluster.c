@@ -20,8 +20,7 @@
 
 enum { FD_FLOOR = 64 }; /* descriptors are moved here first, above all numbers of ClusterFd */
 
-/* Finds the mount of the job that nodes need, too, since it has the code of their actors; UINT32_MAX: there
- * is none. */
+/* Finds the mount with the plugin, which nodes need for their actors; UINT32_MAX: there is none. */
 static uint32_t find_plugin(const Launch *job) {
         for (uint32_t i = 0; i < job->n_mounts; i++)
                 if (launch_mount_is_plugin(&job->mounts[i]))

@@ -7,7 +7,7 @@
 
 #define MIB 1048576.0
 
-/* The reason of the first pending node; NULL: none is pending. */
+/* The reason of the first pending node; NULL: none is pending. *ret_n: how many are pending. */
 static const char *pending(const JobStatus *job, guint *ret_n) {
         const char *reason = NULL;
 

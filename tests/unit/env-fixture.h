@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The vocabulary of the environment tests: find one by name wherever it lives, run it in memory whose
- * edges are watched, with streams named as the actor names them. */
+/* What tests of environments share. They find an environment by its name, built in or in a module, and run
+ * it with streams named as in an actor. Its memory is surrounded by bytes that must not change. */
 #pragma once
 
 #include <dlfcn.h>

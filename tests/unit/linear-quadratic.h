@@ -127,7 +127,7 @@ typedef struct Descent {
 
 enum { LQ_ITERATIONS = 20000 };
 
-/* From F' on. The line is through all errors above 1e-11, below which is rounding. */
+/* Iterates, beginning with F'. The line goes through all errors above 1e-11; smaller ones are rounding. */
 static inline void lq_descend(const LinearQuadratic *lq, Descent *ret) {
         double ignored[LQ_PASSES_MAX], n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
         LinearPolicy optimum, policy = {};

@@ -89,7 +89,8 @@ static void test_ends(void) {
         env_free(bed.env);
 }
 
-/* However long it is played: a job is always there, absent ones see zeros, and all deadlines are counted. */
+/* In a long play some job is always present, the agents of absent jobs see zeros, and jobs that end in time
+ * and missed deadlines are counted. */
 static void test_comes_and_goes(void) {
         int n_absent = 0, n_here = 0;
         ActordRandom actions;

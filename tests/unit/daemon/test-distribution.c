@@ -240,7 +240,7 @@ static void test_meter(void) {
         g_assert_cmpuint(meter.facts.n_rounds, ==, 1);
         g_assert_cmpuint(meter.facts.n_steps, ==, 128);
         g_assert_cmpuint(meter.facts.n_invocations, ==, 2);
-        g_assert_cmpuint(meter.facts.round_nsec, ==, 20 * MSEC); /* not what was evaluated after it */
+        g_assert_cmpuint(meter.facts.round_nsec, ==, 20 * MSEC); /* without the evaluation after it */
         g_assert_cmpuint(meter.facts.learner_nsec, ==, 10 * MSEC);
         g_assert_cmpuint(meter.facts.waiting_nsec, ==, 2 * MSEC);
         g_assert_cmpuint(meter.facts.actors_nsec, ==, 8 * MSEC);

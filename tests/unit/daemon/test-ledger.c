@@ -222,7 +222,7 @@ static void test_second_daemon(void) {
         g_assert_cmpint(ledger_open(path, &second), ==, -EBUSY);
         g_assert_null(second);
 
-        /* Anyone may read meanwhile, words included. */
+        /* Another program may read the ledger meanwhile, and sees kinds and faults as words. */
         uint64_t job = job_new(ledger);
         Record record = record_new(1, 1, RECORD_ROLLOUT);
         record.fault = FAULT_MEMORY;

@@ -51,7 +51,7 @@ static void test_preemption(void) {
         /* A job that is leaving already makes the room. */
         entries[1].leaving = true;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
-        /* A share that an administrator gave. */
+        /* If an administrator gave A a share of two places, A keeps both. */
         entries[1] = (QueueEntry){
                 .id = 2, .uid = 1000, .running = true, .movable = true, .since_usec = 20
         };

@@ -21,7 +21,7 @@
 typedef struct Reader {
         sd_event *event;
         Verify *verify;
-        unsigned n_turns; /* of the loop before it was over */
+        unsigned n_turns; /* turns of the event loop before the result */
         bool kills;       /* in the first turn, kill the process that reads */
         unsigned n_killed;
         int result;

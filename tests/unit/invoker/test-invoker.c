@@ -84,7 +84,7 @@ static void test_train(gconstpointer data) {
         }
 }
 
-/* Kills some actor of the job: a child of the invoker's with that name. */
+/* Kills one actor of the job: the first child of the invoker whose name begins with actord-actor. */
 static bool kill_an_actor(pid_t invoker) {
         g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", (int) invoker, (int) invoker),
                         *children = NULL;
@@ -409,8 +409,8 @@ static void test_deadline(void) {
         job_done(&job);
 }
 
-/* A plugin that hangs when it is asked for its spec: a stop, a daemon that goes and a SIGTERM do not wait
- * for its deadline, and what it used is in a record of its own. */
+/* A plugin hangs when it is asked for its spec. A stop, the loss of the daemon and a SIGTERM end the job
+ * before the plugin's deadline, and the CPU time of the plugin's process has a record. */
 static void test_stalled(void) {
         enum { STOP, DAEMON_GOES, TERMINATED, N_WAYS };
 

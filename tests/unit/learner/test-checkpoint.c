@@ -340,7 +340,7 @@ static void test_fewer_statistics(void) {
         check_fewer_statistics(18); /* up to noise_scale */
 }
 
-/* Shaped as PyTorch has them. */
+/* The tensors of convolutions have the shapes that PyTorch uses. */
 static void test_convolutions(void) {
         ActordEnvSpec spec = bed_spec_box(1, 1, 3);
         g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The gradient of each term of PPO's loss against finite differences of the loss itself, which is written
- * here a second time, in double precision and in the plainest words. Checked at the second gradient step
- * of a round, where ratios have left 1 and some are held. */
+/* Tests the gradient of each term of PPO's loss against finite differences of the loss, which is written
+ * here a second time, in double precision and without tricks. It is the gradient of a round's second step,
+ * where ratios differ from 1 and some are clipped. */
 #include "tests/unit/gradient-reference.h"
 #include "tests/unit/learner-fixture.h"
 

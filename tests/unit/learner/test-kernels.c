@@ -87,7 +87,8 @@ static void test_products(void) {
         }
 }
 
-/* Everything else that there is for each width, on the same numbers: the bits of plain C. */
+/* The results of all other kernels that exist for each width, from the same numbers. At each width they have
+ * the same bits as plain C. */
 typedef struct Outcome {
         float y[5][7 * 64], d[5][7 * 64], dbias[5][7], slopes[2][7 * 64];
         float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];

@@ -243,7 +243,8 @@ static void test_carried(void) {
         bed_close(&bed);
 }
 
-/* The rollout of an actor that has lost what it carried: each slot begins a new episode in row 0. */
+/* Fills the segment as an actor would that was started again and has lost its environments: each slot begins
+ * a new episode in row 0. */
 static void fill_restarted(Bed *bed, uint32_t bank) {
         SlotState kept[ENVS];
 
