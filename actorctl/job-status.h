@@ -46,7 +46,7 @@ int jobs_fetch(Connection *connection, GArray **ret);
 /* A metric of episodes whose name is in metric_names, from status->metrics or evaluation_metrics. NaN: not
  * measured. */
 double job_metric(const JobStatus *status, const property_ad *means, size_t i);
-/* An object with a number for each name. */
+/* An object with a number for each metric's name. */
 JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means);
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
@@ -111,7 +111,7 @@ char *job_nodes_words(const JobStatus *job);
  * between the hosts, and the cost of all this so far; NULL: there was no cost. g_free(). */
 char *job_nodes_use(const JobStatus *job);
 
-/* "2min 5.3s"; "12,345". Into ret, returns ret. */
+/* Both functions write a text such as "2min 5.3s" or "12,345" into ret, and return ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);
 /* The scheduler in words: "auto, 3.52 actors a round, from 1 to 8"; g_free(). */

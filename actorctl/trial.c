@@ -231,7 +231,7 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
         return STATUS_FAILED;
 }
 
-/* The request and its numbers, one after the other. */
+/* Returns sealed memory with the request, and behind it its numbers. */
 static int seal_request(const TrialRequest *request, const GArray *numbers) {
         size_t n = numbers ? numbers->len * sizeof(double) : 0;
         g_autofree uint8_t *both = g_malloc(sizeof(*request) + n);

@@ -194,7 +194,8 @@ int job_load_progress(Job *job, bool anew);
 JobReplay *job_replay_new(Job *job);
 JobReplay *job_replay_free(JobReplay *replay);
 int job_replay_some(JobReplay *replay, unsigned most);
-/* Makes a replay that passes each record to add() instead, with repeated work marked as wasted. */
+/* Makes a replay that passes each record to add() and not to the job's progress. Repeated work is marked as
+ * wasted. */
 JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *userdata), void *userdata);
 /* Loads the properties and the bill of an ended job. It uses the job's row if possible, since a long job has
  * a million records. */

@@ -53,7 +53,7 @@ struct Keepers {
         unsigned n;       /* the number of keepers */
         unsigned n_leave; /* orders to leave that no keeper has carried out yet */
         int orders[2];    /* the gate writes to the second */
-        int answers[2];   /* and reads from the first */
+        int answers[2];   /* the gate reads from the first */
         pid_t holder;     /* the only keeper that can take the last order; 0: any keeper can */
         bool is_lost;     /* the keeper that had the last order was killed */
         pid_t attic;

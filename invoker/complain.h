@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns r, a negative errno. */
+/* Prints what failed and why to standard error. Returns r, a negative errno. */
 static inline int invoker_complain(int r, const char *what) {
         fprintf(stderr, "actord-invoker: %s: %s\n", what, strerror(-r));
         return r;

@@ -16,7 +16,8 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
-/* Reads only a few at once, so that a peer that sends many does not keep the loop from its actors. */
+/* The loop reads a few messages at a time, so that a peer that sends many does not keep it from its
+ * actors. */
 enum { MESSAGES_AT_ONCE = 16, FAILED_WAIT_MSEC = 10000 };
 
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {

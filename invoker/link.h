@@ -12,7 +12,7 @@ typedef struct Link {
         int listen_fd, fd; /* fd -EBADF: no daemon is connected */
         uint32_t n_actors_max;
         uint64_t told;      /* the last record that was announced to the daemon */
-        uint64_t told_nsec; /* when told was announced */
+        uint64_t told_nsec; /* when record `told` was announced */
         bool was_connected;
         bool asked; /* the daemon waits for an answer, even if nothing is new */
         bool has_plan;

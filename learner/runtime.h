@@ -40,7 +40,7 @@ const Network *runtime_policy(const Runtime *runtime);
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* sets old_value and old_log_probability of each row */
 void runtime_advantage(Runtime *runtime, double gamma, double lambda);
-/* V-trace of the policy that gives old_log_probability */
+/* V-trace, for the policy that gave old_log_probability */
 void runtime_vtrace(Runtime *runtime, double gamma, double rho_bar, double c_bar);
 /* the share of the targets' variance that old_value explains */
 double runtime_explained_variance(const Runtime *runtime);

@@ -318,7 +318,8 @@ bool action_bounds_possible(double low, double high) {
         return (float) low < (float) high;
 }
 
-/* Takes the bounds of the space, for a policy that scales its output to them. */
+/* Copies the space's bounds into the network, for a policy that scales its output to them. Errors are those
+ * of network_derive(). */
 static int network_take_bounds(const JobSettings *settings, const ActordSpace *space, Network *network) {
         if (network->act != ACT_GAUSSIAN)
                 return network->n_choices > 1 ? -EDOTDOT : -EPROTOTYPE;
@@ -424,7 +425,7 @@ static int network_derive_squashed(
         return 0;
 }
 
-/* A sequence of hidden layers over observation, action and time. */
+/* Makes one sequence of hidden layers, which reads observation, noisy action and time. */
 static int network_derive_denoiser(
                 const JobSettings *settings, const ActordEnvSpec *spec, uint32_t act, Network *network) {
         uint32_t n_hidden = settings_hidden_layers(settings);

@@ -312,7 +312,7 @@ static void draw_panel(Drawing *d, size_t i) {
                 draw_point(d, &g_array_index(panel->points, PlotPoint, k));
 }
 
-/* An estimate of a text's width, since the viewer chooses the font. */
+/* An estimate of the width of a legend's entry, in pixels, since the viewer chooses the font. */
 static int entry_width(const char *name) {
         return 34 + (int) g_utf8_strlen(name, -1) * 8;
 }

@@ -355,7 +355,8 @@ static void trial_add(const Experiment *experiment, Trial *trial, const Group *g
                 trial->state = TRIAL_DONE;
 }
 
-/* 0: the trial has a value or still runs; 1: it failed; 2: it did not start. */
+/* The class by which trials are sorted first. 0: the trial has a value or still runs; 1: it failed; 2: it
+ * did not start. */
 static int class_of(const Trial *trial) {
         if (trial->state == TRIAL_FAILED)
                 return 1;

@@ -58,7 +58,7 @@ static const char *observation_word(const Model *model) {
         return model->network.pixels ? "bytes" : "numbers";
 }
 
-/* The settings and the origin of the policy, with this file's own format. */
+/* The metadata of the exported file: the policy's settings and origin, and the file's own format. */
 static size_t list_metadata(const Model *model, const Checkpoint *checkpoint, const char *format,
                 MetadataRow ret[SAFETENSORS_METADATA_MAX]) {
         size_t n, n_kept = 0;

@@ -378,7 +378,7 @@ static void put_dqn(Zoo *zoo) {
         double steps = number(zoo, "n_timesteps");
         double every = floor(number(zoo, "target_update_interval") * train_ratio(zoo));
 
-        /* RL Zoo counts environment steps, and actord gradient steps */
+        /* target_update_interval counts environment steps, and TargetInterval= counts gradient steps */
         put_number(zoo, "Learner", "TargetInterval", "target_update_interval", every < 1 ? 1 : every);
         put_number(zoo, "Learner", "EpsilonSteps", "exploration_fraction",
                         floor(steps * number(zoo, "exploration_fraction")));

@@ -126,7 +126,7 @@ ExitStatus env_check(const Options *options, const char *environment) {
 }
 
 typedef struct Rates {
-        GArray *rates[2]; /* doubles: outside, inside */
+        GArray *rates[2]; /* doubles, steps per CPU second; [0]: outside of the sandbox, [1]: inside */
         uint32_t level;
 } Rates;
 

@@ -21,7 +21,8 @@ static bool goes_on(const char *directory) {
         return lock == -EWOULDBLOCK;
 }
 
-/* The state of a run. If its note ends in the middle, its actorctl was killed. */
+/* The state of a run. "left": no actorctl holds the run's lock, but the note does not say that the run has
+ * ended, so its actorctl was killed. */
 static const char *state_of(const char *directory, const RunNote *note) {
         if (goes_on(directory))
                 return "running";

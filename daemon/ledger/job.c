@@ -211,7 +211,8 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         assert(ret_uid);
         assert(ret_ended_usec);
 
-        /* A job has no end time if no daemon could read its row. */
+        /* If no daemon could read the job's row, the job has no end time, and the time of its submission
+         * counts. */
         r = ledger_first(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
                         "WHERE id = ?",

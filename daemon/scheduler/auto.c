@@ -286,7 +286,7 @@ static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
         return price;
 }
 
-/* A round's cost on the bill, and the value of its time. */
+/* The sum of a round's cost on the bill and the value of its time. */
 static double trade_worth(const Trade *t, double n, double n_cold) {
         RoundPrice price = trade_price(t, n, n_cold);
 
@@ -470,9 +470,9 @@ static void tell(const Trade *t, double n, DecisionWhy *why) {
                 why->reason = REASON_TAKES_BACK;
 }
 
-/* Chooses the law, and its b from theory and measurements. Under the sharp law, b is the best estimate.
- * Under the law of noise the first rounds show little, so more actors are tried while they may pay; when
- * rounds make much progress, measurements do not show whether more actors pay. */
+/* Chooses the law, and its b from theory and measurements. If gets_far is set, only theory counts. Under the
+ * sharp law, b is the best estimate. Under the law of noise the first rounds show little, so b is the
+ * largest plausible value, and more actors are tried while they may pay. */
 static Law trade_law(const Trade *t) {
         Law law = auto_theory(t->a, t->view->settings);
         double best, hopeful;

@@ -52,7 +52,7 @@ uint32_t response_rounds(const Response *response);
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
 /* The newest stay's mean progress divided by that of the stay before; at most 1000. NaN: one of them is not
- * known, or was zero. */
+ * known, or was zero. *ret_before: the number of actors in the stay before; 0: there was none. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
 /* The law's progress for g = 1. */

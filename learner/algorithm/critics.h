@@ -58,7 +58,7 @@ void critics_target(Tape *tape, Node value);
 /* The mean of (Q(s, a) - target)^2. arg: a Net, the critic. */
 void critics_loss(Tape *tape, const void *arg);
 
-/* For a policy's loss */
+/* indices of the sums that a policy's loss records */
 enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 
 /* Gradient steps */

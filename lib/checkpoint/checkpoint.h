@@ -74,8 +74,8 @@ void checkpoint_close(Checkpoint *checkpoint);
 void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 
-/* Makes rows for the parameters of a network. After the network's name, they have the names and shapes of
- * CleanRL's modules. Returns how many: at most 2 * LAYERS_MAX. */
+/* Makes a row for each of a network's parameters. A row's name is the network's name and that of CleanRL's
+ * module, and its shape is the module's. Returns the number of rows, at most 2 * LAYERS_MAX. */
 size_t checkpoint_network_rows(unsigned format, const char *name, const Network *network, float *parameters,
                 TensorRow *ret);
 

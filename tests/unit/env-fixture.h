@@ -50,8 +50,8 @@ Env *env_new(const char *name);
 void env_free(Env *env);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
 
-/* Whether an option has its default value, beside `others`: then the instance is the same with and without
- * it, except for pointers, which differ between two live instances. */
+/* Whether `option` gives the default value: instances with `others` alone and with `option`, too, are equal,
+ * except for pointers, which differ between any two live instances. */
 bool env_is_default(const ActordEnv *abi, const ActordOption *option, const ActordOption *others,
                 uint32_t n_others);
 
@@ -64,6 +64,6 @@ void env_step(Env *env, uint64_t seed, const void *action);
  * 0). */
 void env_step_number(Env *env, double number);
 
-/* Any allowed action. */
+/* Draws an allowed action. */
 void action_draw(const ActordEnvSpec *spec, ActordRandom *random, uint32_t ret_action[32]);
 bool env_ended(const Env *env);

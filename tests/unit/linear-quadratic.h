@@ -120,7 +120,7 @@ static inline double lq_error(const LinearQuadratic *lq, const LinearPolicy *a, 
 /* How errors fall, iteration by iteration. */
 typedef struct Descent {
         uint32_t n_to_goal; /* iterations until the error is at most 1e-8; 0: never */
-        double ratio; /* of an error to the one before: the slope of a line through the errors' logarithms */
+        double ratio;     /* of an error to the one before it, from a line through the errors' logarithms */
         double r_squared; /* of that line */
         double last;
 } Descent;

@@ -17,7 +17,7 @@ MUJOCO_MODEL(reacher);
 
 static mjModel *reacher_model;
 
-/* In Gymnasium's v4 these options are constants. */
+/* The weights of the reward are options. In Gymnasium's v4 they are constants. */
 static const EnvOption reacher_options[] = { REACHER_V5_OPTIONS(ENV_OPTION) };
 
 /* The vector from the target to the fingertip. */

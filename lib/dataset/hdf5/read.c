@@ -125,7 +125,7 @@ static bool is_here(hid_t place, const char *name) {
                H5Lget_info(place, name, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_HARD;
 }
 
-/* Whether the numbers of an array are in this file itself: they may be in another file, too. */
+/* Whether the numbers of an array are in this file itself. HDF5 also allows them in another file. */
 static bool holds_itself(hid_t dataset) {
         _cleanup_(list_closep) hid_t list = H5Dget_create_plist(dataset);
 
@@ -226,7 +226,7 @@ static bool take_memory(Reader *r) {
         return d->observations && d->actions && d->rewards && d->ends;
 }
 
-/* Reads an array of exactly this many rows of this width. */
+/* Reads an array, which must have n_rows rows of `width` numbers. */
 static DatasetProblem array_read(
                 hid_t group, const char *name, uint64_t n_rows, uint64_t width, hid_t memory, void *ret) {
         _cleanup_(dataset_closep) hid_t dataset = -1;
@@ -243,8 +243,8 @@ static DatasetProblem array_read(
                                                                                 : DATASET_NONE;
 }
 
-/* Whether these are n values of the space's choices: whole numbers, each below its number of choices. The
- * numbers of an action may have different numbers of choices. */
+/* Whether the numbers are n values of choices: whole numbers, each below its number of choices. The numbers
+ * of an action may have different numbers of choices. */
 static bool choices_check(
                 const ActordEnvSpec *spec, const ActordSpace *space, const float *values, uint64_t n) {
         uint64_t width = space_numbers(space);

@@ -85,7 +85,7 @@ static void test_ends(void) {
         g_assert_cmpfloat(bed.state[MISSED], ==, 1); /* of job 2; the deadline of job 1 had passed before */
         g_assert_true(bed.active[2] && bed.active[3]);
         for (int i = 0; i < 2; i++)
-                g_assert_true(!bed.active[i] || job(&bed, i)[AGE] == 0); /* gone, or the next job */
+                g_assert_true(!bed.active[i] || job(&bed, i)[AGE] == 0); /* no job, or a new one */
         env_free(bed.env);
 }
 
@@ -130,8 +130,8 @@ static int32_t rule_of(const float *o) {
         return o[SHARES_PACE] > 0.45f ? SHARES_UP : SHARES_DOWN;
 }
 
-/* The share of deadlines that are missed in 100 episodes, and the return of an agent: with equal weights,
- * and by the rule that asks for more while late. */
+/* Plays 100 episodes, with equal weights or by rule_of(). Returns the share of deadlines that were missed;
+ * *ret_return: the mean return of an agent. */
 static double missed_of(bool ruled, double *ret_return) {
         double n[2] = {}, sum = 0;
         Bed bed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* More MuJoCo tasks against Gymnasium: those that observe, reset or reward in a way of their own. */
+/* Compares more MuJoCo tasks with Gymnasium's: those that observe, reset or reward in a way of their own. */
 #include "tests/unit/mujoco-fixture.h"
 
 /* The numbers are from Gymnasium 1.4.0 on MuJoCo 4.0.0, as in test-mujoco.c; the place is read after

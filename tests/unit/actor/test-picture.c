@@ -55,9 +55,8 @@ static void test_canvas(void) {
         g_assert_cmphex(pixel(canvas, 100, 300), ==, COLOUR_RED);
         g_assert_cmphex(pixel(canvas, 100, 345), ==, COLOUR_RED);
         g_assert_cmphex(pixel(canvas, 100, 355), ==, COLOUR_PAPER);
-        g_assert_cmphex(pixel(canvas, 138, 338), ==,
-                        COLOUR_PAPER); /* in the disc's square, outside of the disc */
-        g_assert_cmphex(pixel(canvas, 407, 300), ==, COLOUR_BLUE); /* the round end */
+        g_assert_cmphex(pixel(canvas, 138, 338), ==, COLOUR_PAPER); /* beside the disc */
+        g_assert_cmphex(pixel(canvas, 407, 300), ==, COLOUR_BLUE);  /* the round end */
         g_assert_cmphex(pixel(canvas, 409, 308), ==, COLOUR_PAPER);
         g_assert_cmphex(pixel(canvas, 150, 150), ==, COLOUR_GRASS);
         g_assert_cmphex(pixel(canvas, 320, 100), ==, COLOUR_INK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A session between two ends that know the same key, bytes that it carries, and the messages before it
- * begins. */
+/* Tests a TLS session between two ends that know the same key, the bytes that it carries, and the messages
+ * that come before it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

@@ -13,8 +13,8 @@
 
 enum { PATIENCE_MSEC = 60000 };
 
-/* Makes a pipe. *ret is its writing end, and stands for a directory. After its last close, the reading end,
- * which is returned, hangs up. */
+/* Makes a pipe. *ret is its writing end, and stands for a directory. When its last copy is closed, the
+ * reading end, which is returned, hangs up. */
 static int make_directory(int *ret) {
         int pair[2];
 

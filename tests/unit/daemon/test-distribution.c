@@ -22,7 +22,8 @@ static JobSettings settings_of(const char *text) {
         return settings;
 }
 
-/* Ten rounds of four actors. */
+/* Facts of ten rounds with four actors, from the time of a round, of its learning and of one actor, in
+ * nanoseconds. */
 static DistributionFacts facts_of(uint64_t round, uint64_t learner, uint64_t actor) {
         return (DistributionFacts){
                 .n_rounds = 10,
@@ -87,8 +88,7 @@ static void test_learner_bound(void) {
                       "take 59.5 ms");
 
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 12, 0);
-        g_assert_cmpuint(choice.n_learners, ==,
-                        8); /* of 12 CPUs: the number is a power of two, as a gradient has 16 parts */
+        g_assert_cmpuint(choice.n_learners, ==, 8); /* a power of two: a gradient has 16 parts */
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 64, 0);
         g_assert_cmpuint(choice.n_learners, ==, 16);
         choice = choice_of(&s, &facts, DISTRIBUTION_FUSED, 2, 0);

@@ -87,7 +87,7 @@ static void test_forget(void) {
         ledger_close(ledger);
 }
 
-/* The size of a user's files is the sum of the last counts of each job's. */
+/* The size of a user's files is the sum over jobs of the size that was last counted. */
 static void test_disk(void) {
         Ledger *ledger = NULL;
         uint64_t first, second, bytes = 1;

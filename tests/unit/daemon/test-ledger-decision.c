@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions in the ledger: committed with the rounds that ran under them, read from the lives that count,
- * with the scheduler's inputs; and ledgers that are older than decisions. */
+/* Tests decisions in the ledger: each is committed with the round that it led to, with the scheduler's
+ * inputs, and is read from the lives that count. Also tests the data of a scheduler. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>

@@ -174,8 +174,7 @@ static void test_twice(void) {
                 for (uint64_t i = 1; i <= 50; i++) {
                         Record record = record_new(1, i, i % 5 ? RECORD_ROLLOUT : RECORD_ROUND);
 
-                        record.metered.cpu_nsec += (uint64_t)
-                                        times; /* a second record of the same number has no effect */
+                        record.metered.cpu_nsec += (uint64_t) times; /* the first of two records counts */
                         assert_ok(ledger_append(ledger, job, &record));
                         if (i == 20 || i == 50)
                                 assert_ok(ledger_commit(ledger));
@@ -340,7 +339,7 @@ static void test_disk_full(void) {
         ledger_close(ledger);
 }
 
-/* Like test_full(), but the file system is really full, so the error comes from the WAL or its index. */
+/* Like test_disk_full(), but the file system itself is full: the error comes from the WAL or its index. */
 static void fill_small_disk(const char *at) {
         g_autofree char *path = g_build_filename(at, "ledger.db", NULL);
         Ledger *ledger = NULL;

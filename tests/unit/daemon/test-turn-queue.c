@@ -27,7 +27,7 @@ static char *order(TurnQueue *queue) {
         return g_string_free(order, FALSE);
 }
 
-/* The second user's one call is answered after one of the first user's many. */
+/* Each call of the second user is answered after one of the first user's, who has more of them. */
 static void test_users(void) {
         TurnQueue *queue = turn_queue_new();
         g_autofree char *found = NULL;

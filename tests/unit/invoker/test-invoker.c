@@ -212,7 +212,7 @@ static void test_verify(void) {
         job_done(&job);
 }
 
-/* Waits until n rounds have their record, which is the last one of a round. */
+/* Waits until n rounds have closed: RECORD_ROUND is the last record of a round. */
 static void wait_for_rounds(Job *job, uint64_t n) {
         for (unsigned i = 0; i < WAIT_MSEC && (job_read(job), job_count(job, RECORD_ROUND, false) < n); i++)
                 g_usleep(1000);

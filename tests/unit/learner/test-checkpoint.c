@@ -130,7 +130,8 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
-/* The learner's message about a checkpoint of this job; its standard error is a file meanwhile. */
+/* Returns what the learner of a job with these sections says about the checkpoint. Its standard error is a
+ * file meanwhile. */
 static char *words_to(const char *sections, int checkpoint_fd) {
         int words = memfd_create("words", MFD_CLOEXEC), kept = dup(STDERR_FILENO);
         ActordEnvSpec spec = bed_spec_box(3, 2, 4);
@@ -167,7 +168,8 @@ static int checkpoint_of(const char *sections) {
         return fd;
 }
 
-/* A refusal because of a setting names it with both values, and names no setting that does not matter. */
+/* If a setting is the reason of a refusal, the sentence has the setting and both values. It has no setting
+ * that does not matter. */
 static void test_other_settings(void) {
 #define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
 #define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"

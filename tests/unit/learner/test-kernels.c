@@ -297,7 +297,7 @@ static void test_slopes(void) {
         }
 }
 
-/* The tanh of vectors is the plain one, bit for bit: over all magnitudes, and for NaN. */
+/* The vector kernel of tanh gives the same bits as the plain function, over all magnitudes and for NaN. */
 static void test_tanh(void) {
         enum { N = 64 };
         float x[N] __attribute__((aligned(64))), expected[N];

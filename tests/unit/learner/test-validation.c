@@ -260,7 +260,8 @@ static void fill_restarted(Bed *bed, uint32_t bank) {
                 *segment_snapshot(bed->segments[0], &bed->page.segment, bank, e) = kept[e];
 }
 
-/* A sticky environment whose actor was started again goes on with a new episode; any other must not. */
+/* If an actor is started again, its slots begin new episodes. The learner accepts this in a sticky
+ * environment, and in no other. */
 static void test_sticky(gconstpointer sticky) {
         ActordEnvSpec spec = strict_spec(3);
         Bed bed = {};

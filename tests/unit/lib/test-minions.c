@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learned scheduler's features, its file, and its decision against the same network by hand. */
+/* Tests the trained scheduler: its features, its file, and its decision, which the test also computes in
+ * plain loops. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

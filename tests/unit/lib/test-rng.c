@@ -148,7 +148,8 @@ static void test_uniform(void) {
         for (int i = 0; i < BINS; i++)
                 chi2 += pow(bins[i] - (double) N / BINS, 2) / ((double) N / BINS);
 
-        /* Five standard deviations, and the 0.9999 quantile of chi-squared with 49 degrees of freedom. */
+        /* The mean is within five standard deviations, and chi-squared is below its 0.9999 quantile for 49
+         * degrees of freedom. */
         g_assert_cmpfloat(fabs(sum / N - 0.5), <, 5 * 5 / sqrt(12.0 * N));
         g_assert_cmpfloat(chi2, <, 94);
 }

@@ -63,7 +63,7 @@ static void test_numbers(void) {
         }
 }
 
-/* The name of a policy becomes a file's name, so it is no path. */
+/* The name of a policy becomes a file's name, so it must not be a path. */
 static void test_shares(void) {
         static const char *const bad[][2] = { { "simppo", "simppo:NAME" }, { "simppo:", "simppo:NAME" },
                 { "simppo:../x", "no dot first" }, { "simppo:a/b", "ASCII letters" },
