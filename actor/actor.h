@@ -43,8 +43,8 @@ _Noreturn void actor_main(const ActorContext *context);
  * calls this before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
-/* The same for a job. Its Engine= may ask for the module with another release of the engine
- * (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
+/* Like environment_load(), for a job, whose Engine= may ask for the module with another release of the
+ * engine (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
 /* Loads an environment that uses packages of Python=. With Environment=gym:ID, spec() starts the

@@ -307,7 +307,8 @@ static void complain_option(const char *argument) {
                 complain("unknown option %s; `actorctl --help` lists them", argument);
 }
 
-/* Turns -n5 into --lines=5: GLib takes the value of a letter only from the next argument. */
+/* Turns -n5 into --lines=5, since GLib takes the value of a one-letter option only from the next
+ * argument. */
 static void expand_letter(char **word) {
         size_t row = (*word)[0] == '-' && (*word)[1] && (*word)[1] != '-' && (*word)[2]
                                      ? find_row(*word + 1, 1)

@@ -33,7 +33,8 @@ enum {
         FAILURE_SECONDS = 2,
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
-        OUTAGE_SECONDS = 30, /* longer than the time between two looks of an engine */
+        /* longer than an engine (cluster/engine.h) lets pass between two looks at its cluster */
+        OUTAGE_SECONDS = 30,
         /* How long a node's program may be silent; and how long a node may wait for the programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
@@ -512,7 +513,7 @@ static void turn(Head *head, struct pollfd *p, Peer **peers) {
         open_port(head);
         balance(head);
         tell_all(head, now);
-        /* Without an invoker, all nodes are given back. */
+        /* Without an invoker, the head gives all nodes back. */
         if (head->broken)
                 begin_end(head);
 }

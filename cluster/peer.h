@@ -16,8 +16,8 @@ typedef enum PeerStep {
         PEER_NONE,
         PEER_NAMED,       /* the peer is a node of this job; node and facts are set */
         PEER_READY,       /* the node's invoker runs */
-        PEER_REFUSED,     /* the peer is no node of this job, or could not start; words: why. node 0: it
-                           * may be a stranger */
+        PEER_REFUSED,     /* the peer is no node of this job, or could not start; words: why. node 0: the
+                           * peer proved no identity, and may be a stranger */
         PEER_ENDED,       /* the peer was ready, and has ended; words: why */
         PEER_CLOSED,      /* the peer was ready, and the head's invoker has closed the stream */
         PEER_OTHER_BUILD, /* the peer is a node of this job with another version of actord; words */

@@ -136,7 +136,8 @@ bool text_job_parse(const char *line, size_t n, TextJob *ret) {
         (void) snprintf(job.reason, sizeof(job.reason), "%.103s", fields[8]);
         text_tres_parse(fields[7], &job);
         job.used = text_duration_parse(fields[9]);
-        /* some releases print the raw wait status */
+        /* Some releases of Slurm print the status of wait(), which has the exit status in its second
+         * byte. */
         if (fields[6][0]) {
                 unsigned long status = strtoul(fields[6], &end, 10);
 
@@ -446,8 +447,9 @@ int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]) {
         return add_words(argv, (size_t) snprintf(ret, TEXT_SCRIPT_MAX, "#!/bin/sh\nexec"), ret);
 }
 
-/* While the shell waits for the archive, a signal ends the shell. Later the program gets the signal, too,
- * and the shell waits until the program has ended. In both cases the shell removes the folder. */
+/* While the script waits for the parcel (cluster/parcel.h), a signal ends the shell. Once the parcel's
+ * program runs, the signal also reaches the program, and the shell waits until the program has ended. In
+ * both cases the shell removes the folder. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]) {
         int n = snprintf(ret, TEXT_SCRIPT_MAX,

@@ -21,13 +21,14 @@ typedef struct DistributionFacts { /* sums over the rounds that were measured */
         /* how much longer than learner_nsec the update lasted on this host; 0 under Clock=model */
         uint64_t waiting_nsec;
         uint64_t actors_nsec;  /* acting, summed over all actors */
-        uint64_t slowest_nsec; /* acting, of the slowest actor of each round */
+        uint64_t slowest_nsec; /* acting, of each round's slowest actor */
         uint64_t start_nsec;   /* from the newest start of the job's processes to their first round's end */
 } DistributionFacts;
 
 typedef struct DistributionMeter {
         DistributionFacts facts;
-        /* the life of the job (one start of its processes) and the round that are in progress */
+        /* life: the newest life of the job (one start of its processes). born_nsec: when that life began.
+         * acted_nsec, updated_nsec: the newest end of an invocation and of an update in the round so far. */
         uint64_t life, born_nsec, acted_nsec, updated_nsec;
         DistributionFacts round;
         bool warm; /* this life has completed a round, so all starts are over */
@@ -63,5 +64,6 @@ void distribution_decide(const DistributionInput *input, DistributionChoice *ret
 double distribution_learner_nsec(
                 const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows);
 
-/* The inverse function: the time that a single learner would need. */
+/* The inverse of distribution_learner_nsec(): the time that a single learner would need for the update, if
+ * each of n_learners needs nsec. */
 double distribution_alone_nsec(const JobSettings *settings, double nsec, uint32_t n_learners, double n_rows);

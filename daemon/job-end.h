@@ -6,7 +6,8 @@
 #include "daemon/job.h"
 
 void job_finish(Job *job, uint32_t end, const char *sentence);
-/* Ends a queued job in the same way. */
+/* Like job_finish(), for a queued job. A restarted daemon may not have read the records of such a job
+ * yet. */
 void job_end_queued(Job *job, uint32_t end, const char *sentence);
 /* Fails the job, since another try would fail in the same way; or ends it as a user has asked. */
 void job_give_up(Job *job, const char *sentence);

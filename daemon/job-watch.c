@@ -15,7 +15,7 @@
 
 #define FLOOR_USEC  (30ull * 1000 * 1000)
 #define ABSENT_USEC (2ull * 1000 * 1000) /* if a timer fires later than this, the daemon was stopped */
-#define TICK_USEC   (100ull * 1000)      /* the shortest interval between looks */
+#define TICK_USEC   (100ull * 1000)      /* the shortest time between two checks of the invoker */
 
 static uint64_t now_usec(const Job *job) {
         uint64_t usec = 0;

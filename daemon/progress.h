@@ -81,11 +81,12 @@ typedef struct Progress {
         char metric_names[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
         double metrics[ACTORD_METRICS_MAX];
 
-        uint64_t life_cpu_nsec;     /* the CPU time that records of this life claim */
-        bool lost;                  /* this life's invoker died without a last record */
-        int32_t lost_error;         /* the errno with which its invoker failed to start; 0: not known */
-        uint32_t n_lives_unmetered; /* lives of which some usage was not measured */
-        bool ended;                 /* this life has ended */
+        uint64_t life_cpu_nsec; /* the CPU time that records of this life claim */
+        bool lost;              /* this life's invoker died without a last record */
+        /* the errno with which this life's invoker failed to start; 0: not known */
+        int32_t lost_error;
+        uint32_t n_lives_unmetered;               /* lives of which some usage was not measured */
+        bool ended;                               /* this life has ended */
         char missing_package[PACKAGE_NAME_BYTES]; /* the package that the environment lacks; "": not known */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;

@@ -8,7 +8,8 @@
 #include "daemon/hold.h"
 #include "daemon/job.h"
 
-/* A change of the clock is noticed within this time. */
+/* A job that waits for its user's next day looks again after this time at the latest, since the wall clock
+ * may have been set. */
 #define SPENDING_LOOK_USEC (3600ull * 1000 * 1000)
 
 /* Users without a limit are counted less often, since each count writes two pages. */

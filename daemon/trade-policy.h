@@ -19,8 +19,8 @@ GStrv trade_directories(bool system);
  * a clause that names the file and says what to do, g_free(). */
 int trade_policy_find(GStrv directories, const char *name, TradePolicy **ret, char **ret_reason);
 
-/* Reads the policy from an open file, which the clause in *ret_reason does not name. If a policy from the
- * same unchanged file is in use already, that one is shared. */
+/* Like trade_policy_find(), but reads an open file, which *ret_reason does not name. A policy from the same
+ * unchanged file that is already in use is shared. */
 int trade_policy_read(int fd, TradePolicy **ret, char **ret_reason);
 TradePolicy *trade_policy_free(TradePolicy *policy);
 

@@ -109,7 +109,8 @@
 #define JOB_TARGET_MAX         1e300
 #define JOB_ROUNDS_DEFAULT     50
 #define JOB_ROUNDS_MAX         1048576 /* the same limit as for RolloutSteps= */
-/* evaluation episodes after each round; 0: its training episodes show how good it is */
+/* evaluation episodes of the inner job after each of its rounds; 0: its training episodes show how good its
+ * policy is */
 #define JOB_EPISODES_DEFAULT 5
 #define JOB_EPISODES_MAX     10000
 #define JOB_OPTIONS          JOB_NUMBER_OPTIONS(OPTION_TEXT)

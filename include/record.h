@@ -101,14 +101,14 @@ typedef enum Fault {
 #define STATISTICS(X) LEARNED_STATISTICS(X) METRIC_STATISTICS(X) EVALUATION_METRIC_STATISTICS(X)
 
 #define LEARNED_STATISTICS(X)                                                                           \
-        X(return_mean, "reward")        /* of the last 100 episodes by (round, step, slot) */           \
+        X(return_mean, "reward")        /* last 100 episodes, in the order (round, step, slot) */       \
         X(return_round, "reward")       /* episodes that ended in this round */                         \
         X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
         X(loss_policy, "1") X(loss_value, "1") X(entropy, "nat") X(kl, "nat") X(clip_fraction, "1")     \
         X(explained_variance, "1") X(gradient_norm, "1") X(learning_rate, "1")                          \
         X(curvature_min, "1") X(curvature_max, "1")     /* of the surrogate objective's Hessian */      \
         X(curvature_ratio, "1")         /* Nitro's R = -max / min, as in its paper */                   \
-        X(curvature_loss, "1")          /* the same for the whole loss, as in its published code */     \
+        X(curvature_loss, "1")          /* of the whole loss: the ratio in Nitro's published code */    \
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
         X(curvature_products, "rows")   /* the cost of the curvature: rows times products with Hessians */
 
@@ -166,7 +166,7 @@ typedef struct NodeUse {
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
         /* the actor (in WORKER and POOL the container); MaxActors and above: it evaluates; UINT32_MAX: the
-         * learner. ROUND: the actor that was taken, UINT32_MAX: all */
+         * learner. ROUND: the actor whose rollout the round learned from; UINT32_MAX: all actors */
         uint32_t kind, actor;
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
         uint32_t attempt;                       /* > 0: a retry */

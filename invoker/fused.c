@@ -22,7 +22,7 @@
 #include "lib/fd.h"
 #include "lib/limits.h"
 
-/* For the child, which does not allocate memory. */
+/* The segments as the forked child maps them. This array is static, since the child allocates no memory. */
 static void *child_segments[ACTORS_MAX];
 
 int fused_load(Placement *place) {

@@ -270,7 +270,8 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
         else if (answer->fault != FAULT_NONE)
                 probe_failed(invoker, c, answer_claim(answer), answer->detail);
         else
-                /* The usage of the probe goes into the record of the next actor that starts. */
+                /* The CPU time of the probe (the process that told the environment's spec) goes into the
+                 * record of the next actor that starts. */
                 prepare_training(invoker, &spec, true);
 }
 

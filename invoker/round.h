@@ -41,7 +41,7 @@ typedef struct Seat { /* the state of one actor */
         /* Across rounds: */
         uint64_t ordinal; /* invocations that were accepted */
         uint32_t bank;    /* holds its current snapshots */
-        /* Until the rollout is taken: */
+        /* Until the learner has taken the rollout: */
         uint32_t state;
         Attempts attempts;
         bool cold;

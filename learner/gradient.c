@@ -40,7 +40,8 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
-/* The columns of `input`, where the caller may also write an observation before it is edited. */
+/* The number of columns in `input`. A caller may write whole observations there, which can be wider than the
+ * network's input if the network edits them (n_edited). */
 static size_t input_columns(const Network *network) {
         size_t n = network_inputs(network);
 

@@ -20,7 +20,7 @@ uint32_t threads_count(const Threads *threads);
 
 /* Does the tasks 0 .. n_tasks - 1, in any order; returns when all are done. */
 void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
-/* The same, but task i always runs on thread i % n, for tasks that use a thread's own memory. */
+/* Like threads_run(), but task i always runs on thread i % n, for tasks that use a thread's own memory. */
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
 /* threads_meter() starts to measure, and counts the CPUs. threads_metered_nsec() returns the CPU time since

@@ -5,5 +5,6 @@
 
 #include <stdbool.h>
 
-/* *ret is to be freed. -ENOENT: the environment names no user's bus. */
+/* *ret: the address of the system's or the user's bus, to be freed. -ENOENT: neither
+ * DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set, so the user's bus is not known. */
 int bus_address(bool system, char **ret);

@@ -28,8 +28,8 @@ typedef struct EnvironmentNumber {
         const char *what; /* the things that N counts */
 } EnvironmentNumber;
 
-/* The row if `name` begins with such an environment's name and a colon, or NULL. *ret_n: the number N after
- * the colon; NULL: there is no valid number. */
+/* Finds the row if `name` begins with the name of such an environment and a colon; NULL: it does not.
+ * *ret_n: the digits after the colon; NULL: they are no valid number. */
 const EnvironmentNumber *environment_number(const char *name, const char **ret_n);
 
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
@@ -44,7 +44,7 @@ bool environment_loads_packages(const char *name);
 
 size_t environment_count(void);
 
-/* i < environment_count(), in the order of the catalogue. */
+/* The environment at place i of the catalogue; i < environment_count(). */
 const EnvironmentRow *environment_at(size_t i);
 
 /* The i-th key of the environment's [Environment] section and its default, or "" if it has no default.

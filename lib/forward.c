@@ -30,7 +30,7 @@ enum {
 struct Forward {
         Network network;
         ActordSpace space;
-        uint64_t acts; /* bit i: layer i is needed to act, not only for the value */
+        uint64_t acts; /* bit i: layer i is needed to choose an action */
 
         const PolicyHead *bank; /* the bank of the last forward_load() */
         const PolicyLayout *layout;
@@ -168,8 +168,8 @@ typedef struct Sizes {
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: it has none */
 } Sizes;
 
-/* Counts the floats for the layers that are needed to act. Transposed weights are kept in the order of the
- * network, for as many layers as fit the limit. */
+/* Counts the floats for the layers that are needed to act, which are the bits of `acts`. A layer's
+ * transposed weights are kept if they still fit into KEPT_MAX; layers get room in the network's order. */
 static void sizes_count(const Network *network, uint64_t acts, Sizes *ret) {
         size_t n_kept = 0;
 
@@ -440,7 +440,8 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* Writes the outputs of layer i for row r to their destination. */
+/* Copies the outputs of layer i for row r to their place among the parameters of the action's distribution,
+ * if they are such parameters. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters) {
         const Network *network = &forward->network;

@@ -20,6 +20,6 @@ void sanitise_append(GString *to, const char *bytes, size_t n, bool utf8);
 char *sanitise_text(const char *text);
 char *sanitise_for_journal(const char *text);
 
-/* JSON with the same meaning; characters of its strings that must not be shown are written as \uNNNN. Takes
- * JSON in UTF-8; g_free(). */
+/* The same JSON, but with \uNNNN for each character in its strings that must not be shown. Frees `text`,
+ * which is UTF-8; free the result by g_free(). */
 char *sanitise_json(char *text);

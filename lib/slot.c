@@ -28,7 +28,7 @@ const char *spec_field_to_string(int field) {
         return field >= 0 && field < _SPEC_FIELD_MAX ? table[field] : NULL;
 }
 
-/* Whether the table is long enough to have this function, and has it. */
+/* Whether the environment's ActordEnv is long enough to have this member, and the member is set. */
 #define HAS(env, member) \
         ((env)->struct_bytes >= offsetof(ActordEnv, member) + sizeof((env)->member) && (env)->member)
 

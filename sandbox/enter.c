@@ -239,9 +239,10 @@ static int end_with_parent(const Sandbox *sandbox) {
         return 0;
 }
 
-/* Closes: every privilege, and every way to gain one: bounding set, ambient set, root's special treatment at
- * exec, set-user-ID programs. The child also asks to end with the invoker, for levels without a PID
- * namespace. It asks here, since a change of user id cancels that request. */
+/* Closes: every privilege, and every way to gain one. These ways are the bounding set, the ambient set,
+ * root's special treatment at exec, and set-user-ID programs. The child also asks the kernel to end it with
+ * the invoker, for levels without a PID namespace. It asks here, since a change of user id cancels that
+ * request. */
 static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) {
         int r;
 

@@ -35,9 +35,9 @@ const char *sandbox_stage(void);
 /* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */
 int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 
-/* syscalls.c: the allow-list as a program. Where a call may name only the process itself, the program
- * compares with FILTER_PID_LATER, which is no process's number. The child replaces it by its own number
- * before it loads the program. */
+/* syscalls.c: makes a seccomp program of an allow-list. Where a call may name only the process itself, the
+ * program compares with FILTER_PID_LATER, which is no process's number. The child replaces it by its own
+ * number before it loads the program. */
 #define FILTER_PID_LATER 0x7ffffffeu
 /* In the same way, FILTER_WORDS_LATER stands for SandboxEntry.words_at, whose upper half is compared under
  * this mask. */

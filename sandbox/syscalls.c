@@ -167,8 +167,9 @@ static int add_fcntl(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Allows 0, 3, and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a
- * number and a filter at 64. So "above 2" would accept 2^32 + 2, which is another file for the kernel. */
+/* Allows the descriptors 0, 3, and 4 to 65535: each of the latter has a bit above bit 1 and none above bit
+ * 15. The kernel looks at 32 bits of a descriptor and a filter at 64. So a rule "above 2" would also allow
+ * 2^32 + 2, which is descriptor 2 for the kernel. */
 static int add_read(scmp_filter_ctx filter, int number) {
         const uint64_t above = ~UINT64_C(0xffff);
         int r;
@@ -217,8 +218,8 @@ static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         return 0;
 }
 
-/* Allows calls for the process's own addresses. munmap() has no fourth argument; in mremap() it is the
- * flags. */
+/* Allows munmap() or mremap() of addresses outside the range for shared words. The fourth argument of
+ * mremap() has its flags, among which MREMAP_FIXED is forbidden. */
 static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap) {
         const struct scmp_arg_cmp rules[] = { own_addresses[1],
                 SCMP_A3(SCMP_CMP_MASKED_EQ, MREMAP_FIXED, 0) };
@@ -241,7 +242,8 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Makes a new mapping, which shows the addresses that the kernel uses first. */
+/* Whether the kernel begins with addresses in the range SANDBOX_OWN_ADDRESSES. It chooses the address of a
+ * new mapping here. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -39,7 +39,7 @@ typedef struct Asking {
         unsigned timeout_msec;
         uint64_t deadline_usec;
         char slice[64];
-        char job[256];   /* the object path of the manager's job */
+        char job[256];   /* how the manager's job ended; empty: it has not */
         char result[32]; /* how that job ended; empty: not yet */
 } Asking;
 
@@ -255,7 +255,8 @@ static int hand_slice(gid_t group, Cgroup *cgroup) {
         return cgroup_give(cgroup->slice_fd, "cgroup.procs", group);
 }
 
-/* ActorScope=each: makes one more scope for each of the child's anchors. */
+/* ActorScope=each: makes one more scope for each of the child's anchors, which are processes that only keep
+ * a scope alive. */
 static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup *cgroup) {
         char path[256], unit[160], prefix[128];
         pid_t anchors[ACTORS_MAX];
@@ -280,7 +281,8 @@ static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup
 }
 
 /* Chooses the names of the job's slice and scope. A slice outlives its last scope, and keeps its counters
- * until it is stopped. The dashes in a slice's name lead to the slices around it. */
+ * until it is stopped. systemd reads a slice's parents from the dashes: actord-job7.slice is in
+ * actord.slice. */
 static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";

@@ -30,7 +30,8 @@ typedef struct EnvOption {
         const char *const *words; /* NULL-terminated; the int is an index of this array */
 } EnvOption;
 
-/* Makes a row for ENV_INSTANCE, the environment's own struct, of a row in include/environment-options.h. */
+/* Makes an EnvOption of a row in include/environment-options.h. ENV_INSTANCE is the environment's own
+ * struct, which has `member`. */
 #define ENV_OPTION(name, is, member, least, most, text)   \
         { .key = #name,                                   \
                 .kind = ENV_OPTION_##is,                  \

@@ -72,8 +72,8 @@ static int move(const Point *p, Stage *from, Stage *to) {
         return r < 0 ? r : p->env->restore(to->instance.memory, to->snapshot.memory);
 }
 
-/* Makes step t and, in some steps, takes a snapshot and restores it at once, unless the environment is
- * sticky. */
+/* Makes step t. After every N_MOVE-th step it also takes a snapshot of the environment and restores it at
+ * once. A sticky environment (ACTORD_ENV_STICKY) has no snapshots, so it only steps. */
 static int go_and_move(const Point *p, Stage *stage, uint64_t t) {
         int r;
 

@@ -156,7 +156,7 @@ static int step_say(const Play *p, const ActordStep *step, uint32_t t) {
         return 0;
 }
 
-/* Puts the environment into the state in which this episode begins, if the request has one. */
+/* Puts the environment into the state in which this episode begins, if the request has states. */
 static int state_set(const Play *p, uint64_t episode) {
         const TrialRequest *request = p->trial->request;
         TrialSpec said;

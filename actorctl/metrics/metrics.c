@@ -132,8 +132,8 @@ static void give_up(Metrics *metrics, Sink *sink, int r) {
         metrics->incomplete = true;
 }
 
-/* If no episode ended in a round, the round's steps count for an episode that ends later. The same happens
- * to episodes of rounds that the daemon left out, if no episode ended in the next round. */
+/* If no episode ended in a round, its steps are counted in the next round in which an episode ends. So are
+ * the steps and episodes of rounds that the daemon left out. */
 static void pass_round(RoundBefore *before, const JobRounds *rounds, size_t row) {
         if (!isfinite(job_rounds_at(rounds, row, "return_round")))
                 return;

@@ -56,7 +56,8 @@ static JsonNode *choices_json(const ActordEnvSpec *spec) {
         return node;
 }
 
-/* For a column of a table: "4", "84x84x4", "of 2" for a choice, "3 of 4" and "3 of 2/3/5" for several. */
+/* The size of a space, for a column of a table: "4" or "84x84x4"; "of 2" for one choice; "3 of 4" or "3 of
+ * 2/3/5" for several choices. */
 static char *space_short(const ActordEnvSpec *spec, const ActordSpace *space) {
         g_autofree char *sizes = space->n_choices == 0 && space->kind == ACTORD_MULTI_DISCRETE
                                                  ? choices_text(spec, "/")
@@ -397,7 +398,8 @@ static const struct {
 };
 /* clang-format on */
 
-/* The first option that this word does not accept; NULL: it accepts all that were given. */
+/* The first given option that `actorctl env` does not accept with this word; NULL: it accepts all of
+ * them. */
 static const char *excess(const Options *options, size_t word) {
         const struct {
                 bool given;

@@ -108,7 +108,7 @@ static int print_present(sd_journal *journal, const Options *options) {
         r = seek(journal, options);
         if (r < 0)
                 return r;
-        n = r > 0; /* seek() has printed one */
+        n = r > 0; /* seek() returns 1 if it has printed an entry */
         r = print_all(journal);
         return r < 0 ? r : n + r;
 }

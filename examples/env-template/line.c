@@ -197,7 +197,7 @@ static int line_draw(const void *instance, ActordView *ret_view, ActordShape *re
                 .step_seconds = 0.1,
                 .background = 0xffffff,
                 .n_shapes = 4 };
-        /* Later ones are painted over earlier ones. */
+        /* Later shapes are painted over earlier ones. */
         ret_shapes[0] = (ActordShape){
                 .colour = 0xcccccc, .n_points = 2, .radius = 0.1, .points = { {}, { right } }
         };

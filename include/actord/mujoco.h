@@ -17,10 +17,11 @@ extern "C" {
 
 #define ACTORD_MUJOCO_ABI 1u
 
-/* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its
- * parts. */
+/* One step of the environment, which is FrameSkip= steps of the model. The lengths of arrays and the order
+ * of their parts are the model's. */
 typedef struct ActordMujocoStep {
-        /* ACTORD_MUJOCO_ABI; the caller's sizeof, since newer members come last */
+        /* abi: ACTORD_MUJOCO_ABI; struct_bytes: the struct's size in actord, since newer members come
+         * last */
         uint32_t abi, struct_bytes;
         uint32_t n_positions, n_velocities, n_controls, n_bodies, n_sensors, reserved;
         double seconds;                         /* the duration of the step */

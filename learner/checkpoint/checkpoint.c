@@ -112,7 +112,7 @@ static void list_parameters(TensorList *list, Learner *l, Net net) {
                         l->runtime->nets[net]->parameters, list->rows + list->n);
 }
 
-/* Format 1 had all of a target network's parameters in one row. */
+/* Format 1 had all parameters of a target network in one tensor. */
 static void list_target(TensorList *list, Learner *l) {
         const Adam *target = l->runtime->nets[NET_TARGET];
 

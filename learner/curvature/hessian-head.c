@@ -219,7 +219,7 @@ static void categorical_along(const Hessian *h, uint32_t shard, const double *y,
         }
 }
 
-/* z = (action - mean) / sd: z' = -mean' / sd - z (log sd)' */
+/* z = (action - mean) / sd. Its derivative along the direction is z' = -mean' / sd - z (log sd)'. */
 static void gaussian_along(const Hessian *h, uint32_t shard, const double *mean, double *const *along_y,
                 double *const *ret) {
         uint32_t n = h->network->n_action;

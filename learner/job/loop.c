@@ -153,7 +153,7 @@ int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret) {
         return 0;
 }
 
-/* Decides which containers a round would find started on the emulated fleet. */
+/* Decides which containers would be new in this round if the job ran on the emulated fleet. */
 static void containers_arrange(Fused *fused, uint32_t n_needed) {
         WarmRest rest = warm_rest(&fused->settings);
 

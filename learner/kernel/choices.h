@@ -8,7 +8,7 @@
 #include "learner/kernel/kernels.h"
 
 /* logits [n_action][stride] become log-probabilities in place. choices: [n_choices][stride]. entropies,
- * [n_choices][stride]: the entropy of each number, if there are several. */
+ * [n_choices][stride]: gets the entropy of each number of the action, if it has several numbers. */
 void choices_forward(const Network *network, float *logits, const int32_t *choices, uint32_t stride,
                 float *entropies, float *ret_log_probability, float *ret_entropy);
 /* entropies: of each number, from choices_forward(). For a single number it is ret_entropy. */

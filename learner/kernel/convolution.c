@@ -33,9 +33,9 @@ enum {
         UNITS_ALIGN = 8, /* the most units that are computed at once */
 };
 
-/* n_units sums of products: numbers times weights, over three indices. A number is a vector with an entry
- * for each row. All sums read the same numbers. Their weights lie side by side, and each sum has its own
- * place for the result. Steps count numbers. */
+/* Computes n_units sums at once. The terms of a sum are an input times a weight, over three nested indices.
+ * An input is a vector with an entry for each row, and all sums read the same inputs. The sums' weights for
+ * one input are adjacent; their results are to_step apart. Steps are in floats. */
 typedef struct Sum {
         uint32_t n[3], n_units;
         ptrdiff_t from_step[3], weight_step[3];

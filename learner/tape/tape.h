@@ -99,7 +99,7 @@ typedef struct TapeNode {
         bool late;            /* its gradient gets the row's weight here: tape_term_late() */
         uint32_t pass;        /* NETWORK: its number among the passes */
         const float *numbers; /* CONSTANTS */
-        bool again;           /* NETWORK: the trained network, which a later node applies, too */
+        bool again;           /* NETWORK: a later node applies the same trained network again */
 } TapeNode;
 
 typedef struct TapeLoss {
@@ -189,7 +189,7 @@ Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 
 void tape_loss(Tape *tape, Node x, double coefficient);
 /* Adds coefficient * that mean to the sum with this number, a statistic without gradient. */
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
-/* The number that tape_evaluate() computes for each row. */
+/* Makes x the number that tape_evaluate() computes for each row. */
 void tape_result(Tape *tape, Node x);
 
 /* Executing: learner/tape/tape.c. Columns have `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.

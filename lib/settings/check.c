@@ -81,7 +81,8 @@ static bool names_file(const char *path) {
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Only the grammar of terms is checked here, since only the model knows the names of joints and bodies. */
+/* Checks the terms of Reward= and Terminate=. Only their grammar can be checked here, since only the model
+ * knows the names of joints and bodies. */
 static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         bool paid = false;
@@ -241,7 +242,8 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* A slot's number names its random streams, and must fit into such a name. */
+/* A slot's number is a part of the key of its random streams, which has RANDOM_SLOT_BITS bits for it
+ * (lib/rng.h). */
 static void check_slots(SettingsReader *reader, const JobSettings *settings) {
         uint32_t most = settings_actors_max(settings);
         g_autofree char *text = NULL;

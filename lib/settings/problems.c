@@ -60,7 +60,6 @@ static bool line_has_key(const char *line, size_t length, const char *key) {
         return name && strcmp(name, key) == 0;
 }
 
-/* key NULL: the section's header. */
 unsigned settings_locate(const char *text, const char *section, const char *key) {
         g_autofree char *current = NULL;
         unsigned found = 0, number = 1;
@@ -74,7 +73,7 @@ unsigned settings_locate(const char *text, const char *section, const char *key)
                         g_free(current);
                         current = header;
                 }
-                /* Most lines belong to another key, which the first comparison shows. */
+                /* The cheap comparison comes first: most lines have another key. */
                 if (current && strcmp(current, section) == 0 &&
                                 (key ? g_str_has_prefix(start, key) && line_has_key(line, length, key)
                                      : !!header))

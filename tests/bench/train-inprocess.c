@@ -121,7 +121,8 @@ static void starts_play(Fused *fused) {
         printf("kept %u of %zu starts\n", started.n_kept, started.n);
 }
 
-/* The job's environment, watched as the first argument says, which is then taken away. */
+/* Removes the first argument if it is an option, and returns the job's environment, watched as the option
+ * says. */
 static const ActordEnv *env_asked(int *argc, char ***argv, JobSettings *ret_settings) {
         const char *option = *argc > 1 && g_str_has_prefix((*argv)[1], "--") ? (*argv)[1] : "";
         const ActordEnv *env;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What decides a policy, computed from numbers drawn by chance: a line of digest for each part. The same
- * lines come out of each build, on each CPU (tests/check-portable.sh). */
+/* Computes the parts that decide a policy from random numbers, and prints a line with a digest for each
+ * part. Every build prints the same lines on every CPU (tests/check-portable.sh). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

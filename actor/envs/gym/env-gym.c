@@ -47,8 +47,8 @@ typedef struct GymSnapshot {
 static const JobSettings *settings;
 static const char *name; /* as in Environment=, without the prefix */
 static bool of_agents;   /* the prefix is pettingzoo: */
-/* The descriptors of the virtual environment and of PythonPath='s directory, for actors without a root.
- * Negative: the system's Python, or no such directory. */
+/* Descriptors of the virtual environment and of the directory of PythonPath=, for actors that have no root
+ * directory of their own. venv_fd negative: the system's Python; path_fd negative: no PythonPath=. */
 static int venv_fd, path_fd;
 static struct {
         GymSpace observation, action;

@@ -258,8 +258,8 @@ int parallel_read(Parallel *p, const ParallelTask *task, const ParallelSpaces *s
                 ret[a].terminated = n == 0 && !truncated;
                 ret[a].truncated = truncated;
         }
-        /* If agents are truncated, their last observation is read. If an agent has terminated, nothing is
-         * read. */
+        /* Each agent that is present must have an observation. If no agent is left, only agents that were
+         * truncated must have their last one. */
         if (n > 0)
                 memcpy(p->active, there, task->n_agents);
         return observe(task, spaces, PyTuple_GET_ITEM(result, 0), truncated ? p->active : there,

@@ -10,7 +10,8 @@
 typedef struct ParallelTask {
         PyObject *agents, *numbers; /* a tuple of names; a dictionary from names to numbers */
         PyObject *absent;           /* the bytes of an absent agent's observation */
-        PyObject *convert_shared;   /* converts any state to an array like `shared` */
+        /* makes a result of state() an array with the type and shape of `shared` */
+        PyObject *convert_shared;
         PyObject *word_agents;
         GymSpace shared; /* the space of state(); bytes 0: there is no state() */
         uint32_t n_agents;

@@ -38,8 +38,8 @@ static void test_phy_step(void) {
         }
 }
 
-/* Without the model's force and without friction only the action pushes: -2.5 N, to the left, the pole to
- * the right. */
+/* Without the model's force and without friction, only the action's -2.5 N move the cart. It goes to the
+ * left, and the pole turns to the right. */
 static void test_phy_options(void) {
         ActordOption options[] = { env_option("ModelGain", "0"), env_option("Friction", "0") };
         g_autoptr(Env) env = env_new_with("phydrl-cartpole", options, 2);

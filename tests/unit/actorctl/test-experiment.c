@@ -69,7 +69,8 @@ static void test_matrix(void) {
         g_assert_cmpuint(g_hash_table_size(definitions), ==, 8);
 }
 
-/* A combination's number and its levels say the same, the last factor being the fastest. */
+/* A combination's number follows from the levels of its factors, and the levels follow from the number. The
+ * last factor changes fastest. */
 static void test_combinations(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD
@@ -244,8 +245,8 @@ static void test_metrics(void) {
         g_assert_cmpint(metric_from_string("x"), ==, _METRIC_INVALID);
 }
 
-/* A file that was written is read again, but not by a cell of another definition, and not when it is cut,
- * or too deep. */
+/* The file of a cell's result is read again, but not for a cell with another definition. A file that is cut
+ * short, or nested too deeply, is refused. */
 static void test_outcome(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
@@ -402,7 +403,7 @@ static void test_pictures(void) {
         first = g_array_index(cost, double, 1);
         last = g_array_index(cost, double, 17);
         g_assert_cmpfloat_with_epsilon((first - last) / 320, (5 - 1.175) / 10, 0.001);
-        /* Half of the seeds still act. */
+        /* The curve has all nine rounds, although half of the seeds end after three. */
         actors = curve_of("actors.svg");
         g_assert_cmpuint(actors->len, ==, 18);
         /* Over money, a return that was reached for 1 stays until the dear seeds end at 9. */
@@ -425,8 +426,8 @@ static char *summary_of(const char *text) {
         return summary;
 }
 
-/* A target adds its metrics by itself; a metric without values has no table, and the report says what to
- * set. */
+/* With Target=, the report also has the metrics of the target. A metric without values has no table, and the
+ * report says why. */
 static void test_summary(void) {
         g_autofree char *plain = summary_of(HEAD "[Arm x]\n"),
                         *reached = summary_of(HEAD "Target=15\n[Arm x]\n"),
@@ -444,8 +445,8 @@ static void test_summary(void) {
         g_assert_nonnull(strstr(missed, "* cost_to_target, time_to_target: no cell reached the target"));
 }
 
-/* A seed that misses the target stays in the means, with what it took until its end, and is counted; in
- * cells.csv it has no value. */
+/* A seed that misses the target counts in the means, with its cost or time until its end. The table says how
+ * many seeds reached the target. In cells.csv such a seed has no value. */
 static void test_censored(void) {
         static const double low[] = { NAN, 1, 2, 3 };
         g_autoptr(Experiment) e = NULL;

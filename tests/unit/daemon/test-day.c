@@ -8,7 +8,7 @@
 
 #define HOUR (3600ull * 1000000)
 
-/* A time of a zone that needs no file: 2026 unless the name says otherwise. */
+/* Sets TZ to `zone`, which needs no file, and returns this local time of 2026 in microseconds since 1970. */
 static uint64_t at(const char *zone, int month, int day, int hour, int minute) {
         struct tm tm = { .tm_year = 126,
                 .tm_mon = month - 1,
@@ -47,7 +47,7 @@ static void test_plain(void) {
         assert_day(noon + 12 * HOUR - 1, "2026-06-30");
         assert_day(noon + 12 * HOUR, "2026-07-01");
         assert_end(noon + 1, 12 * HOUR - 1, "2026-07-01 00:00 XST");
-        /* Another time zone, another day. */
+        /* In another time zone the same moment is on another day. */
         g_setenv("TZ", "YST-13:30", TRUE);
         assert_day(noon, "2026-07-01");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The row of a job after its end, whether the ledger was given the end itself or took it out of a rest. */
+/* The row of a job after its end. The ledger gets the end from the daemon, or reads it from a file of rows
+ * that could not be committed (ledger_rest_write()). */
 #include <glib.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void test_totals(void) {
         ledger_close(ledger);
 }
 
-/* A commit of nothing says nothing about the disk. */
+/* A commit without rows succeeds on a full disk, too. ledger_probe() notices that the disk is full. */
 static void test_probe(void) {
         g_autofree char *directory = g_dir_make_tmp("test-ledger-end-XXXXXX", NULL),
                         *path = g_build_filename(directory, "ledger.sqlite", NULL),

@@ -32,7 +32,7 @@ static void test_difference(void) {
         a = ledger_add_running(ledger);
         b = ledger_add_running(ledger);
         note(ledger, a, "2026-11-23", "USD", 100);
-        note(ledger, a, "2026-11-23", "USD", 150); /* instead of what waited */
+        note(ledger, a, "2026-11-23", "USD", 150); /* replaces the 100 that wait for a commit */
         note(ledger, b, "2026-11-23", "EUR", 7);
         assert_spent(ledger, "2026-11-23", "USD", 0); /* not yet */
         assert_ok(ledger_commit(ledger));

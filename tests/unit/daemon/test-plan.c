@@ -138,7 +138,7 @@ static void test_reading(Fixture *f, const void *userdata) {
         g_assert_cmpint(plan_link_next(f->link, &record), ==, 0); /* no spool yet */
         say_hello(f);
         g_assert_cmpuint(f->n_hellos, ==, 1);
-        g_assert_cmpuint(f->n_written, ==, 1); /* what was written before we came */
+        g_assert_cmpuint(f->n_written, ==, 1); /* on_written() ran for the records from before this Hello */
         g_assert_cmpint(f->peer.pid, ==, getpid());
 
         for (uint64_t seq = 1; seq <= 3 * N_RECORDS; seq++) {

@@ -22,8 +22,8 @@ static void train(Response *response, Law truth, double noise, GRand *rand) {
                                                 g_rand_double_range(rand, 1 - noise, 1 + noise));
 }
 
-/* The cost of the best number by one b under another b, over the least possible: rounds times a price of 1
- * + A. */
+/* The cost of training with the number of actors that is best by the law `taken`, divided by the least
+ * possible cost, where `truth` is the true law. A round of A actors costs 1 + A. */
 static double loss(Law taken, Law truth) {
         double least = INFINITY, least_taken = INFINITY, costs = 0;
 
@@ -39,8 +39,9 @@ static double loss(Law taken, Law truth) {
         return costs / least;
 }
 
-/* Theory is off by a factor of eight, in either direction. The fitted b is nearer to the truth than
- * theory, if any number that was tried can tell, and decisions by it lose less. */
+/* The b from theory (daemon/scheduler/response.h) is eight times too large or too small. The fitted b is
+ * nearer to the true one, if the rounds so far can tell the two apart, and decisions by the fitted b cost
+ * less. */
 static void test_fit(void) {
         static const double truths[] = { 4, 16, 64 };
         enum { SEEDS = 100 };
@@ -65,7 +66,8 @@ static void test_fit(void) {
                 g_test_message("b %g, sharp %d, theory %g: nearer in %u of %u, %.3f lost, by theory %.3f",
                                 truth.b, sharp, theory.b, nearer, SEEDS, lost, lost_by_theory);
                 g_assert_cmpfloat(lost, <=, lost_by_theory + 1e-9);
-                /* Of 32 actors at most, a law that bends beyond a hundred is a straight line. */
+                /* With at most 32 actors, a law whose b is above 100 is nearly a straight line, so rounds do
+                 * not show its b. */
                 if (theory.b > 100)
                         continue;
                 g_assert_cmpuint(nearer, >=, SEEDS * 9 / 10);

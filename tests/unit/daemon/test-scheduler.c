@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Counts within their limits; a state that goes into a checkpoint's row and comes back. */
+/* The schedulers' numbers of actors, which are within the job's limits. And a scheduler's state, which goes
+ * into a checkpoint's row and comes back. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -248,7 +249,7 @@ static void test_adapt(void) {
         g_assert_cmpuint(n[3], ==, 4);   /* mean -175: 32 * 25 / 200 */
         g_assert_cmpuint(n[4], ==, 8);   /* mean -150 */
         g_assert_cmpuint(n[6], ==, 11);  /* mean of five -130: 11.2 */
-        g_assert_cmpuint(n[7], ==, 16);  /* -200 has left: mean -100 */
+        g_assert_cmpuint(n[7], ==, 16);  /* the newest five returns, without the -200: mean -100 */
         g_assert_cmpuint(n[12], ==, 32); /* the target */
 
         /* In a job that evaluates, returns of rollouts are not mixed with those of evaluations. */
@@ -280,7 +281,9 @@ static void test_nitro(void) {
         g_assert_cmpuint(n[3], ==, 8);  /* the highest */
         g_assert_cmpuint(n[4], ==, 8);  /* no negative curvature */
         g_assert_cmpuint(n[5], ==, 37); /* (3 - 1.5) / (3 - 1) = 0.75; 64 * 0.75 * 0.96^6 = 37.6 */
-        g_assert_cmpuint(n[6], ==, 36); /* infinity never entered: the same by 0.96^7 = 36.07 */
+        /* The window has six values: the first, 2, has left it, and infinity never entered. 1 3 1.5 1.5 10
+         * 1.5: 8.5/9 * 64 * 0.96^9 = 41.9. */
+        g_assert_cmpuint(n[6], ==, 36);
         /* Six values: 2 has left when 1.5 comes, the window is 1 3 1.5 1.5 10 1.5: 8.5/9 * 64 * 0.96^9 =
          * 41.9. */
         g_assert_cmpuint(n[8], ==, 41);
@@ -341,7 +344,7 @@ static void test_decay_only(void) {
         run_blind(&settings, 50, n);
         g_assert_cmpuint(n[0], ==, 61);
         g_assert_cmpuint(n[49], ==, 8);
-        g_assert_cmpuint(sum(n, 50), ==, 1317); /* the ceiling of Nitro's formula */
+        g_assert_cmpuint(sum(n, 50), ==, 1317); /* 64 * 0.96^(k + 1) in round k, rounded down */
 }
 
 /* The actors that the noise policy uses in 50 rounds. A simulation apart from this program gives 753 +-
@@ -478,8 +481,8 @@ static void test_replay(void) {
         g_assert_nonnull(strstr(message, "round 5 had 16 actors"));
 }
 
-/* Where rounds overlap, the actor that each took is repeated too, as long as it is known; impossible lists
- * are refused. */
+/* If rounds overlap, a replay also repeats which actor each round learned from, for the rounds that the list
+ * has. Impossible lists are refused. */
 static void test_replay_taken(void) {
 #define PACKED(n, actor) ((n) | ((actor) + 1u) << DECISION_TAKEN_SHIFT)
         uint32_t decisions[] = { PACKED(3, 1u), PACKED(1, 0u), PACKED(1, 2u), PACKED(3, 2u) };
@@ -511,7 +514,8 @@ static void test_replay_taken(void) {
                 }
         }
 
-        /* 2 was taken in round 3, and one actor cannot have begun it again. */
+        /* Round 3 took actor 2's rollout. Round 4 has one actor, so actor 2 cannot have begun another
+         * rollout. */
         decisions[3] = PACKED(1, 2u);
         g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, 0);
         settings.distribution = DISTRIBUTION_ASYNC;

@@ -275,8 +275,8 @@ static void test_files(Fixture *f, const void *userdata) {
                         SD_BUS_ERROR_INVALID_ARGS);
 }
 
-/* A virtual environment is a directory that stays the caller's, and so is a model's: taken for these
- * only, and demanded there. */
+/* The directory of a virtual environment or of a model. Only jobs with Python= or with a user's model accept
+ * one, and they demand it. It stays the caller's. */
 static void test_directories(Fixture *f, const void *userdata) {
         static const struct {
                 const char *environment, *python, *path, *error;

@@ -29,7 +29,8 @@ static void put_code(Written *w, uint8_t code, char signature) {
         w->n += 4;
 }
 
-/* A path, the sender, and that three descriptors come; six bytes of body. */
+/* A D-Bus message with three header fields: a path, the sender, and the number of its descriptors, which is
+ * three. Its body has six bytes. */
 static Written write_message(bool big) {
         Written w = { .n = WIRE_START_BYTES, .big = big };
 
@@ -74,7 +75,8 @@ static void test_fields(void) {
         }
 }
 
-/* A look at a socket may end anywhere: what lies behind its end is never read. */
+/* The daemon may see only the beginning of a message in a socket. It never reads behind the bytes that it
+ * has. */
 static void test_cut(void) {
         for (size_t size = WIRE_START_BYTES; size < BYTES_MAX; size++) {
                 Written w = write_message(false);
@@ -103,7 +105,7 @@ static void test_hostile(void) {
         /* A message that counts no descriptors stays as it is. */
         wire_set_n_fds(w.bytes, &fields, 7);
 
-        /* A variant of two types. */
+        /* A header field whose signature has two types is not read. */
         w = write_message(false);
         w.bytes[WIRE_START_BYTES + 1] = 2;
         wire_read_fields(w.bytes, w.n, &fields);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Daemons that come, go, and come back: which of them the invoker takes for its own. */
+/* Daemons that connect, go away and come back: which of them the invoker accepts as its own. */
 #include <errno.h>
 #include <glib.h>
 #include <sys/socket.h>
@@ -36,7 +36,8 @@ static bool has_hello(int fd) {
         return recv(fd, &hello, sizeof(hello), MSG_DONTWAIT) == sizeof(hello);
 }
 
-/* A peer that connects and is gone before it can be greeted is no daemon: the one that is there stays. */
+/* A peer that connects and is gone before the invoker greets it does not replace the daemon that is
+ * connected. */
 static void test_gone_before_hello(void) {
         const Hello hello = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_HELLO };
         _cleanup_close_ int first = -EBADF, third = -EBADF;
@@ -61,7 +62,7 @@ static void test_gone_before_hello(void) {
         g_assert_cmpint(link.fd, ==, before);
         g_assert_cmpint(link_receive(&link, &spool), ==, 0);
 
-        /* The newest wins, and the end of the one before is no end of the link. */
+        /* The third connection replaces the first one, whose end does not end the link. */
         third = connect_to(&address, n);
         g_assert_cmpint(link_accept(&link, &hello, &spool), ==, 0);
         g_assert_true(has_hello(third));

@@ -148,7 +148,7 @@ static void test_sum(void) {
         g_assert_cmpuint(rest.use.waited_nsec, ==, 2 * SEC);
         g_assert_cmpuint(rest.use.sent_bytes, ==, 5);
         g_assert_cmpuint(rest.use.received_bytes, ==, 7);
-        /* An order that is out has no end yet. */
+        /* Work on an order that has not ended counts until now. */
         meter.since_nsec = 99 * SEC;
         cost.allocated_usec += 1500000;
         sum = node_sum(&cost, &meter, 100 * SEC);
@@ -156,7 +156,7 @@ static void test_sum(void) {
         g_assert_cmpuint(rest.allocated_nsec, ==, 3 * SEC / 2);
         g_assert_cmpuint(rest.use.idle_nsec, ==, SEC / 2);
         g_assert_cmpuint(rest.use.sent_bytes, ==, 0);
-        /* A sum that falls, as after a clock was set, adds nothing. */
+        /* If a node's cost falls, as after a clock was set, nothing is added. */
         cost.allocated_usec = 0;
         sum = node_sum(&cost, &meter, 100 * SEC);
         rest = node_sum_rest(&sum, &told);
@@ -245,12 +245,13 @@ static void greet_in_vain(void) {
         }
         g_assert_true(nodes.refused);
         g_assert_cmpuint(nodes.n_lost, ==, 5);
-        /* The one that is up stays, and pending ones are withdrawn. No round can ask for more. */
+        /* The node that is up stays, and the requests for others are withdrawn. No round can ask for more
+         * nodes. */
         g_assert_cmpuint(last_wanted(cluster[1]), ==, 1);
         nodes_want(&nodes, 100, used, 1);
         g_assert_cmpuint(last_wanted(cluster[1]), ==, UINT32_MAX);
         g_assert_cmpuint(nodes.n_wanted, ==, 1);
-        /* It is given back when rounds need no node. */
+        /* The node is given back when rounds need no node. */
         nodes_want(&nodes, 4, used, 1);
         g_assert_cmpuint(last_wanted(cluster[1]), ==, 0);
         (void) close(cluster[0]);

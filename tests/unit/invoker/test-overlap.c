@@ -12,8 +12,8 @@
 #include "lib/clock.h"
 #include "tests/unit/learner-fixture.h"
 
-/* Rounds that overlap (Policy=async): what a checkpoint must have on top is who acts, since when, and
- * with which versions. */
+/* Rounds overlap (Policy=async). So a checkpoint must also say which actors act, since when, and with which
+ * versions of the policy. */
 #define OVERLAP                                                                                         \
         "[Scaling]\nActors=4\n[Distribution]\nPolicy=async\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n" \
         "[Billing]\nClock=model\n"                                                                      \

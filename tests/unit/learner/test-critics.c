@@ -82,7 +82,8 @@ typedef struct Given {
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
         double eta;              /* of policies out of noise */
-        bool online;             /* they follow the critics alone */
+        /* the policy's loss has only the critics' term, and no distance from recorded actions */
+        bool online;
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -180,7 +181,7 @@ static Drawn drawn_of(const Given *g, RandomPurpose purpose, uint32_t i, uint32_
         return drawn;
 }
 
-/* F of a row whose action has the noise of step i. */
+/* F (lib/sampler.h): the noise that the network estimates in the action x at step i of a diffusion. */
 static void noise_of(const Network *network, const double *parameters, const float *observation, uint32_t i,
                 const double x[ACTIONS], double ret[ACTIONS]) {
         double beside[ACTIONS + TIME_EMBEDDING];
@@ -245,14 +246,15 @@ static void sampled_of(const Given *g, const double *parameters, const float *ob
         }
 }
 
-/* Boundaries at the third gradient step. */
+/* The number of noise levels in consistency training (sampler_boundaries()) at the third gradient step. */
 static uint32_t boundaries_of(const Given *g) {
         const JobSettings *s = &g->bed->settings;
 
         return sampler_boundaries((ROUNDS - 1) / ((double) s->stop_steps * s->train_ratio));
 }
 
-/* Of row i, whose policy has these parameters. */
+/* The loss of consistency training at row i: how far the action of the policy `parameters`, from the noisier
+ * input, is from the target policy's action, from the less noisy one. */
 static double consistency_distance(
                 const Given *g, const double *parameters, uint32_t i, const Drawn *drawn, uint32_t n) {
         const Network *network = g->bed->learner->runtime->network;
@@ -287,7 +289,8 @@ static double diffusion_distance(const Given *g, const double *parameters, uint3
         return sum;
 }
 
-/* Steps take turns: of the third, the first critic judges, and the second says how much that is worth. */
+/* The loss at the third gradient step. The two critics take turns: at this step the first one values the
+ * policy's actions, and the second one gives the scale of these values. */
 static double reference_generative_loss(const void *arg, const double *parameters) {
         const Given *g = arg;
         const Runtime *rt = g->bed->learner->runtime;
@@ -344,7 +347,8 @@ static double reference_policy_loss(const void *arg, const double *parameters) {
         return sum / ROWS;
 }
 
-/* (5) of Fujimoto & Gu: the weight over the mean size of what the first critic says of the policy. */
+/* Lambda in (5) of Fujimoto & Gu (2021): q_weight over the mean of |Q|, where Q is the first critic's value
+ * of the policy's action. */
 static double lambda_of(const Given *g) {
         const Network *critic = g->bed->learner->runtime->networks[NET_CRITIC];
         double sum = 0;
@@ -452,7 +456,7 @@ static void test_td3_bc(void) {
                         (Given){ .q_weight = 1.5 });
 }
 
-/* The job's length is such that there are a dozen boundaries. */
+/* StopSteps= is such that the training has a dozen noise levels (boundaries_of()). */
 static void test_consistency(const void *passes) {
         g_autofree char *learner = g_strdup_printf(
                         "Dataset=a.hdf5\nEta=40\nPasses=%s\n[Job]\nStopSteps=20000", (const char *) passes);
@@ -467,7 +471,8 @@ static void test_diffusion_ql(const void *passes) {
         check_algorithm("diffusion-ql", learner, 0, (Given){ .eta = 0.3 });
 }
 
-/* Its pretrained policy is the one that it began with. */
+/* The loss of PI-FT keeps the policy near the pretrained one. Here that is the policy with which the job
+ * began. */
 static void test_pi_ft(const void *passes) {
         g_autofree char *learner = g_strdup_printf("Eta=0.3\nPasses=%s\n", (const char *) passes);
 
@@ -479,7 +484,8 @@ static void test_online(void) {
         check_algorithm("diffusion-ql", "Passes=5\nEta=0.3", 0, (Given){ .eta = 0.3, .online = true });
 }
 
-/* The policy moves once for two moves of the critics, and targets with it, a quarter of the way. */
+/* With PolicyDelay=2 the policy takes one step for every two steps of the critics. All targets move when the
+ * policy does, by a quarter of the way. */
 static void test_delay(void) {
         Nets before = {}, after = {};
         const Runtime *rt;
@@ -522,7 +528,7 @@ static void test_temperature(void) {
         }
 }
 
-/* Where a temperature is no float, the step fails, and a checkpoint of it is damaged. */
+/* A temperature that is too large for a float is not possible: a checkpoint that holds it is refused. */
 static void test_temperature_high(void) {
         double *state;
         Bed bed = {};
@@ -539,8 +545,8 @@ static void test_temperature_high(void) {
         bed_close(&bed);
 }
 
-/* Any action until learning begins; then the policy's. The third round begins with 96 steps, and 78 windows
- * of 4 steps in 6 slots. */
+/* Actors choose random actions until learning begins, and then the policy's. The third round begins with 96
+ * steps in the replay store. In 6 slots these are 78 windows of 4 steps, fewer than ReplayMin=90. */
 static void test_epsilon(void) {
         Bed bed = {};
 
@@ -556,7 +562,8 @@ static void test_epsilon(void) {
         bed_close(&bed);
 }
 
-/* Masked inputs have a gradient of exactly 0: a policy whose action no critic reads stays as it is. */
+/* An input that LinkEditing= masks has a gradient of exactly 0. So if no critic reads a number that depends
+ * on the action, the policy stays as it is. */
 static void test_edited(void) {
         for (unsigned left = 0; left < 2; left++) {
                 /* Five inputs; then the products of each with itself and those after it. */

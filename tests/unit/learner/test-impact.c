@@ -58,7 +58,8 @@ static void test_gradient(gconstpointer data) {
         double parameters[512];
         size_t n;
 
-        /* The same first step twice; the second one's gradient is still there. */
+        /* Both beds take the same first step. The second bed then takes a second one, whose gradient it
+         * still has; that gradient belongs to the parameters of the first bed. */
         open_bed(&at, data, 1);
         learn(&at, 0);
         open_bed(&after, data, 2);
@@ -80,8 +81,8 @@ static bool target_is_policy(const Bed *bed) {
                                nets[NET_POLICY]->n * sizeof(float)) == 0;
 }
 
-/* One step a pass, two a round: with an interval of 3 the target follows after steps 3 and 6. Without
- * one, at each round's end. */
+/* A round takes two gradient steps. With TargetInterval=3 the target follows after steps 3 and 6, otherwise
+ * at the end of each round. */
 static void test_target(void) {
         static const Case interval = { "", "TargetInterval=3", 3 }, rounds = { "", "", 3 };
         static const double steps_since[] = { 2, 1, 0, 2, 1, 0 };

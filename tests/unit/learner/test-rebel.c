@@ -3,7 +3,8 @@
  * its gradient, against finite differences of the loss written a second time. */
 #include "tests/unit/gradient-reference.h"
 
-/* Exactness: K choices, each pair of them once, one step an episode. */
+/* A case with an exact solution: an action is one of CHOICES choices, each pair of choices occurs once, and
+ * each episode has one step. */
 
 enum { CHOICES = 4 };
 
@@ -161,8 +162,8 @@ static void parameters_read(const Bed *bed, double ret[PARAMETERS_MAX]) {
                 ret[i] = (double) bed->learner->runtime->nets[NET_POLICY]->parameters[i];
 }
 
-/* At the second step the policy is no longer the one that acted. That step's gradient is of the parameters
- * that another learner of the same seed has after one step. */
+/* At the second step the policy is no longer the one that acted. The gradient of that step belongs to the
+ * parameters after one step, which a second learner with the same seed has. */
 static void test_differences(gconstpointer data) {
         double old[PARAMETERS_MAX], moved[PARAMETERS_MAX];
         Bed bed = {}, once = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads change nothing but the time: whatever their number, the policy is the same, bit for bit; narrow
- * layers and wide ones. And tasks are each done once. */
+/* The number of threads changes only the time: the policy is the same, bit for bit, with narrow layers and
+ * with wide ones. Each task is done once. */
 #include "tests/unit/learner-fixture.h"
 
 static void learn_rounds(
@@ -85,7 +85,8 @@ static void test_tasks(void) {
         }
 }
 
-/* Phases of both kinds by turns: a thread that comes late to one does nothing of it in the next. */
+/* Phases of threads_deal() and of threads_run() by turns. A thread that is late for one phase does no task
+ * of it once the next phase has begun. */
 static void test_mixed(void) {
         Threads *threads;
         Count c = {};
@@ -101,8 +102,8 @@ static void test_mixed(void) {
         threads_free(threads);
 }
 
-/* Threads without a task in one phase come when the next one is being dealt, and do their part of it
- * early: it counts all the same. */
+/* Phases have 2 tasks and 32 tasks by turns. A thread without a task in one phase may wake up while the next
+ * phase is being dealt, and do its task early. Each task still counts once. */
 static void test_late(void) {
         Threads *threads;
         Count c = {};
@@ -125,8 +126,8 @@ static void burn(void *arg, uint32_t task, uint32_t thread) {
                         3000000L * (task + 1));
 }
 
-/* Tasks of 3, 6 and 9 ms on three threads: the phase took 9, whatever the caller waited, and whatever
- * thread did them. */
+/* Tasks of 3, 6 and 9 ms on three threads: the meter counts the 9 ms of the slowest task, however long the
+ * caller waited, and whichever thread did a task. */
 static void test_meter(void) {
         Threads *threads;
         uint64_t metered;

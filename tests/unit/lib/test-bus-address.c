@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bus is found as sd-bus finds it, and a connection that only asks does not agree to take descriptors. */
+/* The bus has the address that sd-bus would use. A client that only asks does not tell the bus that it takes
+ * descriptors. */
 #include "lib/bus-address.h"
 
 #include <errno.h>

@@ -217,7 +217,8 @@ static void test_finals(void) {
         g_assert_cmpuint(finals_max(1, 0, 8, 32), ==, 256);
         g_assert_cmpuint(finals_max(10, 0, 1, 1), ==, 1);
 
-        /* Against counting: the worst beginning of an episode that was carried in. */
+        /* Compares with a count: the most episodes that can end, over all numbers of steps that the first
+         * episode may already have. */
         for (uint32_t horizon = 1; horizon < 40; horizon++)
                 for (uint32_t steps = 1; steps < 40; steps++) {
                         uint64_t worst = 0;
@@ -228,7 +229,8 @@ static void test_finals(void) {
                 }
 }
 
-/* Agents of one environment have states and observations of their own, and its bytes lie behind them. */
+/* In a snapshot, each agent of an environment has a state and an observation of its own. The environment's
+ * own bytes lie behind those of its last agent. */
 static void test_agents(void) {
         ActordEnvSpec spec = spec_make();
         const uint8_t *base = NULL, *end;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words of shared memory on which an actor and another process wait: there a futex reaches that
- * process, and nowhere else does a futex reach any process. A child reports by its exit status, as in
- * test-sandbox.c. */
+/* An actor can wake another process by a futex only on the words of shared memory on which both wait. A
+ * child reports by its exit status, as in test-sandbox.c. */
 #include <errno.h>
 #include <glib.h>
 #include <linux/futex.h>
@@ -22,13 +21,13 @@ static long futex_at(void *word, int command, void *other) {
         return syscall(SYS_futex, word, command, 1, NULL, other, 0);
 }
 
-/* A page of this program's file: other jobs have it mapped, too. Where the kernel begins with low
- * addresses there is no rule. */
+/* Wakes waiters on a page of this program's file, which other jobs map, too. Without high addresses
+ * (sandbox_has_high_addresses()), the filter has no such rule, and shared_words is NULL. */
 static int act_signal_by_a_file(void) {
         return !shared_words || futex_at((void *) file_page, FUTEX_WAKE, NULL) >= 0 ? WORKED : REFUSED;
 }
 
-/* A wait on a word of such a page would be a wait on the file's page. */
+/* FUTEX_REQUEUE would let waiters of a shared word wait on the file's page instead. */
 static int act_requeue(void) {
         return futex_at(shared_words, FUTEX_REQUEUE, (void *) file_page) >= 0 ? WORKED : REFUSED;
 }
@@ -95,7 +94,8 @@ static void test_words(gconstpointer data) {
                 }
 }
 
-/* Uses that the same filter allows: shared words, locks of its own, memory that comes and goes. */
+/* Calls that the same filter allows: futexes on shared words and on the process's own locks, and calls that
+ * map, move and unmap its own memory. */
 static int act_wait(void) {
         static uint32_t lock;
         char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
