@@ -117,7 +117,8 @@ static void count_failure(Head *head, const EngineNode *node, const char *words)
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        /* A refused node may be the head's own fault, unless the head gave a reason. */
+        /* A node that was rejected for a reason that the head does not know may be the head's own fault.
+         * Only otherwise its host is avoided. */
         if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
                 engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)

@@ -11,5 +11,5 @@ uint32_t alerts_reached(const setting_amounts *amounts, uint64_t full_nano);
  * it. So if the daemon is killed in between, it is announced twice rather than never. */
 void job_alert(Job *job);
 
-/* Asks the user's manager to start the unit. Call it when the job has ended. */
+/* Asks the user's service manager to start the unit of OnEnd=. Call it when the job has ended. */
 void job_start_unit(const Job *job);

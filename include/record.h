@@ -132,7 +132,7 @@ typedef struct Statistics {
 
 typedef struct Metered {                        /* read by the invoker, never reported by the worker */
         uint64_t start_nsec, end_nsec;          /* CLOCK_BOOTTIME; for reports */
-        uint64_t cpu_nsec;                      /* each reading counts from the one before */
+        uint64_t cpu_nsec;                      /* used since the previous reading of the counter */
         uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
         uint64_t memory_reserved_bytes;         /* the allocation, which is billed */
         /* computed once, by the invoker (lib/clock.c); all other programs only add it up */

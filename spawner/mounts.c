@@ -16,8 +16,8 @@
 #include "lib/fd.h"
 
 /* Opens the file again in this mount namespace, by the same path. The kernel clones only mounts of the
- * caller's own namespace, but the descriptor may come from that of a hardened daemon or of this process's
- * parent. The result is used only if it is the same inode. */
+ * caller's own namespace. But the descriptor may come from another namespace: that of a hardened daemon, or
+ * that of this process's parent. The result is used only if it is the same inode. */
 static int reopen(int fd, uid_t as, int *ret) {
         _cleanup_close_ int found = -EBADF;
         char link[64], path[PATH_MAX];

@@ -18,7 +18,7 @@ typedef struct PlotCurve {
         double *x, *y, *low, *high;
 } PlotCurve;
 
-/* faint: one point of many, without bars */
+/* faint: one point of a cloud, which is drawn small, pale and without bars */
 typedef struct PlotPoint {
         size_t series;
         double x, y;

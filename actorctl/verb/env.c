@@ -124,7 +124,7 @@ static void take_listed(const TrialRow *row, void *userdata) {
                                 g_memdup2(row->spec, sizeof(TrialSpec)));
 }
 
-/* The keys, separated by spaces. */
+/* The keys of the environment's options, separated by spaces. */
 static char *option_keys(const EnvironmentRow *row) {
         GString *text = g_string_new(NULL);
         ActordOption option;

@@ -76,7 +76,7 @@ static int take_table(Ledger *ledger, const char *table) {
 #define METRICS_TAKE        EVALUATION_METRIC_STATISTICS(TAKE)
 #define METRICS_OF_REST     EVALUATION_METRIC_STATISTICS(OF_REST)
 static const char *const take_rows[] = {
-        /* Rounds whose evaluation ended after them. */
+        /* Writes the results of evaluations that ended after their rounds into the rows of these rounds. */
         "UPDATE main.statistics SET evaluation_mean = e.evaluation_mean, "
         "evaluation_sd = e.evaluation_sd" METRICS_TAKE " FROM "
         "(SELECT r.job, r.life, r.ordinal, "

@@ -177,7 +177,7 @@ static int line_set_state(void *instance, const double *state, void *ret_observa
         Line *line = instance;
 
         if (!(state[0] > 0 && state[0] < line->n_squares - 1) || state[0] != floor(state[0]))
-                return -EINVAL; /* in the hole or at the goal no episode goes on */
+                return -EINVAL; /* no episode goes on in the hole or at the goal */
 
         line->position = (int32_t) state[0];
         observe(line, ret_observation);

@@ -80,7 +80,8 @@ void head_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_
                 ret[TERM_VALUE][r] = h->wanted[h->layer_value] ? value[r] : NAN;
 }
 
-/* l_p = chosen - p and H_p = -p (log p + H), for the logit of choice a. */
+/* The derivatives with respect to the logit of choice a, whose probability is p: chosen - p for the
+ * log-probability, and -p (log p + H) for the entropy H. `chosen` is 1 or 0. */
 static void choice_gradient(
                 const double *y, uint32_t n, const int32_t *choices, const LossJet *jets, double *d) {
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {

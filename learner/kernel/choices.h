@@ -11,7 +11,8 @@
  * [n_choices][stride]: gets the entropy of each number of the action, if it has several numbers. */
 void choices_forward(const Network *network, float *logits, const int32_t *choices, uint32_t stride,
                 float *entropies, float *ret_log_probability, float *ret_entropy);
-/* entropies: of each number, from choices_forward(). For a single number it is ret_entropy. */
+/* entropies: from choices_forward(), the entropy of each number of the action. If the action has one number,
+ * this is ret_entropy of choices_forward(). */
 void choices_backward(const Network *network, const float *log_probabilities, const int32_t *choices,
                 uint32_t stride, const float *entropies, const float *d_log_probability,
                 const float *d_entropy, float *ret_d_logits);

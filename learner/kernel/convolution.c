@@ -97,8 +97,9 @@ static uint32_t hits_forward(const Convolution *c, uint32_t at, uint32_t size, u
         return least(c->kernel, size + c->padding - start) - *ret_first;
 }
 
-/* For number `at` of the image along one axis: how many elements of the kernel cover it, each from another
- * output, `stride` apart. *ret_first: the first such element, from output *ret_output. */
+/* For number `at` of the image along one axis: how many elements of the kernel cover it. They are `stride`
+ * apart, and each belongs to another output. *ret_first: the first such element, which belongs to output
+ * *ret_output. */
 static uint32_t hits_backward(const Convolution *c, uint32_t at, uint32_t out_size, uint32_t *ret_first,
                 uint32_t *ret_output) {
         uint32_t end = at + c->padding, last = least(end / c->stride, out_size - 1);

@@ -173,8 +173,8 @@ Node tape_half_square(Tape *tape, Node x);    /* x * x / 2 */
 Node tape_huber(Tape *tape, Node x, double bound);
 /* exp(x) - 1 - x. The result is never negative, and is exact for any small x. */
 Node tape_divergence(Tape *tape, Node x);
-/* The same from exp(x) = tape_exp(x), which is less exact but needs no second exp(). Its gradient arrives at
- * x, not at the exponential. */
+/* Like tape_divergence(x), but from tape_exp(x). This is less exact, but needs no second exp(). The gradient
+ * arrives at x, not at the exponential. */
 Node tape_divergence_by_exp(Tape *tape, Node exponential);
 Node tape_add(Tape *tape, Node a, Node b);
 Node tape_subtract(Tape *tape, Node a, Node b); /* a - b */
@@ -187,7 +187,8 @@ Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 
 
 /* Adds coefficient * the mean of x over the minibatch's rows to the loss. */
 void tape_loss(Tape *tape, Node x, double coefficient);
-/* Adds coefficient * that mean to the sum with this number, a statistic without gradient. */
+/* Adds coefficient * the mean of x over the minibatch's rows to sum `number`, a statistic without
+ * gradient. */
 void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
 /* Makes x the number that tape_evaluate() computes for each row. */
 void tape_result(Tape *tape, Node x);

@@ -6,8 +6,8 @@
 
 #include "include/settings.h"
 
-/* Takes what follows the colon; NULL: there is no colon. shares->kind is known. 0; or -EINVAL with
- * *ret_reason, a sentence without a subject, g_free(). */
+/* Reads `name`, the text after the colon of Shares= (NULL: there is no colon), into shares->name.
+ * shares->kind is set already. 0; or -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
 int shares_parse_name(const char *name, setting_shares *shares, char **ret_reason);
 
 /* Whether an installed policy may have this name. It becomes a file's name, so it must not lead out of the

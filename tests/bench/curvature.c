@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of measuring curvature and noise: a round of 64 actors with 512 steps each, of Hopper's
- * dimensions. The share printed is of the update; the share of a round, to which the actors' time belongs
- * too, is smaller. Times are CPU times of the slowest thread, as metered. */
+/* The cost of measuring curvature and noise in a round of 64 actors with 512 steps each, with Hopper's
+ * dimensions. It is printed as a share of the update. Its share of the whole round, in which the actors also
+ * act, is smaller. Times are the metered CPU times of the slowest thread. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static double curvature_msec(Bed *bed, uint32_t what) {
         return (double) threads_metered_nsec(threads) * 1e-6;
 }
 
-/* The default numbers of rows and steps, or others. */
+/* Measures with these numbers of rows and steps (0: the default), and prints a line. */
 static void measure(uint32_t n_threads, uint32_t n_rows, uint32_t n_steps) {
         ActordEnvSpec hopper = bed_spec_box(11, 3, 0);
         double plain[ROUNDS], noise[ROUNDS], all[ROUNDS], objective[ROUNDS], loss[ROUNDS], update, ratio;

@@ -22,7 +22,7 @@ static int compare(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* One round; returns how long its update took. */
+/* Plays and learns one round. Returns how long the update took, in milliseconds. */
 static double learn_once(Bed *bed, uint32_t round, Answer *ret) {
         double start;
 

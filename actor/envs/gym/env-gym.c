@@ -80,7 +80,7 @@ static int start(void) {
                         settings->python_path, place_of(path_fd, PYTHON_PATH_DIRECTORY, path));
 }
 
-/* errors are ignored, since the environment is not needed any more */
+/* Errors of close() are ignored, since the environment is not needed any more. */
 static void env_close(PyObject *env) {
         PyObject *closed = PyObject_CallMethod(env, "close", NULL);
 
@@ -327,7 +327,7 @@ static ParallelSpaces spaces_of(const GymInstance *i) {
 
 static int gym_reset(void *instance, ActordRandom *random, void *ret_observation) {
         GymInstance *i = instance;
-        uint32_t seed = actord_random_u32(random) >> 1; /* emulators accept 31 bits */
+        uint32_t seed = actord_random_u32(random) >> 1; /* emulators accept seeds of 31 bits */
         const ParallelSpaces spaces = spaces_of(i);
         _cleanup_(python_unrefp) PyObject *result = NULL;
         PyObject *first;

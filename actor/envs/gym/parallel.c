@@ -159,7 +159,7 @@ PyObject *parallel_actions(const Parallel *p, const ParallelTask *task, const Pa
         _cleanup_(python_unrefp) PyObject *all = PyDict_New();
         const GymSpace *space = spaces->action;
         const uint8_t *from = actions;
-        size_t bytes = sizeof(int32_t); /* a float has as many */
+        size_t bytes = sizeof(int32_t); /* a float has the same size */
 
         for (uint32_t k = 0; k < space->space.n_dims; k++)
                 bytes *= space->space.shape[k];

@@ -24,7 +24,8 @@ typedef struct GymAction {
 /* Reads the result of space() in bridge.py. */
 int space_read(PyObject *tuple, GymSpace *ret);
 
-/* Writes an observation. `convert` turns any other object into an array of the space's kind. */
+/* Writes an observation to `ret`. `convert` makes an array of the space's type from an observation of
+ * another type. */
 int space_store(const GymSpace *space, PyObject *convert, PyObject *observation, void *ret);
 
 /* 0, also for a Discrete, which needs no memory. */

@@ -24,7 +24,7 @@ typedef struct Drainage {
 int drainage_write(const Drainage *drainage, const char *task, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);
 
-/* The same from the content of a package's file. -EINVAL: its rain is not the family's profile, or the text
- * does not fit. */
+/* Like drainage_write(), but from the content of a package's file. -EINVAL: the file's rain is not the
+ * family's profile, or the text does not fit into `ret`. */
 int drainage_scale(const Drainage *drainage, const char *file, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);

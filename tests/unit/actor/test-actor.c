@@ -202,7 +202,8 @@ static void test_does_not_load(void) {
         job_done_shared(&job);
 }
 
-/* A probe works before the page of layouts exists. */
+/* An actor answers a probe (it tells the environment's spec) before the page of layouts exists. A rollout is
+ * refused. */
 static void test_probe_without_page(void) {
         Answer answer;
         Job job;

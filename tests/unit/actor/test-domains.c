@@ -201,8 +201,8 @@ static void test_iot_same_model(void) {
         }
 }
 
-/* It reaches both ends of its sector and never leaves it, and nothing passes the ends of what can be
- * allocated. */
+/* The device reaches both ends of its sector and never leaves it. Bandwidth and power stay within their
+ * ranges. */
 static void test_iot_bounds(void) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         double state[NUMBERS_MAX], nearest = INFINITY, farthest = 0;

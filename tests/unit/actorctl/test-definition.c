@@ -45,8 +45,8 @@ static void write_file(const char *name, const char *text) {
         g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-/* A user's own module belongs to what a cell is, also one in a folder below; what Python compiles of it
- * does not. Of a virtual environment its packages and their versions do. */
+/* A cell's definition includes a user's own modules, also those in folders below, but not what Python
+ * compiles of them. Of a virtual environment it includes the names and versions of packages. */
 static void test_modules(void) {
         g_autofree char *modules = g_build_filename(directory, "mine", NULL),
                         *environment = g_build_filename(directory, "venv", NULL),

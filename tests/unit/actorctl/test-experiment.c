@@ -466,7 +466,7 @@ static void test_censored(void) {
         g_assert_cmpint(report_write(e, cells, directory), ==, 0);
         g_assert_true(g_file_get_contents(path, &summary, NULL, NULL));
         g_assert_true(g_file_get_contents(table, &csv, NULL, NULL));
-        /* 4 and 6 seconds: a mean of 5, of two seeds of which one arrived. */
+        /* The seeds took 4 and 6 seconds, so the mean is 5. One of the two reached the target. */
         g_assert_nonnull(strstr(summary, "| arm | n | reached | mean |"));
         g_assert_nonnull(strstr(summary, "| x | 2 | 1 | 5.00 |"));
         g_assert_nonnull(strstr(summary, "counts with its cost or time until then"));

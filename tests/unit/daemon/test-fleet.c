@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bill beside a fleet's: hours of servers against seconds of functions. */
+/* Compares the bill of functions, which cost money while they run, with the bill of a fleet of servers. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

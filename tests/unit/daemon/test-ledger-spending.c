@@ -39,7 +39,8 @@ static void test_difference(void) {
         assert_spent(ledger, "2026-11-23", "USD", 150);
         assert_spent(ledger, "2026-11-23", "EUR", 7);
         assert_ok(ledger_commit(ledger));
-        /* The same again, as after a restart; and less, as a bill may change by a digit. */
+        /* The same cost again, as after a restart, and a lower cost, as a bill may change in its last digit.
+         * Neither changes the day's sum. */
         note(ledger, a, "2026-11-23", "USD", 150);
         assert_ok(ledger_commit(ledger));
         note(ledger, a, "2026-11-23", "USD", 149);

@@ -12,7 +12,8 @@ static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }
 
-/* Stays of eight rounds, where the law is this one, noise is so large, and training slows down. */
+/* Adds stays of eight rounds, whose progress follows the law `truth`, with random noise of this share.
+ * Training slows down meanwhile. */
 static void train(Response *response, Law truth, double noise, GRand *rand) {
         static const uint32_t stays[] = { 1, 16, 2, 32, 1, 16, 2, 8 };
 
@@ -94,14 +95,14 @@ static void test_nothing(void) {
         g_assert_cmpuint(response_rounds(&r), ==, 0);
         g_assert_true(isnan(response_change(&r, false, &before)));
 
-        /* A value that is not a number makes no round. */
+        /* A round whose progress is not a number is not counted. */
         response_add(&r, 3, NAN);
         g_assert_cmpuint(response_rounds(&r), ==, 0);
         response_add(&r, 12, 1e-300);
         response_add(&r, 3, 1e300);
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_true(best >= 0.125 && isfinite(hopeful));
-        /* The number of stays has a limit. */
+        /* The ratio of two stays has a limit. */
         g_assert_cmpfloat(response_change(&r, false, &before), ==, 1000);
         g_assert_cmpfloat(response_change(&r, true, &before), ==, 1000);
 

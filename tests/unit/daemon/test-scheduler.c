@@ -27,8 +27,9 @@ typedef struct View {
         size_t n;
 } View; /* of what a scheduler was handed */
 
-/* Round after round, as a daemon does it: decide, close the round with these statistics, decide … ret[i]:
- * of round i + 1. Before round `restored` the state goes into a checkpoint's row and comes back. */
+/* Decides for round after round, as a daemon does, and closes each round with its statistics. ret[i]: the
+ * number of actors for round i + 1. Before round `restored` the state goes into a checkpoint's row and comes
+ * back. */
 static void run_with(const JobSettings *settings, const Statistics *statistics, View data, uint32_t restored,
                 uint32_t n, uint32_t ret[]) {
         SchedulerState state, row;
@@ -410,8 +411,8 @@ static void test_restored(void) {
         }
 }
 
-/* A scheduler without the trait of waiting for evaluations never reads one: it decides before they are
- * played. */
+/* A scheduler depends on evaluations exactly if its rounds wait for them (settings_await_evaluations()). Any
+ * other scheduler decides before the evaluation is played. */
 static void test_awaits(void) {
         enum { ROUNDS = 40 };
         static const uint32_t counts[] = { 9, 3, 14, 2, 16, 5 };
@@ -551,7 +552,8 @@ static void test_permuted(void) {
                 g_assert_cmpmem(n, sizeof(n), counts, sizeof(counts));
         }
 
-        /* Every number comes first as often as any: the mean of 400 draws of 1 to 500 is 250.5 +- 7.2. */
+        /* Each number comes first with the same chance: the mean of 400 first numbers, from 1 to 500, is
+         * 250.5 +- 7.2. */
         for (settings.seed = 1; settings.seed <= SEEDS; settings.seed++) {
                 run_with(&settings, statistics, data, 1, 1, n);
                 first += n[0];

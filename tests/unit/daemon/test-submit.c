@@ -352,8 +352,8 @@ static void test_names(Fixture *f, const void *userdata) {
         expect(submit_named(f, "\033[2Ja.conf"), SD_BUS_ERROR_INVALID_ARGS);
 }
 
-/* Jobs are accepted also after the ledger was moved away, when numbers come again whose directories
- * exist. */
+/* Jobs are accepted even after the ledger was moved away. Then job numbers begin again at 1, although
+ * directories with these numbers exist. */
 static void test_numbers_again(Fixture *f, const void *userdata) {
         if (!ready(f))
                 return;
@@ -445,8 +445,8 @@ static int on_first_answer(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return 0;
 }
 
-/* Each file is within its limit and so is their number, but all together would fill the disk: the one of
- * the three whose size is known last is refused, before any is copied. */
+/* Three submissions whose files and whose number are within the limits, but whose bytes together are not.
+ * The one whose size is known last is refused, before any file is copied. */
 static void test_bytes_of_a_user(Fixture *f, const void *userdata) {
         Race race = {};
 
@@ -493,7 +493,7 @@ static void test_options(Fixture *f, const void *userdata) {
         expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 5), NULL);
         expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 0), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_option(f, "colour", "s", "red", 0), SD_BUS_ERROR_INVALID_ARGS);
-        /* Of another type: the caller's mistake as well. */
+        /* A value of the wrong type is the caller's mistake, too. */
         expect(submit_option(f, BUS_OPTION_PURPOSE, "t", NULL, 1), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_option(f, BUS_OPTION_EPISODES, "s", "5", 0), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_text(f, TEXT), NULL); /* and the daemon still listens */

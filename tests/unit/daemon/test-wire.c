@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The start of a message of D-Bus, as the gate reads it, in both byte orders; what is cut off or is no
- * field at all ends the search inside the bytes. */
+/* The start of a D-Bus message, as the gate reads it, in both byte orders. At a field that is cut off or
+ * invalid the search ends, without reading behind the bytes. */
 #include "daemon/wire.h"
 
 #include <glib.h>

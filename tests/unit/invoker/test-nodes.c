@@ -16,7 +16,7 @@ static void test_worth(void) {
         const setting_range some = { 0, 8 }, two = { 2, 2 };
 
         g_assert_cmpuint(nodes_worth(4, 4, 0, some), ==, 0);
-        /* One says how large they are. */
+        /* While the size of nodes is not known (0 CPUs), one node is asked for, since it shows the size. */
         g_assert_cmpuint(nodes_worth(100, 4, 0, some), ==, 1);
         g_assert_cmpuint(nodes_worth(5, 4, 16, some), ==, 1);
         g_assert_cmpuint(nodes_worth(20, 4, 16, some), ==, 1);

@@ -267,8 +267,8 @@ static void damaged_play(Async *async) {
         }
 }
 
-/* Where bits flip: kind 0 in the numbers, which begin the file's data and end with the actors' states; 1
- * in the banks, which end the data; 2 anywhere. */
+/* Draws a place in the file whose bit is flipped. kind 0: among the numbers, which begin behind the header
+ * and end with the actors' states; 1: among the banks, which end the file; 2: anywhere. */
 static gsize flip_place(
                 GRand *rand, unsigned kind, gsize header, gsize flights_end, gsize banks, gsize end) {
         const gsize least[] = { header, banks, 0 }, most[] = { flights_end, end, end };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DDPG, TD3, SAC, TD3+BC, policies out of noise: targets and gradients against plain loops in double
- * precision; how often the policy moves, how its targets follow. */
+/* DDPG, TD3, SAC, TD3+BC, and policies that make an action from noise. Compares targets and gradients with
+ * plain loops in double precision. Checks how often the policy takes a step, and how its targets follow. */
 #include "learner/algorithm/critics.h"
 #include "lib/rng.h"
 #include "lib/sampler.h"
@@ -8,7 +8,7 @@
 
 enum { STEPS = 8, ENVS = 3, ROWS = 32, OBSERVATIONS = 3, ACTIONS = 2, ROUNDS = 3 };
 
-/* The weight of the distance, beside the critics' loss. */
+/* The weight of the consistency loss (consistency_distance()) in the policy's loss. */
 #define CONSISTENCY_WEIGHT 100.0
 
 /* One gradient step a round, of the last of which all is checked. */
@@ -81,7 +81,7 @@ typedef struct Given {
         Net critic;
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
-        double eta;              /* of policies out of noise */
+        double eta;              /* of policies that make actions from noise */
         /* the policy's loss has only the critics' term, and no distance from recorded actions */
         bool online;
 } Given;
@@ -161,7 +161,8 @@ static void denoised_of(const Network *network, const double *parameters, const 
                 ret[k] = (double) m.skip * x[k] + (double) m.out * ret[k];
 }
 
-/* The random numbers of row i: for the distance, for each pass, and which boundaries. */
+/* The random numbers of one row: noise for the distance and for each pass, and the index of a noise
+ * level. */
 typedef struct Drawn {
         double distance[ACTIONS], passes[PASSES_MAX][ACTIONS];
         uint32_t boundary;
@@ -177,7 +178,8 @@ static Drawn drawn_of(const Given *g, RandomPurpose purpose, uint32_t i, uint32_
         for (uint32_t pass = 0; pass < g->bed->settings.passes; pass++)
                 for (unsigned k = 0; k < ACTIONS; k++)
                         drawn.passes[pass][k] = actord_random_normal(&random);
-        drawn.boundary = random_below(&random, n_boundaries - 1); /* of a diffusion: its step, less one */
+        /* in a diffusion: the number of its step, minus 1 */
+        drawn.boundary = random_below(&random, n_boundaries - 1);
         return drawn;
 }
 

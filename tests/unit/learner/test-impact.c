@@ -106,7 +106,7 @@ static void test_target(void) {
         bed_close(&bed);
 }
 
-/* The buffer has the newest two of three rounds, as they were learned from. */
+/* The buffer has the newest two of three rounds, with the observations that the learner had. */
 static void test_buffer(void) {
         static const Case c = { "", "BufferBatches=2", 3 };
         float *rounds[3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* REBEL's regression: where every pair can be met, the policy becomes the one that the paper derives; and
- * its gradient, against finite differences of the loss written a second time. */
+/* REBEL's regression. If the data has every pair of actions, the policy becomes the one that the paper
+ * derives. The gradient equals finite differences of the loss, which is written here a second time. */
 #include "tests/unit/gradient-reference.h"
 
 /* A case with an exact solution: an action is one of CHOICES choices, each pair of choices occurs once, and
@@ -48,8 +48,8 @@ static void probabilities_read(const Bed *bed, double ret[CHOICES]) {
                 ret[a] /= sum;
 }
 
-/* The minimum is q exp(eta r), normalised, where q is what acted. Adam with a great AdamEpsilon is gradient
- * descent with momentum, which comes to rest there. */
+/* The loss has its minimum at q exp(eta r), normalised, where q is the policy that acted and r the reward.
+ * With a large AdamEpsilon, Adam is gradient descent with momentum, which comes to rest at the minimum. */
 static void test_exact(gconstpointer eta_text) {
         double eta = g_ascii_strtod(eta_text, NULL), expected[CHOICES], is[CHOICES], sum = 0, divergence = 0;
         ActordEnvSpec spec = bed_spec_box(1, 1, CHOICES);

@@ -191,7 +191,8 @@ static void stall_once(void *arg, uint32_t task, uint32_t thread) {
         fleet->taken = false;
 }
 
-/* One long loss is not paid back fifty-fold: 400 ms of it would be 20 s. */
+/* A long loss counts only up to a limit (learner/threads.c). Otherwise the caller would work alone for 20 s
+ * after a loss of 400 ms. */
 static void test_forgiven(void) {
         gint64 until = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
         Fleet fleet = {};

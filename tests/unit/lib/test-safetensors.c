@@ -233,7 +233,7 @@ static void test_limits(void) {
         g_string_free(many, TRUE);
 }
 
-/* A NUL ends C's strings, not a header. */
+/* A NUL in a header does not hide the bytes behind it, as it would in a string of C. */
 static void test_nul(void) {
         static const char header[] = "{" ONE "}\0 more";
         uint64_t n = sizeof(header) - 1;
