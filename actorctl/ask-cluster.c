@@ -39,7 +39,7 @@ int ask_cluster(const JobSettings *settings, char **ret_words) {
                 return r;
         }
         (void) close_fd(TAKE_FD(theirs));
-        /* This wait needs no deadline, since actord-cluster ends by its own. */
+        /* This wait needs no deadline, since actord-cluster ends on its own. */
         r = read_all(ours, WORDS_MAX, &words, &n);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;

@@ -147,8 +147,8 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         return 0;
 }
 
-/* The last decision also counts for all later rounds. A decision for a round that did not take place is left
- * out. */
+/* The mean number of actors in the job's rounds. The last decision also counts for all later rounds. A
+ * decision for a round that did not take place is left out. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds) {
         double sum = 0;
 

@@ -120,8 +120,8 @@ bool progress_lacked(const Progress *progress);
 /* The costs and times at the end of a round, interpolated between two points of the curve. */
 Accrual progress_at(const Progress *progress, uint64_t round);
 
-/* The CPU time of all lives by their cgroups; 0: the last life still runs, or some lives were not
- * metered. */
+/* The CPU time of all lives, as their cgroups counted it; 0: the last life still runs, or some lives were
+ * not metered. */
 uint64_t progress_scope_cpu_nsec(const Progress *progress);
 
 /* Sample standard deviation of the evaluation episodes; NaN for fewer than two. */

@@ -11,8 +11,8 @@
 #include "lib/width.h"
 
 enum {
-        TILE_ROWS = 6,    /* of sums that are computed at once */
-        TILE_DEPTH = 256, /* how many numbers they add at a time */
+        TILE_ROWS = 6,    /* rows of sums that are computed at once */
+        TILE_DEPTH = 256, /* terms that are added to each of these sums at a time */
         SIDE_MAX = 8,     /* the most vectors side by side */
 };
 

@@ -173,7 +173,8 @@ static bool begins_at_one(Connection *connection, const char *path, const JobRou
                job_rounds_read(reply, &first) >= 0 && first.n > 0 && job_rounds_at(&first, 0, "round") == 1;
 }
 
-/* A job that has ended has no further rounds, so its files begin now at the latest. */
+/* Writes new rounds to all files. A job that has ended has no further rounds, so a file is begun now even
+ * without a round. */
 static void write_rounds(Metrics *metrics, Connection *connection, const char *path, const JobStatus *job,
                 const JobRounds *rounds) {
         bool ended = job_has_ended(job);

@@ -17,7 +17,8 @@ typedef enum BesideWay {
 } BesideWay;
 
 typedef struct Beside {
-        /* ran: as the job ran; elsewhere: without nodes, so no rollout waits for a node */
+        /* ran: the usage of the job as it ran; elsewhere: the same without nodes, where no rollout waits for
+         * a node */
         Usage ran, elsewhere;
         uint64_t node_nsec; /* allocated to the job on all nodes together */
 } Beside;

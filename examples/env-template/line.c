@@ -130,7 +130,7 @@ static int line_step(void *instance, const void *action, ActordRandom *random, v
                 choice = !choice;
         line->position += choice == 1 ? 1 : -1;
 
-        /* Every field of *ret is written: it holds anything before. */
+        /* Every field of *ret is written, since *ret may hold any bytes before. */
         *ret = (ActordStep){ .reward = -0.01 };
         if (line->position == line->n_squares - 1) {
                 ret->reward = 1;

@@ -9,7 +9,7 @@
  * Adds the statistics to `total`. 0, or -ERANGE. */
 int policy_gradient_step(Runtime *runtime, Rows rows, double rate, ActorCriticTotal *total);
 
-/* Records the same loss for advantages that are normalised already. */
+/* Records the loss of policy_gradient_step(), for advantages that are normalised already. */
 void policy_gradient_plain(Runtime *runtime, Tape *tape);
 /* Writes the noise scale of this loss's gradient into the round's statistics, if the job asks for it. */
 void policy_gradient_noise(Runtime *runtime);

@@ -50,7 +50,7 @@ static TensorRow *tensor_add(TensorList *list, const char *name, const char *dty
         return row;
 }
 
-/* A tensor of the policy's network beside its parameters. */
+/* Adds a tensor of the policy's network other than its parameters. */
 static void policy_tensor_add(
                 TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
         char whole[TENSOR_NAME_MAX];

@@ -177,7 +177,8 @@ static Along choice_along(const double *y, const double *along, uint32_t n, uint
         return ret;
 }
 
-/* A row's terms are sums over all numbers of its action, and so are the loss's derivatives. */
+/* A row's log-probability and entropy are sums over all numbers of its action. So the first loop adds up
+ * their derivatives along the direction, and only then each number gets its own. */
 static void categorical_along(const Hessian *h, uint32_t shard, const double *y, double *const *along_y,
                 double *const *ret) {
         const Network *network = h->network;

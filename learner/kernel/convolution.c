@@ -28,7 +28,7 @@
 enum {
         LANES = KERNEL_LANES,
         SIDE = 4, /* units, and inputs, in a block of weights */
-        /* how many squares its sums cover at a time, so that the inputs stay in a core's cache */
+        /* squares that a block's sums cover at a time, so that the inputs stay in a core's cache */
         SQUARES = 16,
         UNITS_ALIGN = 8, /* the most units that are computed at once */
 };
@@ -152,7 +152,8 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
         const Kernels *kernels = kernels_chosen();
         uint32_t step = padded(c->channels), area = c->kernel * c->kernel, ky, kx, oy, ox;
         size_t squares = (size_t) c->out_height * c->out_width, tap = (size_t) layer->n_units * step;
-        /* A square that is further up and to the left contains this number further down and to the right. */
+        /* A square that is further up or further left contains the same number further down or further
+         * right. So the squares are read backwards, and the weights forwards. */
         Sum s = {
                 .n = { 0, 0, layer->n_units },
                 .from_step = { -(ptrdiff_t) c->out_width * rows, -(ptrdiff_t) rows, squares * rows },

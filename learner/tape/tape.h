@@ -43,10 +43,11 @@ typedef enum Column {
 typedef enum Input {
         INPUT_OBSERVATION,
         INPUT_ACTION,
-        INPUT_NORMAL,  /* standard normal numbers, one for each number of an action; if the policy acts by
+        INPUT_NORMAL, /* standard normal numbers, one for each number of an action; if the policy acts by
                         * passes, as many again for each pass */
-        INPUT_MOMENTS, /* for such a policy: two Moments of lib/sampler.h, at a boundary and at the one
-                        * before, then 1 / (t' - t); for ACT_DIFFUSION only the first, at any step */
+        /* if the policy acts by passes: the Moments (lib/sampler.h) at a boundary t' and at the boundary t
+         * before it, then 1 / (t' - t); for ACT_DIFFUSION only the Moment at a step */
+        INPUT_MOMENTS,
         _INPUT_MAX,
 } Input;
 

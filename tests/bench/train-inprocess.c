@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take,
- * and whether they learn. Evaluation.Episodes= are played under the last policy; with EveryRounds= also
- * after every so many rounds, and each mean and the best one are said.
- * --observations: FILE gets what each step of training observed, as floats one after the other.
- * --starts: FILE has states of the environment, as doubles one after the other. After training an episode
- * of START_STEPS begins in each, and those are counted that never leave the job's envelope.
+/* Runs a whole job in one process, without sandbox, meters or wake-ups. So it shows how long acting and
+ * learning take alone, and whether the job learns. The last policy plays Evaluation.Episodes= episodes. With
+ * EveryRounds= policies before the last play them, too; then each mean and the best mean are printed.
+ * --observations: FILE gets the observation of each step of training, as floats one after the other.
+ * --starts: FILE has states of the environment, as doubles one after the other. After training, an episode
+ * of START_STEPS begins in each state. The program counts the episodes that never leave the job's envelope.
  *
  *     train-inprocess [--observations=FILE | --starts=FILE] FILE [Section.Key=VALUE]...
  */
@@ -54,7 +54,8 @@ static const ActordEnv *env_noted(const ActordEnv *env, const JobSettings *setti
 
 enum { START_STEPS = 150 };
 
-/* States that episodes begin in, one after the other; not `on` while there are others. */
+/* The states in which episodes begin, one after the other, while `on` is true. Otherwise the environment
+ * begins its episodes itself. */
 static struct {
         const ActordEnv *env;
         Regulation regulation;

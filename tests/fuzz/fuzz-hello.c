@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Anything from a stranger who has connected: what passes has bounds. */
+/* A fuzzer of the messages of a stranger who has connected. In each message that passes the checks, lengths
+ * and texts are within their bounds. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

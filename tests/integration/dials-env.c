@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment whose action is several choices at once: three dials of 2, of 3 and of 4 positions. A
- * signal shows where each should stand, and each that does pays a third. With [Environment] Equal=1 all have
- * 3, as the first ABI describes them; with Choices=1 the signals are observed as choices of 4. Compiled by
- * the tests with the installed header alone, or with the first one. */
+/* An environment whose action is several choices at once: three dials of 2, 3 and 4 positions. A signal
+ * shows the right position of each dial. Each dial that stands there pays a third. With [Environment]
+ * Equal=1 all dials have 3 positions, as the first version of the ABI describes them. With Choices=1 the
+ * signals are observed as choices of 4. The tests compile this file with the installed header alone, or with
+ * the header of the first version. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

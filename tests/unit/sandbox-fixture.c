@@ -32,8 +32,8 @@ static int write_text(const char *path, const char *text) {
         return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Does what the spawner does before it starts an invoker. As root a range of users is mapped, else only
- * the own one. */
+/* Does what the spawner does before it starts an invoker. As root it maps a range of user ids, otherwise
+ * only the user's own id. */
 static int enter_namespaces(uint32_t *ret_n_uids) {
         uid_t uid = getuid();
         char map[64];

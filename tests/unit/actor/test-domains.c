@@ -140,7 +140,7 @@ static void test_phy_disturbance(void) {
                 sum += (b[1] - a[1]) * 30;
                 most = fmax(most, fabs(b[1] - a[1]) * 30);
         }
-        assert_near(sum / 2000, 0, 0.1); /* five standard errors of 2 (U - U') */
+        assert_near(sum / 2000, 0, 0.1); /* 2000 values of 2 (U - U'): five standard errors of their mean */
         g_assert_cmpfloat(most, >, 1.5);
         g_assert_cmpfloat(most, <=, 2 + 1e-9);
 }

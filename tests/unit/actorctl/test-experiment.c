@@ -114,8 +114,8 @@ static void test_after(void) {
         }
 }
 
-/* The CPUs that a cell's job can keep busy decide how many run at once. A job that needs more than there
- * are runs alone. */
+/* Cells run at once as long as there are CPUs for their jobs. n_cpus: how many CPUs a cell's job can keep
+ * busy. A job that needs more CPUs than there are runs alone. */
 static void test_cpus(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD
@@ -291,8 +291,8 @@ static void test_outcome(void) {
         g_assert_null(cell->outcome);
 }
 
-/* A file with one part replaced is refused, whatever the rest says; and none of its text reaches a
- * terminal raw. */
+/* Files of a cell's result in which one part is replaced: what outcome_read() returns and prints. No text of
+ * the file reaches a terminal before it is sanitised. */
 static const struct {
         const char *from, *to, *words;
         int status;
@@ -406,7 +406,7 @@ static void test_pictures(void) {
         /* The curve has all nine rounds, although half of the seeds end after three. */
         actors = curve_of("actors.svg");
         g_assert_cmpuint(actors->len, ==, 18);
-        /* Over money, a return that was reached for 1 stays until the dear seeds end at 9. */
+        /* The seeds that cost 1 keep their last return in the curve over money until the others end at 9. */
         returns = curve_of("return-cost.svg");
         g_assert_cmpfloat(g_array_index(returns, double, returns->len - 2), >, 550);
         g_array_unref(curve_of("return.svg"));

@@ -48,7 +48,7 @@ static void test_settings(void) {
         g_assert_cmpstr(seen, ==, "7");
 }
 
-/* A property without a row in the table is shown to its owner alone. */
+/* A method without a row in the table is allowed to the job's owner alone. */
 static void test_methods(void) {
         g_assert_cmpint(audience_of_method("GetText"), ==, AUDIENCE_OWN);
         g_assert_cmpint(audience_of_method("GetSettings"), ==, AUDIENCE_PART);

@@ -52,7 +52,7 @@ static void test_plain(void) {
         assert_day(noon, "2026-07-01");
 }
 
-/* Days of 23 and of 25 hours, as in Berlin, end at the next date. */
+/* Days of 23 and of 25 hours, as in Berlin, end at the next midnight. */
 static void test_summer_time(void) {
         static const char zone[] = "CET-1CEST,M3.5.0,M10.5.0/3";
 
@@ -61,8 +61,8 @@ static void test_summer_time(void) {
         assert_end(at(zone, 10, 25, 0, 0), 25 * HOUR, "2026-10-26 00:00 CET");
 }
 
-/* As in São Paulo until 2019: the day has no midnight when clocks go forward, and twice an hour before it
- * when they go back. */
+/* Clocks that change at midnight, as in São Paulo until 2019. When they go forward, a day begins at 1:00.
+ * When they go back, the last hour of a day comes twice. */
 static void test_midnight(void) {
         static const char zone[] = "BRT3BRST,M11.1.0/0,M2.3.0/0";
 

@@ -43,8 +43,8 @@ static void make_fleet(const Usage *usage, const PriceSheet *functions, const Pr
 static void test_even(void) {
         PriceSheet *functions = sheet_of(FUNCTIONS), *servers = sheet_of(SERVERS);
         JobSettings s = settings_of("");
-        /* Half an hour of training that cost 20, and as much for evaluations; on this host it took an
-         * hour and a half. */
+        /* Half an hour of training that cost 20 USD, and evaluations that cost as much. On this host all of
+         * it took an hour and a half. */
         Usage usage = { .emulated_nsec = 1800ull * 1000000000,
                 .wall_nsec = 5400ull * 1000000000,
                 .accounts[CHARGE_ACTOR_EXECUTION].mib_usec = 20000ull * 1024 * 1000000,

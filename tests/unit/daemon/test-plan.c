@@ -164,7 +164,7 @@ static void test_lost_records(Fixture *f, const void *userdata) {
         g_assert_cmpint(plan_link_next(f->link, &record), ==, -EOVERFLOW);
 
         plan_link_seek(f->link, N_RECORDS + 5);
-        g_assert_cmpint(plan_link_next(f->link, &record), ==, -EBADMSG); /* it never wrote so much */
+        g_assert_cmpint(plan_link_next(f->link, &record), ==, -EBADMSG); /* no such record was written */
 }
 
 static void test_bad_records(Fixture *f, const void *userdata) {

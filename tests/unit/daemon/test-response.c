@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How rounds of few and of many actors predict those of other numbers. */
+/* The law of daemon/scheduler/response.h: fitted to rounds of few and of many actors, it predicts the
+ * progress with other numbers of actors. */
 #include <glib.h>
 #include <math.h>
 
@@ -7,7 +8,7 @@
 
 #define ACTORS_MOST 64u
 
-/* A round's progress as a learner sees it: the sharp law's rounds show its root. */
+/* A round's progress as a learner measures it. Under the sharp law that is the square root. */
 static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }

@@ -348,9 +348,9 @@ static void test_decay_only(void) {
         g_assert_cmpuint(sum(n, 50), ==, 1317); /* 64 * 0.96^(k + 1) in round k, rounded down */
 }
 
-/* The actors that the noise policy uses in 50 rounds. A simulation apart from this program gives 753 +-
- * 53 where the first score is 0, and 806 +- 53 where it is 1, which is 61 actors instead of 8 in the
- * first round. */
+/* The number of actors that the noise scheduler uses in 50 rounds. A simulation apart from this program
+ * gives 753 +- 53 if the score of the first round is 0. It gives 806 +- 53 if that score is 1, since then
+ * the first round has 61 actors instead of 8. */
 static void test_noise(void) {
         JobSettings settings = settings_of(1, 8, 64);
         double mean = 0, squares = 0;
@@ -371,8 +371,8 @@ static void test_noise(void) {
         g_assert_cmpfloat(fabs(sqrt(squares - mean * mean) - 53), <, 5);
 }
 
-/* Every policy, in rounds with all statistics: interrupted after any round and restored from a
- * checkpoint's state, it goes on as if nothing had been. */
+/* Each scheduler, in rounds with all statistics. If it is interrupted after any round and restored from a
+ * checkpoint's state, it makes the same decisions. */
 static void test_restored(void) {
         enum { ROUNDS = 60 };
         static const uint32_t counts[] = { 9, 3, 14, 2, 16, 5 };
@@ -393,7 +393,7 @@ static void test_restored(void) {
                 JobSettings settings = settings_of(4, 2, 16);
                 View data = { counts, sizeof(counts) };
 
-                /* Its data is a network: test-scheduler-minions.c. */
+                /* minions needs a network as its data: test-scheduler-minions.c has its tests. */
                 if (kind == SCHEDULER_MINIONS)
                         continue;
                 settings.scheduler.kind = kind;

@@ -263,7 +263,8 @@ static void test_files(Fixture *f, const void *userdata) {
                         BUS_ERROR(BadJobFile));
         expect(submit_file(f, "CartPole-v1", BUS_FILE_ENVIRONMENT, open("/proc/self/exe", O_RDONLY)),
                         SD_BUS_ERROR_INVALID_ARGS);
-        /* The file that a training begins with; the learner decides whether it can. */
+        /* Any file is accepted as the checkpoint with which a training begins: the learner checks its
+         * content. */
         expect(submit_file(f, "CartPole-v1", BUS_FILE_CHECKPOINT, open("/proc/self/exe", O_RDONLY)), NULL);
         expect(verify_checkpoint(f, open("/proc/self/exe", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
         g_assert_cmpint(pipe(pair), ==, 0);

@@ -47,7 +47,7 @@ static void test_choose(void) {
                 { .state = NODE_GREETING, .n_cpus = 64 } };
         uint32_t used[3] = {};
 
-        /* Here, where there is as much room; else where there is most, of those that are ready. */
+        /* This host, if it has as much room as any node; otherwise the ready node with the most room. */
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 0), ==, NODE_NONE);
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 1), ==, 1);
         used[1] = 3;
@@ -209,7 +209,7 @@ static void test_stopped(void) {
         g_test_trap_assert_stderr("*takes no requests*");
 }
 
-/* How many nodes the last request of these asked for; UINT32_MAX: none asked. */
+/* The number of nodes in the newest CLUSTER_WANT on this socket; UINT32_MAX: there is none. */
 static uint32_t last_wanted(int fd) {
         uint32_t n = UINT32_MAX;
         ClusterRequest request;

@@ -51,7 +51,8 @@ static void async_fill(Async *async, uint32_t actor) {
                                 (int) async->ordinals[actor] + 7 * (int) actor, 64);
 }
 
-/* The observations that were learned from are those of the segment as the actor saw them, when it acted. */
+/* The learner's batch has the observations of the segment, scaled by the statistics with which the actor
+ * acted. */
 static void async_check_scale(
                 const Async *async, uint32_t actor, const float *mean, const float *inverse_sd) {
         const Batch *batch = async->bed.learner->batch;

@@ -62,7 +62,8 @@ static void test_definition(void) {
         }
 }
 
-/* An agent that goes gets no more, as if it had terminated; what lies in rows without it changes nothing. */
+/* An agent that has left gets no more rewards, as if its episode had terminated. The numbers in rows without
+ * the agent change nothing. */
 static void test_absent(void) {
         enum { N = 6 };
         uint8_t ends[N] = {}, active[N + 1] = { 1, 1, 0, 0, 1, 1, 1 }, ended[N] = {};

@@ -44,9 +44,9 @@ static void nets_read(const Bed *bed, Nets *ret) {
         }
 }
 
-/* The output of a layer, of a row's observation and, where the network reads more, n_beside numbers behind
- * it. Those are in double precision, as differences need the derivative by them: the first layer adds them
- * here, to a bias that holds their sum. */
+/* A network's output for an observation and, if the network reads more, n_beside numbers behind it. These
+ * are doubles, since finite differences need the derivative with respect to them. So the bias of the first
+ * layer gets their weighted sum, and the layer reads 0 in their place. */
 static void outputs_of(const Network *network, const double *parameters, const float *observation,
                 const double *beside, uint32_t n_beside, LayerOutput output, double *ret) {
         g_autofree double *moved = g_memdup2(parameters, network->n_parameters * sizeof(double));
@@ -108,7 +108,7 @@ static double reference_critic_loss(const void *arg, const double *parameters) {
         return sum / ROWS;
 }
 
-/* The numbers that an action of row i was drawn with. */
+/* The normal numbers with which the action of row i was drawn. */
 static void stream_of(const Given *g, RandomPurpose purpose, uint32_t i, double ret[ACTIONS]) {
         ActordRandom random;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PI-FT's iterations where the optimum is known: their errors fall by one ratio down to 1e-8, the ratio is
- * the one that theory has, and below a weight of the divergence they come no nearer. */
+/* PI-FT's iterations on a problem whose optimum is known. Their error falls by a constant ratio, the one of
+ * the theory, down to 1e-8. If the divergences have too small a weight, the iterations come no nearer. */
 #include <glib.h>
 
 #include "tests/unit/linear-quadratic.h"
@@ -12,7 +12,7 @@ static LinearQuadratic five_passes(double beta) {
         return lq;
 }
 
-/* The mean reward less the weighed divergences, by the mean and the variance of each pass's x. */
+/* The mean reward minus the weighted divergences, from the mean and the variance of x in each pass. */
 static double objective(const LinearQuadratic *lq, const LinearPolicy *policy) {
         double mean = 0, variance = 0, cost = 0;
 
@@ -52,8 +52,8 @@ static void test_optimum(void) {
                 }
 }
 
-/* The diffusion F' of a known distribution makes this distribution: the passes end with its mean, and
- * nearly its deviation. */
+/* A diffusion whose F' belongs to a known normal distribution makes this distribution. After the passes, x
+ * has its mean, and nearly its deviation. */
 static void test_before(void) {
         LinearQuadratic lq = { .n = 0 };
         double mean = 0, variance = 0;

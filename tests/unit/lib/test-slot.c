@@ -315,7 +315,8 @@ static void test_page(void) {
         g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -EINVAL);
 }
 
-/* Pairs need snapshots that are all of what a slot sees. */
+/* Pairs need snapshots that hold everything that a slot observes. So a sticky environment is refused, and so
+ * are stacked frames. */
 static void test_pairs(void) {
         JobSettings settings = { .algorithm = ALGORITHM_REBEL,
                 .envs_per_actor = 8,
