@@ -103,7 +103,7 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
                         return -ENOMEM;
         }
         if (noise_bytes(&page->network) > 0) {
-                /* one more set, for evaluations */
+                /* one for each slot, and one for each agent of the environment that evaluates */
                 host->noise = calloc(host->envs + n_agents, noise_bytes(&page->network));
                 if (!host->noise)
                         return -ENOMEM;
@@ -209,7 +209,7 @@ void host_regulate(const Host *host, const void *before, const void *after, Regu
                 step->reward = regulation_step(&host->regulation, before, after, counts);
 }
 
-/* Further metrics come after the environment's own. */
+/* Writes the environment's own metrics and, behind them, those of the envelope (lib/regulation.h). */
 int host_metrics(const Host *host, const Instance *instance, const RegulationCounts *counts, double *ret) {
         ActordEnvSpec own = host->context->page->spec;
 

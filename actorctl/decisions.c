@@ -17,8 +17,9 @@
 #define COUNTS_MAX (1u << 18) /* as many as the daemon accepts */
 #define PART       10000u
 
-/* Adds the numbers up to a decision's round. taken: NaN if the round took the rollouts of all actors.
- * -EINVAL: the rounds are not in ascending order; -E2BIG: there are too many. */
+/* Appends the decision for this round and, before it, the last decision for each round in between. taken:
+ * NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order; -E2BIG:
+ * there are too many. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 

@@ -245,7 +245,8 @@ bool job_environment_failed(const JobStatus *status) {
 
 #define JSON_NAME_MAX 64u
 
-/* The name in JSON, as in run --json: snake_case, with times in seconds. Into ret, returns ret. */
+/* Writes the property's name into `ret` as run --json has it: in snake_case, with times in seconds. Returns
+ * `ret`. */
 static const char *json_name(const char *property, char ret[JSON_NAME_MAX]) {
         static const char *const others[][2] = { { "id", "job" }, { "user_id", "uid" },
                 { "round", "rounds" }, { "evaluation_deviation", "evaluation_sd" } };

@@ -40,7 +40,7 @@ int64_t text_time_parse(const char *text) {
         return seconds > 0 ? seconds : 0;
 }
 
-/* Returns the end of the number; NULL: there is none. */
+/* Reads a number of at most six digits. Returns the place after it; NULL: there is no such number. */
 static const char *take_number(const char *text, int64_t *ret) {
         size_t n = strspn(text, "0123456789");
 

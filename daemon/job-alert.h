@@ -7,8 +7,9 @@
 
 /* How many of the amounts this cost has reached. Pure. */
 uint32_t alerts_reached(const setting_amounts *amounts, uint64_t full_nano);
-/* Call this when all records that count are in the ledger. An amount is announced before the ledger notes
- * it. So if the daemon is killed in between, it is announced twice rather than never. */
+/* Announces the amounts of CostAlert= that the cost has newly reached. Call this when all records that count
+ * are in the ledger. An amount is announced before the ledger notes it. So if the daemon is killed in
+ * between, it is announced twice rather than never. */
 void job_alert(Job *job);
 
 /* Asks the user's service manager to start the unit of OnEnd=. Call it when the job has ended. */

@@ -129,7 +129,7 @@ double progress_evaluation_deviation(const Progress *progress);
 
 /* Returns a sentence such as "the learner was killed by signal 9", in ret. */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
-/* Returns such a sentence for the fault with which this life has ended. It also names the package that was
+/* Like fault_sentence_of(), for the fault with which this life has ended. Also names the package that was
  * missing. */
 char *progress_end_sentence(const Progress *progress, char ret[320]);
 

@@ -13,8 +13,8 @@
 #include "daemon/manager.h"
 
 #define CALLS_MAX 4096u
-/* So many calls may always wait here, no matter how many wait in lines (daemon/line.h), so that the daemon
- * can always be called. */
+/* This many calls may always wait here, no matter how many wait in lines (daemon/line.h). So the daemon can
+ * always be called. */
 #define CALLS_LEAST    16u
 #define CALLS_READ_MAX 256u /* calls to read off the bus before one is served */
 

@@ -105,8 +105,8 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* All threads exist, since the process has answered before. No actor used the CPU time until now, so it is
- * read here and dropped. */
+/* Begins to meter the process's threads. All of them exist, since the process has answered before. No actor
+ * used the CPU time until now, so it is read here and dropped. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,

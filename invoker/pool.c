@@ -209,8 +209,8 @@ int pool_fork(Pool *pool, Container *c) {
         r = loop_watch_process(pool->loop, &c->worker, c->index);
         if (r < 0)
                 return r;
-        /* The answer shows that the sandbox is finished and a plugin has loaded. The use until then is
-         * start-up. */
+        /* The answer to this order shows that the sandbox is finished and a plugin has loaded. The use until
+         * then is start-up. */
         pool_order(pool, c, &order);
         return 0;
 }

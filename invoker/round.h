@@ -98,7 +98,7 @@ static inline bool round_is_complete(const Round *round) {
         return round->n_taken == round->n_rollouts;
 }
 
-/* The taken rollouts were learned from: the snapshots that they wrote become the current ones. */
+/* The learner has learned from the taken rollouts: the snapshots that they wrote become the current ones. */
 void round_close(Round *round);
 /* The round is given up: every actor keeps its snapshots from before. */
 void round_abandon(Round *round);

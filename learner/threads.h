@@ -24,7 +24,7 @@ void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks)
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
 /* threads_meter() starts to measure, and counts the CPUs. threads_metered_nsec() returns the CPU time since
- * then: the caller's own time, but in each phase the time of the slowest thread in place of the caller's. */
+ * then: in each phase that of the slowest thread, and between phases the caller's own. */
 void threads_meter(Threads *threads);
 uint64_t threads_metered_nsec(Threads *threads);
 

@@ -318,10 +318,10 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
         return at;
 }
 
-/* The most episodes that can be truncated in T steps of E environments. An episode that began earlier may be
- * about to reach its horizon. Each later episode needs the whole length. The second of a pair may be moved
- * into the first's episode when that is nearly over. Then it is only the second episode after that which
- * needs the whole length. */
+/* The most episodes that can be truncated in `steps` steps of `envs` environments. The first episode may
+ * have begun earlier and be about to reach its horizon. Each later episode needs the whole length. In a
+ * pair, the second slot may be moved into the first slot's episode when that is nearly over. So only every
+ * second episode of that slot needs the whole length. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 

@@ -29,7 +29,8 @@ struct Sandbox {
 /* root.c: builds the root of a sandbox in a small file system of its own. Fills sandbox->root. */
 int sandbox_root_build(const SandboxSpec *spec, Sandbox *sandbox);
 
-/* The directory with the roots: a place on the host, or / when the host's file system was left. */
+/* The directory with the roots: a place on the host; or /, once the invoker has made this directory its own
+ * root. */
 const char *sandbox_stage(void);
 
 /* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */

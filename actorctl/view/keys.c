@@ -26,7 +26,8 @@ void keys_close(void) {
         open_now = false;
 }
 
-/* Changes nothing from the background, since the kernel would stop a program that does. */
+/* Changes the terminal only from the foreground: the kernel would stop a program that does so from the
+ * background. */
 static int change_terminal(tcflag_t without) {
         static bool registered;
         struct termios changed;

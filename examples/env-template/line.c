@@ -215,7 +215,7 @@ static int line_draw(const void *instance, ActordView *ret_view, ActordShape *re
 static void line_close(void *instance) {
 }
 
-/* The one symbol that is looked up. */
+/* The only symbol that actord looks up. */
 extern const ActordEnv actord_env;
 
 __attribute__((visibility("default"))) const ActordEnv actord_env = {

@@ -159,7 +159,8 @@ static void jet_along(const LossJet *jet, const double along[_TERM_MAX], double 
         }
 }
 
-/* One row of one number of an action. p' = p (x' - sum p x'), (log p)' = p' / p, H' = -sum p' (log p + H) */
+/* For one row of one number of an action, with probabilities p: derivatives along a direction x' of the
+ * logits. p' = p (x' - sum p x'), (log p)' = p' / p, and for the entropy H' = -sum p' (log p + H). */
 typedef struct Along {
         double entropy, mean; /* H, sum p x' */
         double d_entropy;     /* H' */

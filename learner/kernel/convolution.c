@@ -213,7 +213,7 @@ static void reads_find(const Layer *layer, const float *x, uint32_t square, uint
         }
 }
 
-/* Adds the sums of a block of weights. */
+/* Adds the sums of a block of weights to their gradient. accumulate false: writes them instead. */
 static void weights_add(const Layer *layer, const float sums[SIDE][SIDE], uint32_t u, uint32_t k,
                 bool accumulate, float *dweight) {
         for (uint32_t j = 0; j < least(SIDE, layer->n_units - u); j++)

@@ -17,7 +17,7 @@
 #include "lib/regulation.h"
 #include "tests/bench/job.h"
 
-/* Where observations go; NULL while episodes are evaluated. */
+/* file: where the observation of each step goes; NULL while episodes are evaluated. */
 static struct {
         const ActordEnv *env;
         size_t n_bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any line as a model's Reward= or Terminate=: refused with a sentence, or a list within its limits. */
+/* A fuzzer of a model's Reward= and Terminate=. Any line is refused with a sentence, or becomes a list
+ * within its limits. */
 #include <glib.h>
 #include <math.h>
 #include <stdint.h>

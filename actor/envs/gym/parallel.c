@@ -72,7 +72,8 @@ static int present(const Parallel *p, const ParallelTask *task, uint8_t *ret) {
         return n;
 }
 
-/* When an episode has ended, no agent is present. Its last state still belongs to the agents that acted. */
+/* When an episode has ended, no agent is present. Then all agents count as active: the episode's last state
+ * still belongs to the agents that acted. */
 int parallel_look(Parallel *p, const ParallelTask *task) {
         int n = present(p, task, p->active);
 

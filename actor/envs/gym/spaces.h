@@ -14,9 +14,9 @@ typedef struct GymSpace {
         char format;      /* the format of its elements in the buffer protocol */
 } GymSpace;
 
-/* For actions of several numbers. */
+/* The memory for an action that has several numbers. */
 typedef struct GymAction {
-        Py_buffer memory;     /* the next action is written into it */
+        Py_buffer memory;     /* the bounds of these numbers, as bytes of doubles */
         PyObject *fresh;      /* returns an array with a copy of `memory` */
         PyObject *low, *high; /* their bounds, as bytes of doubles */
 } GymAction;

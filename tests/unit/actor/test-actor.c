@@ -89,7 +89,7 @@ static void test_orders(void) {
         g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
         g_assert_cmpstr(job.worker->spec.name, ==, "Toy");
 
-        /* The process gives the same result as the function. */
+        /* The actor's process gives the same result as the function in this program. */
         for (int k = 0; k < 3; k++) {
                 answer = actor_order(&job, (Order){ .kind = ORDER_ROLLOUT,
                                                            .ordinal = job.ordinals[0],

@@ -66,8 +66,8 @@ static double phy_lyapunov(const double s[4]) {
         return sum;
 }
 
-/* Counts, over a grid of starts at rest in the safety set, those that lie in the envelope, and how many of
- * these the model-based controller alone keeps there for 150 steps. */
+/* Starts at rest from the points of a grid in the safety set. Counts the starts that lie in the envelope,
+ * and the starts that the model-based controller alone keeps there for 150 steps. */
 static void phy_count(const char *key, const char *value, unsigned *ret_inside, unsigned *ret_kept) {
         g_autoptr(Env) env = env_with("phydrl-cartpole", key, value);
         unsigned inside = 0, kept = 0;

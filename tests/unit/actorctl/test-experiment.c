@@ -89,8 +89,8 @@ static void test_combinations(void) {
         }
 }
 
-/* An arm that repeats another's decisions follows the cell of the same levels and seed, and is named by
- * it, wherever it stands. */
+/* Each cell of an arm that repeats another arm's decisions runs after the other arm's cell with the same
+ * levels and seed. That cell is a part of its definition. The order of the arms does not matter. */
 static void test_after(void) {
         g_autoptr(Experiment) e = NULL, other = NULL;
         g_autoptr(GPtrArray)
@@ -399,7 +399,8 @@ static void test_pictures(void) {
         g_assert_cmpuint(cost->len, ==, 18);
         for (guint i = 3; i < cost->len; i += 2)
                 g_assert_cmpfloat(g_array_index(cost, double, i), <=, g_array_index(cost, double, i - 2));
-        /* The median of 9 9 1 1 is 5; the first round's, of a fourth and a tenth of them, 1.175. */
+        /* In the end the median of the costs 9 9 1 1 is 5. After the first round the dear seeds have spent a
+         * fourth and the others a tenth, so the median is 1.175. */
         first = g_array_index(cost, double, 1);
         last = g_array_index(cost, double, 17);
         g_assert_cmpfloat_with_epsilon((first - last) / 320, (5 - 1.175) / 10, 0.001);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The view of users other than the owner. */
+/* What users other than a job's owner may see of the job. */
 #include <glib.h>
 #include <string.h>
 

@@ -117,7 +117,8 @@ static void test_nothing(void) {
         g_assert_cmpuint(response_rounds(&r), ==, 50);
 }
 
-/* A stay without progress gives no information about its number, before a change or after one. */
+/* A stay without progress says nothing about the effect of its number of actors, whether it is the stay
+ * before a change or the one after. */
 static void test_zero(void) {
         for (uint32_t i = 0; i < 4; i++) {
                 Law theory = { .b = 3, .sharp = i & 1 };

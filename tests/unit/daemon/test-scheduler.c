@@ -20,12 +20,12 @@ static JobSettings settings_of(uint32_t actors, uint32_t lowest, uint32_t highes
         return s;
 }
 
-static PriceSheet *sheet; /* of those that weigh money */
+static PriceSheet *sheet; /* for schedulers that weigh money */
 
 typedef struct View {
         const void *data;
         size_t n;
-} View; /* of what a scheduler was handed */
+} View; /* the data that a scheduler gets */
 
 /* Decides for round after round, as a daemon does, and closes each round with its statistics. ret[i]: the
  * number of actors for round i + 1. Before round `restored` the state goes into a checkpoint's row and comes
@@ -196,7 +196,7 @@ static void test_random(void) {
         run_blind(&settings, G_N_ELEMENTS(n), n);
         for (size_t i = 0; i < G_N_ELEMENTS(n); i++)
                 counts[n[i]]++;
-        /* 1,000 each are expected: five standard deviations around it. */
+        /* Each number is expected 1,000 times. The limits are five standard deviations away. */
         for (uint32_t i = 3; i <= 20; i++)
                 g_assert_true(counts[i] > 845 && counts[i] < 1155);
 

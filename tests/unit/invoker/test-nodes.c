@@ -54,7 +54,7 @@ static void test_choose(void) {
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 3), ==, 0);
         used[0] = 1;
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 4), ==, 0);
-        /* Beyond all CPUs: where they are shared least. */
+        /* If all CPUs are in use: the host or node whose CPUs are shared by the fewest. */
         used[0] = 4;
         used[1] = 5;
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 5), ==, NODE_NONE);
@@ -93,7 +93,7 @@ static void test_successor(void) {
         nodes[2].state = NODE_READY;
         g_assert_true(nodes_have_spare(nodes, 3, 2));
         g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 0);
-        /* It is over: its successor stays. */
+        /* The node with the near time limit leaves, and its successor stays. */
         nodes[0].state = NODE_LEAVING;
         g_assert_false(nodes_have_spare(nodes, 3, 2));
         g_assert_true(nodes_have_spare(nodes, 3, 1));

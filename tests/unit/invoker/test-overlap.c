@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A learner whose rounds overlap (Policy=async): it scales observations by the statistics of the version
- * that acted; and from a checkpoint it goes on, with the actors that acted, to the bits of one that never
- * stopped. */
+/* A learner whose rounds overlap (Policy=async). It scales observations by the statistics of the policy
+ * version that acted. From a checkpoint it goes on, with the actors that were acting, and gets the same bits
+ * as a learner that never stopped. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
@@ -40,7 +40,7 @@ static void async_open(Async *async, const char *algorithm, int checkpoint_fd) {
                 memcpy(async->ordinals, async->bed.worker.ordinals, sizeof(async->ordinals));
 }
 
-/* A rollout depends on its actor and its number. */
+/* Fills a rollout with numbers that depend on its actor and its ordinal alone. */
 static void async_fill(Async *async, uint32_t actor) {
         Bed *bed = &async->bed;
         uint32_t bank = async->banks[actor];

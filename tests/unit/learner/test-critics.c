@@ -145,7 +145,7 @@ static double least_of(const Given *g, bool target, const float *observation, co
         return least;
 }
 
-/* f(s, x, t) of a row whose action has noise. */
+/* f(s, x, t) of lib/sampler.h: the action that the network estimates from the noisy action x. */
 static void denoised_of(const Network *network, const double *parameters, const float *observation,
                 double time, const double x[ACTIONS], double ret[ACTIONS]) {
         double beside[ACTIONS + TIME_EMBEDDING];
@@ -226,7 +226,7 @@ static double diffused_of(const Given *g, const double *parameters, const double
         return divergence;
 }
 
-/* The action that passes make of noise. */
+/* The action that the passes make from the drawn noise. */
 static void sampled_of(const Given *g, const double *parameters, const float *observation,
                 const Drawn *drawn, double ret[ACTIONS]) {
         const uint32_t passes = g->bed->settings.passes;
@@ -412,7 +412,8 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         }
         check_targets(&g, noise, 0.3);
 
-        /* The policy's gradient was the last to be computed; its critics had moved before. */
+        /* The newest gradient is that of the policy. The critics had taken their steps before it was
+         * computed, so the loss has their present parameters. */
         nets_read(&bed, &after);
         for (Net net = NET_CRITIC; net < NETS_MAX; net += 2)
                 memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that are cut, flipped or made up are refused, each with a sentence; one that was written here is
- * read back as it was. */
+/* Files that are cut short, changed by a bit or made up are refused, each with a sentence. A file that
+ * checkpoint code wrote is read back unchanged. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
