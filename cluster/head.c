@@ -33,8 +33,7 @@ enum {
         FAILURE_SECONDS = 2,
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
-        /* longer than an engine (cluster/engine.h) lets pass between two looks at its cluster */
-        OUTAGE_SECONDS = 30,
+        OUTAGE_SECONDS = 30, /* longer than an engine lets pass between two looks at its cluster */
         /* How long a node's program may be silent; and how long a node may wait for the programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
@@ -117,8 +116,7 @@ static void count_failure(Head *head, const EngineNode *node, const char *words)
         for (unsigned n = FAILURES_MAX; n <= head->n_failures && seconds < FAILURE_SECONDS_MOST; n++)
                 seconds *= 2;
         head->next_start_nsec = clock_boottime() + seconds * 1000000000ull;
-        /* A node that was rejected for a reason that the head does not know may be the head's own fault.
-         * Only otherwise its host is avoided. */
+        /* A rejection whose reason the head does not know may be the head's fault: no host is avoided. */
         if (node->exit_status != NODE_EXIT_REJECTED || head->nodes[index_of(head, node)].refusal[0])
                 engine_avoid(&head->engine, node);
         if (head->n_failures >= FAILURES_MAX && !has_one_up(head) && head->engine.open != ENGINE_REFUSED)

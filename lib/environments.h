@@ -18,7 +18,7 @@ const EnvironmentRow *environment_find(const char *name);
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
 bool environment_is_python(const char *name);
-bool environment_is_pettingzoo(const char *name); /* for those in Python */
+bool environment_is_pettingzoo(const char *name); /* one of those in Python */
 bool environment_is_mjcf(const char *name);
 
 /* An environment whose name may end in a number, as faas:N does. */

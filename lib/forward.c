@@ -162,7 +162,7 @@ static size_t panel_numbers(const Layer *layer) {
         return padded(layer->n_reads) * (n < PANEL ? n : PANEL);
 }
 
-/* The number of floats in each part. */
+/* The number of floats in each part of the memory of a Forward. */
 typedef struct Sizes {
         size_t observation, given, noise, squares, units, panel;
         size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: it has none */

@@ -129,7 +129,8 @@ static void list_moments(TensorList *list, Learner *l) {
         policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
 
-/* A network beside the policy, of which all learners have the same copy. Targets have no optimiser. */
+/* Adds a tensor of a network other than the policy. All learners have the same copy of such a network.
+ * Targets have no optimiser. */
 static void net_tensor_add(TensorList *list, const Learner *l, Net net, const char *name, const char *dtype,
                 void *data, uint64_t n) {
         char of[NET_NAME_MAX], whole[TENSOR_NAME_MAX];
@@ -412,7 +413,8 @@ static int write_new(Learner *l, const Content *content, const char *name, uint8
         return r;
 }
 
-/* If this fails, the reserved blocks stay for the next attempt. */
+/* Writes the checkpoint over the reserved blocks, and renames the file. If this fails, the blocks stay
+ * reserved for the next attempt. */
 static int write_over_reserve(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd =
                         openat(l->context.state_fd, CHECKPOINT_RESERVE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Derivatives of distributions up to second order. Let x be the outputs, t the terms and L the loss. Then
- * the gradient is L_t t_x. Its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the
- * derivative along the vector. */
+/* Derivatives of distributions up to second order. Let x be the outputs, t the terms and L the loss. A
+ * subscript is a derivative with respect to that variable, and ' is the derivative along a vector. Then the
+ * gradient is L_t t_x, and its derivative along the vector is (L_tt t') t_x + L_t (t_x)'. */
 #include <math.h>
 
 #include "learner/curvature/hessian.h"

@@ -196,10 +196,10 @@ static bool parse_offsets(Parser *p, Entry *entry) {
         return true;
 }
 
-/* Reads the value of a key. Each key may occur once. */
 enum { FIELD_DTYPE, FIELD_SHAPE, FIELD_OFFSETS, _FIELD_MAX };
 
-/* seen: a bit for each field that was read already. */
+/* Reads the value of one field of a tensor's entry. Each field may occur once. seen: a bit for each field
+ * that was read already. */
 static bool parse_field(Parser *p, Entry *entry, const char *key, unsigned *seen) {
         static const char *const names[_FIELD_MAX] = { "dtype", "shape", "data_offsets" };
         unsigned field = 0;

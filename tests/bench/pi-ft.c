@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How PI-FT's iterations come to the optimum where that is known (tests/unit/linear-quadratic.h), for less
- * and less weight of the divergence: a line of CSV each. tests/experiments/generative.py makes a table. */
+/* Shows how PI-FT's iterations approach a known optimum (tests/unit/linear-quadratic.h) if the weight of the
+ * divergence becomes less and less. Each weight is a line of CSV. tests/experiments/generative.py makes a
+ * table of the lines. */
 #include <stdio.h>
 
 #include "tests/unit/linear-quadratic.h"

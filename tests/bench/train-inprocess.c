@@ -33,7 +33,7 @@ static int step_noted(void *instance, const void *action, ActordRandom *random, 
         return r;
 }
 
-/* The same environment, whose steps are noted in the file. */
+/* Returns a copy of `env` whose steps also write their observations into the file. */
 static const ActordEnv *env_noted(const ActordEnv *env, const JobSettings *settings, const char *path) {
         static ActordEnv watched;
         ActordEnvSpec spec = {};

@@ -143,8 +143,7 @@ static _Noreturn void play_invoker(const Case *c) {
         if (waitpid(pid, &status, 0) != pid)
                 _exit(CANNOT_PREPARE);
         if (WIFSIGNALED(status)) {
-                /* Passed on as it is, but without a second core dump; SIGKILL cannot be told from an
-                 * accident otherwise. */
+                /* This process ends by the same signal as the actor, so that the test sees the signal. */
                 (void) signal(WTERMSIG(status), SIG_DFL);
                 (void) raise(WTERMSIG(status));
         }

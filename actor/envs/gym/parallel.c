@@ -45,7 +45,8 @@ int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation) {
         return 0;
 }
 
-/* ret[n_agents]; returns how many are present. */
+/* Sets ret[a] to 1 for each agent a that is present, and to 0 for all others. Returns how many are present,
+ * or a negative errno. */
 static int present(const Parallel *p, const ParallelTask *task, uint8_t *ret) {
         _cleanup_(python_unrefp) PyObject *agents = PyObject_GetAttr(p->world, task->word_agents);
         _cleanup_(python_unrefp) PyObject *list =

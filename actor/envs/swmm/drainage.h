@@ -19,8 +19,8 @@ typedef struct Drainage {
         uint32_t n_entries; /* how many entries of rain the package's file has */
 } Drainage;
 
-/* Writes the text with the storm's rain. Returns the number of bytes, or an error after a sentence on
- * stderr. `task` is for messages. A package's file is read once. */
+/* Writes the network's text with the storm's rain into `ret`. Returns the number of bytes, or a negative
+ * errno after a sentence on stderr, which names `task`. A package's file is read only once. */
 int drainage_write(const Drainage *drainage, const char *task, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);
 

@@ -232,7 +232,7 @@ static void test_metrics(void) {
 
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_LAST, NAN), ==, 40);
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_LAST5, NAN), ==, 70 / 3.0);
-        /* 200 steps at a mean of 15 and 400 at 30. */
+        /* 200 steps with a mean of 15 and 400 steps with a mean of 30: 25 for each step */
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_AREA, NAN), ==, 25);
         g_assert_true(isnan(outcome_metric(outcome, METRIC_RETURN_LAST, NAN)));
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST, NAN), ==, 1.5 - 0.3);
@@ -383,8 +383,8 @@ static GArray *curve_of(const char *name) {
         return numbers;
 }
 
-/* A seed that has ended keeps its last value: costs do not go down where the dear seeds end first, and end
- * where the bills do. */
+/* A seed that has ended keeps its last value in the curves. So the curve of costs does not fall when the
+ * dear seeds end first, and it ends at the final bills. */
 static void test_pictures(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells =

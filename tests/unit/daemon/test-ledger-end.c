@@ -116,7 +116,7 @@ static int keep_listed(const LedgerListed *listed, void *userdata) {
         return 0;
 }
 
-/* A list shows the same of a recovered run as of any other. */
+/* A list shows the same figures for a recovered run as for any other run. */
 static void test_rest(void) {
         g_autofree char *directory = g_dir_make_tmp("test-ledger-end-XXXXXX", NULL),
                         *path = g_build_filename(directory, "ledger.sqlite", NULL),

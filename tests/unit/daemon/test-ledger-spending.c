@@ -61,8 +61,8 @@ static void test_difference(void) {
         ledger_close(ledger);
 }
 
-/* The row of a job says `ended` before its daemon has said so: one that is killed in between notes the job
- * again, and nothing of it counts twice. */
+/* The row of a job says `ended` before the daemon announces the end. A daemon that is killed in between
+ * notes the job's cost again after its restart, but no cost counts twice. */
 static void test_ended(void) {
         LedgerEnd end = { .row = ledger_row_running(),
                 .currency = (char *) "USD",
@@ -84,7 +84,7 @@ static void test_ended(void) {
         ledger_close(ledger);
 }
 
-/* The newest 400 days are kept, and the day of a clock that was set back by years. */
+/* The ledger keeps the newest 400 days. It also keeps the day of a clock that was set back by years. */
 static void test_days_kept(void) {
         Ledger *ledger;
         uint64_t job;

@@ -82,7 +82,8 @@ static void test_nothing(void) {
         Response r = {};
         uint32_t before;
 
-        /* Theory alone, and what is four times as much may be true; by the sharp law twice. */
+        /* Without rounds, the best b is that of theory. The hopeful b is four times as large under the law
+         * of noise, and twice as large under the sharp law. */
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_cmpfloat(best, ==, 3);
         g_assert_cmpfloat(hopeful, ==, 12);

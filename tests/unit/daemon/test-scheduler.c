@@ -103,7 +103,7 @@ static void test_state(void) {
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 1);
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 0);
         view.round = 5;
-        g_assert_cmpint(scheduler_decide(&view, &state), ==, 0); /* one for the whole job */
+        g_assert_cmpint(scheduler_decide(&view, &state), ==, 0); /* one decision for the whole job */
         g_assert_cmpuint(scheduler_decision(&state).id, ==, 1);
         g_assert_cmpuint(state.decided_round, ==, 5);
         g_assert_false(scheduler_has(state.policy, TRAIT_DECIDES));
@@ -133,7 +133,7 @@ static void test_once(void) {
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 1);
         first = scheduler_decision(&state);
 
-        /* However often it is asked. */
+        /* Another call for the same round makes no new decision. */
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 0);
         g_assert_cmpuint(scheduler_decision(&state).id, ==, first.id);
         view.round = 2;

@@ -33,7 +33,7 @@ static void test_cpus(void) {
 
         g_assert_cmpuint(cpus.n_now, ==, 10);
         g_assert_cmpuint(cpus.n_asked, ==, 26);
-        /* The first one's size is not known yet. */
+        /* The size of nodes is not known yet, since the first one is pending. */
         cpus = nodes_cpus(nodes + 2, 1, 1, 0, 2);
         g_assert_cmpuint(cpus.n_now, ==, 2);
         g_assert_cmpuint(cpus.n_asked, ==, 4);
@@ -74,7 +74,7 @@ static void test_closing(void) {
         g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 1);
         used[0] = 1;
         g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, 0);
-        /* One at a time, and it takes nothing more. */
+        /* One node closes at a time, and it gets no more containers. */
         nodes[0].closing = true;
         g_assert_cmpuint(nodes_choose_closing(nodes, 3, used), ==, NODE_NONE);
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 1, 1), ==, 1);
@@ -97,7 +97,7 @@ static void test_successor(void) {
         nodes[0].state = NODE_LEAVING;
         g_assert_false(nodes_have_spare(nodes, 3, 2));
         g_assert_true(nodes_have_spare(nodes, 3, 1));
-        /* Without an expiring one only the number counts, of those to come, too. */
+        /* If no node expires, only the number of nodes counts, including the pending ones. */
         nodes[0] = (Node){ .state = NODE_PENDING };
         g_assert_true(nodes_have_spare(nodes, 3, 2));
         g_assert_false(nodes_have_spare(nodes, 3, 3));
@@ -119,7 +119,8 @@ static void test_plausible(void) {
         g_assert_cmpuint(nodes_plausible_nsec(1, 0, 1), ==, 0);
 }
 
-/* A node is given up after its patience, but not for the time in which this host was stopped. */
+/* A node is given up when it has been silent for `patience`, without the time in which this host was
+ * stopped. */
 static void test_silence(void) {
         const uint64_t patience = 8 * SEC;
         Silence silence;
@@ -173,8 +174,8 @@ static void test_lost_attempts(void) {
         g_assert_false(attempts_fail(&attempts, 0, FAULT_EXITED, 1));
 }
 
-/* actord-cluster is stopped, as by SIGSTOP: the invoker waits for no room in its socket, and goes on without
- * nodes. */
+/* An actord-cluster that is stopped, as by SIGSTOP, does not read its socket. The invoker does not wait for
+ * room in it, and goes on without nodes. */
 static void ask_the_stopped(void) {
         static const uint32_t used[NODES_MAX];
         static JobSettings settings = { .nodes = { 0, 8 } };
@@ -220,8 +221,8 @@ static uint32_t last_wanted(int fd) {
         return n;
 }
 
-/* Nodes that come up and cannot begin: after three in a row no more are asked for, and one that begins in
- * between is a new start. */
+/* Nodes that come up and cannot begin. After three of them in a row, the invoker asks for no more. A node
+ * that begins in between starts the count anew. */
 static void greet_in_vain(void) {
         const CarrierWord ready = { .kind = CARRIER_READY },
                           lost = { .kind = CARRIER_LOST, .words = "it has no libm" };

@@ -90,7 +90,8 @@ static void test_absent(void) {
         }
 }
 
-/* One step, worth 1, and a value of 10 behind it: truncation counts on it, termination does not. */
+/* One step with a reward of 1, and a value of 10 behind it. If the episode was truncated, the value counts.
+ * If it terminated, the value does not count. */
 static void test_bootstrap(void) {
         static const double expected[] = {
                 [END_NOT] = 1 + 0.9 * 4, [END_TERMINATED] = 1, [END_TRUNCATED] = 1 + 0.9 * 10

@@ -11,7 +11,7 @@ enum { STEPS = 8, ENVS = 3, ROWS = 32, OBSERVATIONS = 3, ACTIONS = 2, ROUNDS = 3
 /* The weight of the consistency loss (consistency_distance()) in the policy's loss. */
 #define CONSISTENCY_WEIGHT 100.0
 
-/* One gradient step a round, of the last of which all is checked. */
+/* Each round takes one gradient step. The tests check the last step. */
 static void open_bed(Bed *bed, const char *algorithm, const char *learner) {
         g_autofree char *sections = g_strdup_printf(
                         "Algorithm=%s\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=%u\nRolloutSteps=%u\n"
@@ -82,8 +82,7 @@ typedef struct Given {
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
         double eta;              /* of policies that make actions from noise */
-        /* the policy's loss has only the critics' term, and no distance from recorded actions */
-        bool online;
+        bool online;             /* the policy's loss has only the critics' term */
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -161,8 +160,7 @@ static void denoised_of(const Network *network, const double *parameters, const 
                 ret[k] = (double) m.skip * x[k] + (double) m.out * ret[k];
 }
 
-/* The random numbers of one row: noise for the distance and for each pass, and the index of a noise
- * level. */
+/* Random draws of one row: noise for the distance, noise for each pass, and the index of a noise level. */
 typedef struct Drawn {
         double distance[ACTIONS], passes[PASSES_MAX][ACTIONS];
         uint32_t boundary;
@@ -178,8 +176,7 @@ static Drawn drawn_of(const Given *g, RandomPurpose purpose, uint32_t i, uint32_
         for (uint32_t pass = 0; pass < g->bed->settings.passes; pass++)
                 for (unsigned k = 0; k < ACTIONS; k++)
                         drawn.passes[pass][k] = actord_random_normal(&random);
-        /* in a diffusion: the number of its step, minus 1 */
-        drawn.boundary = random_below(&random, n_boundaries - 1);
+        drawn.boundary = random_below(&random, n_boundaries - 1); /* in a diffusion: its step, minus 1 */
         return drawn;
 }
 
@@ -255,8 +252,7 @@ static uint32_t boundaries_of(const Given *g) {
         return sampler_boundaries((ROUNDS - 1) / ((double) s->stop_steps * s->train_ratio));
 }
 
-/* The loss of consistency training at row i: how far the action of the policy `parameters`, from the noisier
- * input, is from the target policy's action, from the less noisy one. */
+/* The consistency loss of row i: the distance between the policy `parameters` and the target policy. */
 static double consistency_distance(
                 const Given *g, const double *parameters, uint32_t i, const Drawn *drawn, uint32_t n) {
         const Network *network = g->bed->learner->runtime->network;
@@ -291,8 +287,7 @@ static double diffusion_distance(const Given *g, const double *parameters, uint3
         return sum;
 }
 
-/* The loss at the third gradient step. The two critics take turns: at this step the first one values the
- * policy's actions, and the second one gives the scale of these values. */
+/* The loss at step 3, where the first critic values the policy's actions and the second gives the scale. */
 static double reference_generative_loss(const void *arg, const double *parameters) {
         const Given *g = arg;
         const Runtime *rt = g->bed->learner->runtime;
@@ -349,8 +344,7 @@ static double reference_policy_loss(const void *arg, const double *parameters) {
         return sum / ROWS;
 }
 
-/* Lambda in (5) of Fujimoto & Gu (2021): q_weight over the mean of |Q|, where Q is the first critic's value
- * of the policy's action. */
+/* Lambda in (5) of Fujimoto & Gu (2021): q_weight over the mean |Q| of the policy's actions. */
 static double lambda_of(const Given *g) {
         const Network *critic = g->bed->learner->runtime->networks[NET_CRITIC];
         double sum = 0;
@@ -412,8 +406,7 @@ static void check_algorithm(const char *algorithm, const char *learner, double n
         }
         check_targets(&g, noise, 0.3);
 
-        /* The newest gradient is that of the policy. The critics had taken their steps before it was
-         * computed, so the loss has their present parameters. */
+        /* The newest gradient is the policy's. The critics had taken their steps before it was computed. */
         nets_read(&bed, &after);
         for (Net net = NET_CRITIC; net < NETS_MAX; net += 2)
                 memcpy(before.parameters[net], after.parameters[net], sizeof(after.parameters[net]));
@@ -474,8 +467,7 @@ static void test_diffusion_ql(const void *passes) {
         check_algorithm("diffusion-ql", learner, 0, (Given){ .eta = 0.3 });
 }
 
-/* The loss of PI-FT keeps the policy near the pretrained one. Here that is the policy with which the job
- * began. */
+/* PI-FT keeps the policy near a pretrained one. Here that is the policy with which the job began. */
 static void test_pi_ft(const void *passes) {
         g_autofree char *learner = g_strdup_printf("Eta=0.3\nPasses=%s\n", (const char *) passes);
 
@@ -487,8 +479,7 @@ static void test_online(void) {
         check_algorithm("diffusion-ql", "Passes=5\nEta=0.3", 0, (Given){ .eta = 0.3, .online = true });
 }
 
-/* With PolicyDelay=2 the policy takes one step for every two steps of the critics. All targets move when the
- * policy does, by a quarter of the way. */
+/* After two steps of the critics (PolicyDelay=2) the policy takes one, and all targets move a quarter. */
 static void test_delay(void) {
         Nets before = {}, after = {};
         const Runtime *rt;
@@ -565,8 +556,7 @@ static void test_epsilon(void) {
         bed_close(&bed);
 }
 
-/* An input that LinkEditing= masks has a gradient of exactly 0. So if no critic reads a number that depends
- * on the action, the policy stays as it is. */
+/* Masked inputs have a gradient of exactly 0: if no critic reads the action, the policy stays as it is. */
 static void test_edited(void) {
         for (unsigned left = 0; left < 2; left++) {
                 /* Five inputs; then the products of each with itself and those after it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts: columns that never overlap, in any shape; sums that overflow are refused; a stranger's spec is
- * refused by field. */
+/* Layouts of memory. Columns never overlap, whatever their sizes. Sums that overflow are refused. A
+ * stranger's spec is refused with the field at fault. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
