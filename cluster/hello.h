@@ -86,7 +86,7 @@ bool node_facts_check(NodeFacts *facts);
 bool node_ready_check(NodeReady *ready);
 void hello_make(const uint8_t token[TOKEN_BYTES], uint32_t node, uint32_t n_credential, Hello *ret);
 
-/* 32 hexadecimal digits, as on a node's command line. */
+/* A token as text: 32 hexadecimal digits, as on a node's command line. */
 enum { TOKEN_TEXT_BYTES = 2 * TOKEN_BYTES + 1 };
 void token_to_string(const uint8_t token[TOKEN_BYTES], char ret[TOKEN_TEXT_BYTES]);
 bool token_from_string(const char *text, uint8_t ret[TOKEN_BYTES]);

@@ -42,5 +42,6 @@ typedef struct PeerTerms {
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel);
 /* Receives a report of the process. 1: it came; 0: there is none; negative: the process has ended. */
 int peer_receive(int channel, PeerReport *ret);
-/* Gives the head's consent. ret_stream: the invoker's end. */
+/* Allows the process to go on with this peer. *ret_stream: the end of the peer's stream for the head's
+ * invoker. */
 int peer_consent(int channel, int *ret_stream);

@@ -10,7 +10,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
-/* Waits until the engine's checks are over. Each of their commands has a deadline, so this wait has one. */
+/* Waits until the engine's checks are over. Each of their commands has a deadline, so this wait ends. */
 static void await_answer(Engine *engine, struct pollfd *p) {
         while (engine->open == ENGINE_CHECKING) {
                 uint64_t now = clock_boottime();

@@ -81,19 +81,18 @@ typedef struct Progress {
         char metric_names[ACTORD_METRICS_MAX][ACTORD_METRIC_BYTES];
         double metrics[ACTORD_METRICS_MAX];
 
-        uint64_t life_cpu_nsec; /* the CPU time that records of this life claim */
-        bool lost;              /* this life's invoker died without a last record */
-        /* the errno with which this life's invoker failed to start; 0: not known */
-        int32_t lost_error;
-        uint32_t n_lives_unmetered;               /* lives of which some usage was not measured */
-        bool ended;                               /* this life has ended */
+        uint64_t life_cpu_nsec;     /* the CPU time that records of this life claim */
+        bool lost;                  /* this life's invoker died without a last record */
+        int32_t lost_error;         /* the errno with which the lost invoker failed to start; 0: not known */
+        uint32_t n_lives_unmetered; /* lives of which some usage was not measured */
+        bool ended;                 /* this life has ended */
         char missing_package[PACKAGE_NAME_BYTES]; /* the package that the environment lacks; "": not known */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;
         uint8_t policy_sha256[32];
         bool has_policy;
-        uint64_t scope_cpu_nsec; /* by cgroups, over all lives that have ended */
-        bool scope_unknown;      /* the reading of at least one life is not known */
+        uint64_t scope_cpu_nsec; /* CPU time by cgroups, of all lives that have ended */
+        bool scope_unknown;      /* the cgroup's count of at least one life is not known */
 
         NodeList nodes; /* nodes of the cluster */
 
@@ -139,7 +138,7 @@ char *progress_end_sentence(const Progress *progress, char ret[320]);
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;
-        uint64_t *checkpoint_rounds; /* [i]: of the newest checkpoint when life i + 1 ended */
+        uint64_t *checkpoint_rounds; /* [i]: the round of the newest checkpoint when life i + 1 ended */
 } WasteMap;
 void waste_map_done(WasteMap *map);
 int waste_map_add(WasteMap *map, const Record *record);

@@ -17,5 +17,5 @@ int reply_no_sheet(sd_bus_error *error, const char *name, int r);
 /* Makes a bus error of r, which sheets_list() returned. Negative. */
 int reply_no_sheets(sd_bus_error *error, int r);
 
-/* Refuses a call that asks for records which were removed. 0: they exist. */
+/* Refuses a call that asks for records that were removed. 0: they exist. */
 int reply_trimmed(const LedgerJob *row, sd_bus_error *error);

@@ -22,5 +22,6 @@ Turns *turns_new(Manager *manager);
 Turns *turns_free(Turns *turns);
 bool turns_are_empty(const Turns *turns);
 
-/* For a filter that sees each method call. 0: it is the call's turn; 1: it waits, or was answered. */
+/* Call this in a filter that sees each method call. 0: it is the call's turn; 1: it waits, or was
+ * answered. */
 int turns_take(Turns *turns, sd_bus_message *message);

@@ -161,7 +161,7 @@ static bool would_move(const Pool *pool, const Container *c) {
         return best != NODE_NONE && used[best] < pool->nodes->nodes[best].n_cpus;
 }
 
-/* Whether the container is on a node that is given back. */
+/* Whether the container is on a node that is being given back. */
 static bool must_leave(const Pool *pool, const Container *c) {
         return c->node_index != NODE_NONE && nodes_exist(pool->nodes) &&
                pool->nodes->nodes[c->node_index].closing;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The way from an environment's name to a learner that starts. This file makes all that a job needs once, in
- * the order in which the parts need each other. */
+/* Prepares a job, from its environment's name to a learner that starts. This file makes all that a job needs
+ * once, in the order in which the parts need each other. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ int prepare_level(Placement *place) {
         return 0;
 }
 
-/* An actor without a root of its own reaches the plugin through its descriptor. */
+/* An actor without a root directory of its own reaches the plugin through the plugin's descriptor. */
 static const char *plugin_path(const Placement *place) {
         static_assert(INVOKER_FD_MOUNTS == 16, "path below");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Orthogonal weights, as in "Exact solutions to the nonlinear dynamics of learning in deep linear neural
- * networks" (Saxe et al.): normal numbers are made orthonormal and multiplied by the layer's gain; biases
- * are 0. Gram and Schmidt's method is applied twice, so that rounding does not matter. The other kind is
- * that of PyTorch's layers: weights and biases are uniform within 1/sqrt(inputs). */
+/* Two ways to initialise a network. Orthogonal, as in "Exact solutions to the nonlinear dynamics of learning
+ * in deep linear neural networks" (Saxe et al.): normal numbers are made orthonormal and multiplied by the
+ * layer's gain; biases are 0. Gram and Schmidt's method is applied twice, so that rounding does not matter.
+ * Uniform, as in PyTorch's layers: weights and biases are uniform within 1/sqrt(inputs). */
 #include "learner/init.h"
 
 #include <assert.h>

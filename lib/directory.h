@@ -38,6 +38,7 @@ DirectoryKind directory_kind_at(const char *at);
  * none. */
 DirectoryKind directory_kind_of_file(const char *file);
 
-/* 0; -EMEDIUMTYPE: it must not be mounted, for the reason "this directory is …"; another negative errno. The
- * descriptor stays the caller's, and may be O_PATH. */
+/* Checks whether fd may be mounted as a directory of this kind. 0; -EMEDIUMTYPE: it must not be, for the
+ * reason "this directory is …"; another negative errno. The descriptor stays the caller's, and may be
+ * O_PATH. */
 int directory_check(int fd, DirectoryKind kind, const char **ret_reason);

@@ -292,8 +292,8 @@ void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *
         }
 }
 
-/* Adds to y [n_rows] of layer i the products of its weights and x, whose rows are x_stride apart. y is
- * padded to LANES; the numbers in the padding are never used. */
+/* Adds the products of layer i's weights and x to y [n_rows]. The rows of x are x_stride apart. y is padded
+ * to LANES; the numbers in the padding are never used. */
 static void rows_add(const Forward *forward, const float *parameters, uint32_t i, const float *x,
                 size_t x_stride, size_t n_rows, float *y) {
         const Layer *layer = &forward->network.layers[i];

@@ -8,7 +8,7 @@
 
 #include "lib/doubles.h"
 
-/* sigma_data, the spread of actions, in the terms of Karras et al. (2022) */
+/* sigma_data of Karras et al. (2022): the spread of actions */
 #define DATA_SD 0.5
 
 static double part_of(double turns) {

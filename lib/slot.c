@@ -180,7 +180,7 @@ static int space_check(const ActordSpace *space, int first, bool action) {
 static_assert(SPEC_FIELD_OBSERVATION_BOUNDS == SPEC_FIELD_OBSERVATION_KIND + 4, "order of space_check()");
 static_assert(SPEC_FIELD_ACTION_BOUNDS == SPEC_FIELD_ACTION_KIND + 4, "order of space_check()");
 
-/* Whether each number of an action has choices. The space has been checked. */
+/* Whether the numbers of choices of an action are possible. The rest of the space has been checked. */
 static bool action_sizes_possible(const ActordEnvSpec *spec) {
         uint64_t n = space_numbers(&spec->action);
 

@@ -242,8 +242,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Whether the kernel begins with addresses in the range SANDBOX_OWN_ADDRESSES. It chooses the address of a
- * new mapping here. */
+/* The kernel chooses the address of a new mapping. So this address shows where it begins. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

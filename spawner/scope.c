@@ -39,8 +39,8 @@ typedef struct Asking {
         unsigned timeout_msec;
         uint64_t deadline_usec;
         char slice[64];
-        char job[256];   /* how the manager's job ended; empty: it has not */
-        char result[32]; /* how that job ended; empty: not yet */
+        char job[256];   /* the object path of the manager's job */
+        char result[32]; /* how the manager's job ended; empty: it has not */
 } Asking;
 
 static uint64_t now_usec(void) {
@@ -447,8 +447,8 @@ static int set_weight(Asking *a) {
                         (uint64_t) a->launch->cpu_weight);
 }
 
-/* Sets and reads the weight. The manager answers before it writes the weight to the kernel, so this waits
- * for the kernel's value. */
+/* Sets the CPU weight of the job's slice, and reads it back. The manager answers before it writes the weight
+ * to the kernel, so this waits for the kernel's value. */
 static int weigh(Asking *a, uint64_t *ret_weight) {
         _cleanup_close_ int fd = open_slice(a);
         int r;

@@ -178,7 +178,7 @@ static inline int env_option_parse(
         return r;
 }
 
-/* Takes the defaults, then all given options. */
+/* Writes the defaults, and then all given options, to `target`. */
 static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
                 uint32_t n_options, void *target) {
         env_options_begin(rows, n_rows, target);

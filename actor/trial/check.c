@@ -409,7 +409,7 @@ static int check_determinism(Point *p, Stage s[2]) {
         return TRIAL_FINDING_KEPT;
 }
 
-/* Moves B into another state, and then restores it from A's snapshot. */
+/* Moves instance B into another state, and then restores it from a snapshot of instance A. */
 static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         int r;
 
@@ -424,7 +424,8 @@ static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         return r;
 }
 
-/* A continues; at each move B is restored from A's snapshot, and must stay equal until the next move. */
+/* Instance A goes on. Every N_MOVE steps instance B is restored from A's snapshot, and must stay equal to A
+ * until the next time. */
 static int check_snapshots(Point *p, Stage s[2]) {
         int r;
 

@@ -116,7 +116,7 @@ static const void *observation_shown(const Play *p) {
         return p->host->own ? p->host->own : p->host->observation;
 }
 
-/* Resets, and reports the first observation of the episode. */
+/* Resets the environment, and reports the first observation of the episode. */
 static int reset_say(const Play *p) {
         const ActordSpace *space = &p->spec->observation;
 

@@ -43,7 +43,7 @@ typedef struct Plot {
 Plot *plot_new(const char *title, const char *x_label, const char *y_label);
 PlotPanel *plot_add_panel(Plot *plot, const char *title);
 Plot *plot_free(Plot *plot);
-/* Whether the plot would have any point. */
+/* Whether the plot has a point to draw. */
 bool plot_has_data(const Plot *plot);
 /* The text of the file, g_free(). */
 char *plot_to_svg(const Plot *plot, size_t *ret_n);

@@ -49,7 +49,7 @@ static void print_entry(sd_journal *journal) {
         printf("%s %s: %s\n", text, who, message);
 }
 
-/* Returns how many entries there were. */
+/* Prints all entries from the journal's present place on. Returns how many there were. */
 static int print_all(sd_journal *journal) {
         int n = 0, r;
 

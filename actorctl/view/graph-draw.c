@@ -91,7 +91,7 @@ typedef struct Place {
         double x, y; /* the middle of the box */
 } Place;
 
-/* Gives the hosts in use columns from left to right. Returns how many there are. */
+/* Assigns a column to each host that is used, from left to right. Returns how many there are. */
 static uint32_t place_fragments(const Graph *graph, uint32_t column[_HOST_MAX], Place ret[_FRAGMENT_MAX]) {
         uint32_t n = 0;
 

@@ -67,7 +67,7 @@ static int parse(const ActordOption *options, uint32_t n_options, Line *ret) {
         return 0;
 }
 
-/* What the environment looks like from outside. Asked once, before anything runs. */
+/* Describes the environment. actord asks for this once, before anything runs. */
 static int line_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         Line line;
         int r;
@@ -97,12 +97,12 @@ static int line_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
         return 0;
 }
 
-/* Makes an instance in zeroed memory. The same options as in spec(). */
+/* Makes an instance in zeroed memory, with the same options as in spec(). */
 static int line_init(void *instance, const ActordOption *options, uint32_t n_options) {
         return parse(options, n_options, instance);
 }
 
-/* Both reset() and step() end here, so that an observation means one thing. */
+/* Both reset() and step() end here, so that an observation means the same in both. */
 static void observe(const Line *line, float *ret_observation) {
         *ret_observation = (float) line->position / (float) (line->n_squares - 1);
 }

@@ -52,7 +52,7 @@ typedef struct Kernels {
 
 static const float zeros[SHARD_ROWS_MAX];
 
-/* Adds lane k to lane k + 8, then k + 4, k + 2, k + 1; for four such trees together. */
+/* Adds up the lanes of SIDE rows at once: lane k and lane k + 8, then k + 4, k + 2, k + 1. */
 static inline void lanes_sum(const float lanes[SIDE][LANES], float *ret) {
         Quad q[SIDE], low, high;
 

@@ -218,7 +218,7 @@ typedef struct TapePlace {
 /* Computes the sums, and the gradients of the loss with respect to the terms or to the trained network's
  * parameters. A tape without a loss has only sums. */
 void tape_execute(const Tape *tape, const TapePlace *place);
-/* Executes forwards only: the result of each row. */
+/* Executes the tape forwards only. Returns the result of each row. */
 const float *tape_evaluate(const Tape *tape, const TapePlace *place);
 
 /* One row in double precision, for a tape without networks: learner/tape/jet.c */
@@ -231,5 +231,5 @@ typedef struct LossJet {
         double d[_TERM_MAX], dd[_TERM_MAX][_TERM_MAX]; /* dd is symmetric */
 } LossJet;
 
-/* The loss of the row, and its derivatives by the terms. */
+/* Computes the row's loss, and its derivatives with respect to the terms. */
 void tape_jet(const Tape *tape, const LossRow *row, LossJet *ret);

@@ -128,7 +128,7 @@ static bool parse_escape(Parser *p, char *ret) {
         return true;
 }
 
-/* Decodes in place, since the result is never longer than its source. */
+/* Decodes a JSON string in place, since the result is never longer than its source. */
 static bool parse_string(Parser *p, const char **ret) {
         char *out;
 

@@ -81,8 +81,8 @@ static bool names_file(const char *path) {
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Checks the terms of Reward= and Terminate=. Only their grammar can be checked here, since only the model
- * knows the names of joints and bodies. */
+/* Checks the job's model: its file's name, that it has a reward, and the terms of Reward= and Terminate=.
+ * Only the grammar of terms is checked here: only the model knows the names of joints and bodies. */
 static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         bool paid = false;
@@ -242,7 +242,7 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* A slot's number is a part of the key of its random streams, which has RANDOM_SLOT_BITS bits for it
+/* A slot's number is a part of the counter of its random streams, which has RANDOM_SLOT_BITS bits for it
  * (lib/rng.h). */
 static void check_slots(SettingsReader *reader, const JobSettings *settings) {
         uint32_t most = settings_actors_max(settings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shares=simppo:NAME: the name. */
+/* Checks the name in Shares=simppo:NAME. */
 #pragma once
 
 #include <stdbool.h>

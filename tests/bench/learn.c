@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One update of the learner, for the round of CartPole's example and of Hopper's, by number of threads. */
+/* Measures one update of the learner with different numbers of threads, for the rounds of CartPole's example
+ * and of Hopper's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -111,7 +111,8 @@ static PyObject *entry(const ParallelTask *task, PyObject *dictionary, uint32_t 
         return found;
 }
 
-/* Takes the observations of agents. Some agents must have an observation; others may have one. */
+/* Writes the observations of agents to `ret`. Agents in `must` must have an observation; others may have
+ * one. */
 static int observe(const ParallelTask *task, const ParallelSpaces *spaces, PyObject *observations,
                 const uint8_t *must, void *ret) {
         Py_ssize_t n = spaces->observation->bytes;

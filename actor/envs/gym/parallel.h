@@ -38,7 +38,7 @@ void parallel_release(Parallel *p);
 /* Finds out which agents are present in a restored state. */
 int parallel_look(Parallel *p, const ParallelTask *task);
 
-/* Takes the first observations of an episode. */
+/* Writes the first observations of an episode to `ret`. */
 int parallel_begin(Parallel *p, const ParallelTask *task, const ParallelSpaces *spaces,
                 PyObject *observations, void *ret);
 

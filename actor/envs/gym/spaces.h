@@ -16,9 +16,9 @@ typedef struct GymSpace {
 
 /* The memory for an action that has several numbers. */
 typedef struct GymAction {
-        Py_buffer memory;     /* the bounds of these numbers, as bytes of doubles */
+        Py_buffer memory;     /* the next action is written into it */
         PyObject *fresh;      /* returns an array with a copy of `memory` */
-        PyObject *low, *high; /* their bounds, as bytes of doubles */
+        PyObject *low, *high; /* the bounds of the action's numbers, as bytes of doubles */
 } GymAction;
 
 /* Reads the result of space() in bridge.py. */
@@ -28,7 +28,7 @@ int space_read(PyObject *tuple, GymSpace *ret);
  * another type. */
 int space_store(const GymSpace *space, PyObject *convert, PyObject *observation, void *ret);
 
-/* 0, also for a Discrete, which needs no memory. */
+/* Makes the memory for actions of this space. A Discrete needs none. */
 int action_bind(GymAction *action, const GymSpace *space, PyObject *env);
 void action_release(GymAction *action);
 

@@ -21,7 +21,7 @@ static void on_error(const char *message) {
         longjmp(*guard, 1);
 }
 
-/* Warnings are counted in mjData, where mujoco_step() looks. The default handler would write a file. */
+/* MuJoCo counts warnings in mjData, where mujoco_step() looks. The default handler would write a file. */
 static void on_warning(const char *message) {
 }
 

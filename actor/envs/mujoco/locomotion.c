@@ -9,7 +9,7 @@ static bool between(double low, double x, double high) {
         return low < x && x < high;
 }
 
-/* Height and angle of the torso, and the rest of the state, are within their bounds. */
+/* Whether the height and the angle of the torso, and the rest of the state, are within their bounds. */
 static bool is_healthy(const MujocoInstance *m) {
         const MujocoOptions *o = &m->options;
         const mjtNum *qpos = m->data->qpos, *qvel = m->data->qvel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* phydrl-cartpole and iot5g: their equations against numbers computed elsewhere from the same equations,
- * and rewards against hand-made cases. tests/unit/actor/test-envs.c checks them as it checks every
- * environment. */
+/* phydrl-cartpole and iot5g. Compares their equations with numbers that were computed elsewhere from the
+ * same equations, and their rewards with hand-made cases. tests/unit/actor/test-envs.c checks them as it
+ * checks every environment. */
 #include "tests/unit/domains-fixture.h"
 
 /* phydrl-cartpole */

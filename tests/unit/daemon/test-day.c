@@ -34,7 +34,7 @@ static void assert_end(uint64_t from, uint64_t left, const char *expected) {
 
         g_assert_cmpuint(end - from, ==, left);
         g_assert_cmpstr(day_words(end, words), ==, expected);
-        /* One second before it is still the day. */
+        /* One second before the end, it is still the same day. */
         g_assert_cmpuint(day_end(end - 1000000), ==, end);
         g_assert_cmpuint(day_end(end), >, end);
 }

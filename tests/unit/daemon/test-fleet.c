@@ -61,7 +61,7 @@ static void test_even(void) {
         g_assert_cmpfloat_with_epsilon(fleet.even_emulated, 4.0 / 20, 1e-9);
         g_assert_cmpfloat_with_epsilon(fleet.even_wall, 12.0 / 20, 1e-9);
 
-        /* The comparison is the same for a job that is billed by the fleet itself. */
+        /* The comparison is the same for a job that is itself billed as a fleet of servers. */
         s.convention = CONVENTION_SERVER;
         make_fleet(&usage, functions, servers, &s, &fleet);
         g_assert_cmpfloat_with_epsilon(fleet.even_emulated, 4.0 / 20, 1e-9);

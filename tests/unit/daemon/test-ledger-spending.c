@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The money that users' jobs cost each day: committed with the records, or not at all, and each part once.
- */
+/* The cost of a user's jobs for each day. It is committed with the records, or not at all, and no part
+ * counts twice. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ static void test_difference(void) {
         note(ledger, a, "2026-11-23", "USD", 149);
         assert_ok(ledger_commit(ledger));
         assert_spent(ledger, "2026-11-23", "USD", 150);
-        /* The next day has what is new. */
+        /* The next day gets only the new part of the cost. */
         note(ledger, a, "2026-11-24", "USD", 160);
         note(ledger, b, "2026-11-24", "EUR", 7);
         assert_ok(ledger_commit(ledger));

@@ -101,7 +101,7 @@ static sd_bus_message *call_of(Fixture *f, const char *method) {
         return m;
 }
 
-/* Sends the message and says the error's name; NULL: it was accepted. */
+/* Sends the message and returns the error's name; NULL: it was accepted. */
 static char *send_off(Fixture *f, sd_bus_message *m, char **ret_message) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         sd_bus_message *reply = NULL;
@@ -246,7 +246,7 @@ static void test_overrides(Fixture *f, const void *userdata) {
         expect(submit_override(f, "Job.Seed", "7", 257), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_override(f, "Job.Seed", longer, 1), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_override(f, "Job.Sed", "7", 1), BUS_ERROR(BadJobFile));
-        /* One line of the ledger must not become two. */
+        /* An override is one line in the ledger, and must not become two lines. */
         expect(submit_override(f, "Job.Description", "a\nJob.Budget=1", 1), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_override(f, "Job.Seed=1\nX", "7", 1), SD_BUS_ERROR_INVALID_ARGS);
 }

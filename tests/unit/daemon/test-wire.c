@@ -96,7 +96,7 @@ static void test_hostile(void) {
         Written w = write_message(false);
         WireFields fields = {};
 
-        /* The path says that it ends far behind the message. */
+        /* The path's length reaches far beyond the end of the message. */
         put_word(&w, WIRE_START_BYTES + 4, UINT32_MAX);
         wire_read_fields(w.bytes, w.n, &fields);
         g_assert_null(fields.sender);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recurrence against its definition: the sum over k of (gamma lambda)^k delta(t + k), until the
- * episode's end. */
+/* The recurrence gives the same advantages as their definition: the sum over k of (gamma lambda)^k delta(t +
+ * k), until the episode's end. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

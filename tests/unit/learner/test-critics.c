@@ -193,7 +193,7 @@ static void noise_of(const Network *network, const double *parameters, const flo
         outputs_of(network, parameters, observation, beside, ACTIONS + TIME_EMBEDDING, OUTPUT_ACTION, ret);
 }
 
-/* The action that the passes of a diffusion make of noise. If `other` is not NULL, returns the divergence
+/* The action that the passes of a diffusion make from noise. If `other` is not NULL, returns the divergence
  * of these passes from those of the parameters `other`. */
 static double diffused_of(const Given *g, const double *parameters, const double *other,
                 const float *observation, const Drawn *drawn, double x[ACTIONS]) {
@@ -360,7 +360,7 @@ static double lambda_of(const Given *g) {
         return g->q_weight / (sum / ROWS);
 }
 
-/* Targets are of the nets as they were before the step. */
+/* Targets come from the nets as they were before the step. */
 static void check_targets(const Given *g, double noise, double noise_clip) {
         const Runtime *rt = g->bed->learner->runtime;
         const Batch *b = batch_of(g);

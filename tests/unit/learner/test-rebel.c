@@ -181,7 +181,7 @@ static void test_differences(gconstpointer data) {
         bed_close(&bed);
 }
 
-/* No critic, and so no parameters of one. */
+/* REBEL has no critic, and so no parameters for one. */
 static void test_network(void) {
         static const Case discrete = { "discrete", 3 };
         Bed bed = {};

@@ -142,7 +142,7 @@ static void test_meter(void) {
 }
 
 typedef struct Fleet {
-        _Atomic bool taken; /* by another thread than the caller */
+        _Atomic bool taken; /* by a thread other than the caller */
         _Atomic uint32_t n_by_other;
 } Fleet;
 
@@ -163,7 +163,7 @@ static void stall(void *arg, uint32_t task, uint32_t thread) {
         fleet->taken = false;
 }
 
-/* Help that costs more than it brings is not asked for again until long after. */
+/* If the help of threads costs more than it brings, the caller asks for no help for a long time. */
 static void test_alone(void) {
         Fleet fleet = {};
         Threads *threads;
@@ -175,7 +175,7 @@ static void test_alone(void) {
         threads_free(threads);
 }
 
-/* The other thread stops once for long. */
+/* The other thread stops once, for a long time. */
 static void stall_once(void *arg, uint32_t task, uint32_t thread) {
         Fleet *fleet = arg;
         gint64 until = g_get_monotonic_time() + 2000;
