@@ -16,7 +16,8 @@
 typedef struct Instance {
         void *memory;
         bool initialised;
-        /* STICKY: which invocation may continue this instance's episode; 0: none may */
+        /* if the environment is sticky: the ordinal of the invocation that may continue this instance's
+         * episode; 0: none may */
         uint64_t next_ordinal;
 } Instance;
 
@@ -34,8 +35,8 @@ typedef struct Host {
         SlotState *states; /* [envs] */
         double *noise;     /* [envs][n_action]: its state (lib/noise.h); NULL: no state */
         PairWalk *pairs;   /* [envs / 2]; NULL: there are no pairs */
-        /* [envs + agents][observation_bytes]: the stack of each slot, then those of the newest step; NULL:
-         * observations are not stacks */
+        /* [envs + agents][observation_bytes]: the frame stack of each slot, then one for each agent of the
+         * environment that steps; NULL: observations are not stacks of frames */
         uint8_t *stacks;
         float *parameters; /* [FORWARD_ROWS_MAX]: the distribution of one action each */
         /* for all agents of an environment */
@@ -45,13 +46,13 @@ typedef struct Host {
         Regulation regulation;      /* for a job with a controller or an envelope */
         bool regulated;
         RegulationCounts counts; /* in an evaluation's episode */
-        void *before;            /* the observation before its step */
+        void *before;            /* the observation before a step of that episode */
         /* [agents][n_own]: the environment's own observations; NULL: observations have no other part */
         float *own;
         float *shared;                     /* [n_shared]: the shared state; NULL: it is not read */
         bool come_and_go;                  /* agents come and go; otherwise all stay marked as present */
         uint8_t active[ACTORD_AGENTS_MAX]; /* which agents are present after the newest reset or step */
-        uint8_t acted[ACTORD_AGENTS_MAX];  /* which of them were present before the newest step */
+        uint8_t acted[ACTORD_AGENTS_MAX];  /* which agents were present before the newest step */
         Dataset *dataset;                  /* NULL: it has not been read yet */
 } Host;
 
@@ -63,8 +64,8 @@ int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_ob
 /* Which agents of the instance are present: [agents]. 0, or the environment's error. */
 int host_active(const Host *host, const Instance *instance, uint8_t *ret);
 
-/* Call this after a reset or a step. It notes which agents are present. It joins the environment's
- * observations in host->own with the parts about other agents and about their shared state. actions: NULL
+/* Call this after a reset or a step. It notes which agents are present. It appends to each observation in
+ * host->own the parts about other agents and the environment's shared state (lib/company.h). actions: NULL
  * after a reset. 0, or the environment's error. */
 int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
@@ -120,5 +121,5 @@ static inline void answer_fault(Answer *answer, Fault fault, int detail) {
  * detail. */
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
 void invocation_run(Host *host, const Order *order, Answer *ret);
-void offline_run(Host *host, const Order *order, Answer *ret); /* used instead if there is a data set */
+void offline_run(Host *host, const Order *order, Answer *ret); /* for a job with a data set */
 void evaluation_run(Host *host, const Order *order, Answer *ret);

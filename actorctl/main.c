@@ -309,7 +309,7 @@ int main(int argc, char **argv) {
         keep_standard_descriptors();
         /* Text follows the user's locale, but numbers keep their decimal point. */
         (void) setlocale(LC_CTYPE, "");
-        /* A reader that goes away ends the output, not the job. */
+        /* If the program that reads the output ends, only the output ends, and not the job. */
         (void) signal(SIGPIPE, SIG_IGN);
         limits_prepare();
         streams_sanitise();

@@ -70,7 +70,7 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
 bool text_option_is_ours(const char *word);
 /* Writes a batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
-/* Writes such a script for a node that does not see the program. The program comes to `folder` in an archive
- * with this digest (cluster/parcel.h). The script prints its step as soon as the folder exists. */
+/* Writes a batch script for a node that does not see the program's file. The program comes to `folder` in an
+ * archive with this digest (cluster/parcel.h). The script prints its step as soon as the folder exists. */
 int text_parcel_script(
                 char *const argv[], const char *folder, const char *digest, char ret[TEXT_SCRIPT_MAX]);

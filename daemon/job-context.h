@@ -48,7 +48,7 @@ typedef struct JobContext {
         Ledger *ledger;
         sd_event_source *commit_timer;
         int ledger_blocked; /* the errno of the last write that failed; 0: the ledger can be written */
-        uint64_t commit_again_usec; /* CLOCK_BOOTTIME: no commit is tried earlier, while it is blocked */
+        uint64_t commit_again_usec; /* CLOCK_BOOTTIME: no commit of a blocked ledger is tried earlier */
 } JobContext;
 
 static inline const char *daemon_mode_to_string(DaemonMode mode) {

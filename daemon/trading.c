@@ -49,7 +49,7 @@ static bool is_left(const Job *job) {
         return trade_is_left(&state);
 }
 
-/* Whether the job needs a turn even if no other job trades. */
+/* Whether the next turn of the trade must look at the job even if no other job trades. */
 static bool needs_turn(const Job *job) {
         TradeState state = state_of(job);
 

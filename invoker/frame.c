@@ -103,7 +103,7 @@ int frame_answer(const FrameHead *head, const void *body, const JobPage *page, F
         assert(head->kind == FRAME_ANSWER);
 
         memcpy(&answer, body, sizeof(answer));
-        /* The length of an answer without rows: to an order that brings none, or after a failure. */
+        /* An answer may have no rows: if its order asks for none, or if the order failed. */
         if (head->n_bytes != sizeof(answer) &&
                         (answer.answer.fault != FAULT_NONE || answer.n_finals > l->finals_max ||
                                         head->n_bytes != sizeof(answer) +

@@ -16,11 +16,12 @@
 
 struct Learners {
         Worker workers[LEARNERS_MAX]; /* the first one publishes and writes checkpoints */
-        Answer answer;                /* the first learner's, with the first fault of all */
+        Answer answer;                /* learner 0's, but with the first fault that any learner reported */
         uint32_t n_answered;
-        bool lost;                           /* a learner has ended by itself */
-        uint64_t credit_nsec[LEARNERS_MAX];  /* a learner's metered time that its updates did not claim */
-        uint64_t slowest_nsec[LEARNERS_MAX]; /* the time that a learner claims for its last order */
+        bool lost; /* a learner has ended by itself */
+        /* each learner's metered time beyond the slowest_nsec of its updates so far */
+        uint64_t credit_nsec[LEARNERS_MAX];
+        uint64_t slowest_nsec[LEARNERS_MAX]; /* as the learner reports it (Answer), not yet checked */
         /* the longest time that an order took on this host; for LEARN per rollout */
         uint64_t longest_nsec[_ORDER_KIND_MAX];
 
@@ -58,7 +59,7 @@ _Noreturn void fused_child(const Placement *place, const Worker *learner);
 /* Decides which containers the emulated fleet would have now (Imagined of lib/warm.h). */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress);
 void fused_begin(Learners *learners, const Placement *place); /* call it before ROLLOUT */
-/* Call this when the order has been given: it notes that the waiting actors have begun. */
+/* Call this after the order ROLLOUT: it notes that the waiting actors have begun. */
 void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round);
 /* Whether ROLLOUT also asks for the update, which saves an order and an answer in each round. */
 bool fused_learns(const Learners *learners);

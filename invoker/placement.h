@@ -34,7 +34,7 @@ typedef struct Traits {
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */
-        bool inside;    /* inside the sandbox; outside only an administrator's code may run */
+        bool inside;    /* run the trial in the sandbox; outside only an administrator's code may run */
 } TrialOrder;
 
 typedef struct Placement {

@@ -44,7 +44,7 @@ typedef struct Evaluation {
         uint64_t started_nsec, started_emulated_nsec;
         uint64_t next_episode, n_done;
         double *returns; /* [n_episodes]; NULL: the job does not train */
-        double *metrics; /* [metrics of an episode][n_episodes]; NULL as above */
+        double *metrics; /* [metrics of an episode][n_episodes]; NULL: the job does not train */
 } Evaluation;
 
 typedef struct Checkpoints {

@@ -61,8 +61,8 @@ void report_metrics(Reporter *reporter) {
         }
 }
 
-/* Adds the name of a missing package. An actor wrote the name into its page, so the name is checked. Pages
- * of actors on nodes stay there. */
+/* Adds the name of a missing package. An actor wrote the name into its page, so the name is checked. An
+ * actor on a node has its page there, so the name stays unknown. */
 static void add_missing_package(Record *record, const Worker *worker) {
         char name[PACKAGE_NAME_BYTES] = "";
 

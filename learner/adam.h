@@ -18,8 +18,8 @@ typedef struct Adam {
 
 int adam_new(size_t n, Adam **ret);
 Adam *adam_free(Adam *adam);
-/* Frees the vectors of this Adam, and uses vectors that several learners share instead. Both must be all
- * zeros. m and v NULL: this learner never applies the optimiser. */
+/* Frees the vectors of this Adam, and uses vectors that several learners share instead. Call this while the
+ * old and the new vectors are all zeros. m and v NULL: this learner never applies the optimiser. */
 void adam_share(Adam *adam, float *parameters, float *m, float *v);
 
 /* Counts a step, and returns the factors that kernel_adam() needs for this step, for all parameters or a

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Targets of replayed rows: by the value of the action that a network chooses, or by a tape that is executed
- * only forwards. */
+/* Computes the targets of replayed rows: from the value of the action that a network chooses, or with a tape
+ * of which only the forward pass runs. */
 #include <assert.h>
 #include <string.h>
 
 #include "learner/algorithm/values.h"
 #include "learner/runtime-internal.h"
 
-/* Both networks have the same shape, so they read the same columns. */
+/* The chooser and the network that values its action have the same shape, so they read the same columns. */
 static void bootstrap_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         Batch *b = rt->batch;

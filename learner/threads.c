@@ -33,9 +33,9 @@
 #include "lib/futex.h"
 
 enum {
-        SPIN_NSEC = 100000,        /* longer than the caller works alone between two phases */
-        FREE_NSEC = 50000,         /* yielding takes less time if no other program wants the core */
-        CREDIT_NSEC = 300000,      /* how much a new try may lose, since threads must wake up first */
+        SPIN_NSEC = 100000,   /* longer than the caller works alone between two phases */
+        FREE_NSEC = 50000,    /* yielding takes less time if no other program wants the core */
+        CREDIT_NSEC = 300000, /* time that a new try of threads may lose, since they must wake up first */
         CREDIT_MAX_NSEC = 5000000, /* the most credit that successful tries can collect */
         LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,

@@ -103,7 +103,8 @@ static const struct {
         const char *tensor;
         Rate rate;
         uint32_t element, dims[EDGE_DIMS_MAX];
-        /* the value is kept from round to round: a slot's observation, a version's bank, the parameters */
+        /* the value stays in memory between rounds: an observation in a slot, a version in its bank, the
+         * parameters in the learner */
         bool held;
         uint32_t n_parts;
 } table[] = {
@@ -273,7 +274,8 @@ uint32_t distribution_updaters(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
 }
 
-/* If actors and learners take turns, the larger group counts; if neither waits for the other, both count. */
+/* The most CPUs that the job can use at once. If actors and learners take turns, this is the number of the
+ * larger group; if neither waits for the other, the sum. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings) {
         uint32_t n_learn = distribution_learners(row, settings) * settings->n_threads, n_act;
 
@@ -354,7 +356,9 @@ bool graph_crosses(const Graph *graph, const Edge *edge) {
         uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
         bool alone = graph->n_replicas[from] <= 1 && graph->n_replicas[to] <= 1;
 
-        /* The learner already has the results of all learners, but the others do not have its results. */
+        /* HOST_LEARNER is one of HOST_LEARNERS. So it has the results of its own process, and receives only
+         * the parts that all learners compute. Its own results go to the other learners, if there are
+         * any. */
         if (host_includes(from, to))
                 return edge->n_parts > 0 && !alone;
         return !host_includes(to, from) || !alone;

@@ -154,7 +154,8 @@ static inline uint32_t spec_choices(const ActordEnvSpec *spec, uint64_t k) {
         return spec->action.n_choices > 0 ? spec->action.n_choices : spec->action_choices[k];
 }
 
-/* The numbers of an action in a network: one for each choice of each number, or those of a BOX. */
+/* The length of an action as a network's vector: the numbers of a BOX; otherwise, for each number, an
+ * element per choice. */
 static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
         uint64_t n = space_numbers(&spec->action), sum = 0;
 
@@ -212,7 +213,7 @@ static inline void *segment_observation(void *segment, const SegmentLayout *l, u
         return (uint8_t *) segment + l->observations_at + ((l->frames - 1) * l->envs + row) * l->frame_bytes;
 }
 
-/* A frame that slot e saw before row 0: k rows earlier, at most K - 1. */
+/* A frame that slot e saw k steps before the first row; 0 < k < l->frames. */
 static inline void *segment_frame_before(void *segment, const SegmentLayout *l, uint32_t e, uint64_t k) {
         return (uint8_t *) segment + l->observations_at +
                ((l->frames - 1 - k) * l->envs + e) * l->frame_bytes;
@@ -231,8 +232,8 @@ static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t 
         return most;
 }
 
-/* How many rows earlier frame k of a row's stack is stored. The stack has K frames; frame 0 is the
- * oldest. */
+/* How many steps before the step of a row frame k of its stack is stored. Frame 0 is the oldest of the
+ * `frames` frames. reach: from stack_reach() for the row. */
 static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
         return frames - 1 - k < reach ? frames - 1 - k : reach;
 }

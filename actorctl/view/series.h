@@ -15,7 +15,7 @@ typedef struct SeriesKind {
         const char *method, *what;
         const SeriesColumn *columns;
         uint32_t most;    /* the most rows in one answer */
-        bool until_fewer; /* an answer has the first rows: ask again until fewer come */
+        bool until_fewer; /* ask for the next rows until an answer has fewer than `most` */
         /* Returns the text below the table for this row, g_free(), or NULL: there is none. The pointer
          * itself may be NULL. */
         char *(*words)(char *const *names, const double *row, bool utf8);

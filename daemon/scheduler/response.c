@@ -8,16 +8,16 @@
 #define CANDIDATES  21 /* the middle one is b by theory */
 #define MIDDLE      10
 #define LEAST       0.125 /* the lowest value of the middle candidate */
-#define MISFIT_MOST 4.0   /* the most of one change, so that it cannot outweigh all others */
+#define MISFIT_MOST 4.0   /* the most misfit of one change, so that it cannot outweigh all others */
 #define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 
-/* Prior knowledge about a law, before rounds are compared. */
+/* How much to trust each law of auto.c (noise, sharp), and its b, before rounds are compared. */
 static const struct Errors {
         double round;       /* the squared relative error of the progress of one round */
         double drift;       /* the squared relative error from the change of training between two stays */
-        double theory;      /* the usual error of theory, in doublings */
-        double theory_most; /* the most that theory's misfit counts, since theory may be plainly wrong */
+        double theory;      /* by how many doublings theory is usually wrong about b */
+        double theory_most; /* the most misfit for a distance from theory's b, which may be quite wrong */
 } errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
 
 static const struct Errors *errors_of(Law law) {

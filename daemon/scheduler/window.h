@@ -17,9 +17,10 @@ static_assert(sizeof(Window) <= sizeof(((SchedulerState *) 0)->own), "it must fi
 /* A value that is not finite is ignored. */
 void window_add(Window *window, uint32_t size, double value);
 
-/* (max - value) / (max - min) over the window; 0 if all values are equal. */
-double window_highness(const Window *window, uint32_t size, double value); /* (value - min) / (max - min) */
+/* (value - min) / (max - min) over the window; 0 if all values are equal. */
+double window_highness(const Window *window, uint32_t size, double value);
 
-/* The paper's formula for the next round, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin) d^k. First R
- * is put into the window of the state; if R is not finite the score is 0. */
+/* The paper's number of actors for the next round k, counted from 1: clip(Imax S), where the score S is
+ * (Rmax - r) / (Rmax - Rmin) Decay^k, Imax is the highest number, and Rmin and Rmax are the ends of the
+ * state's window. r is added to the window first. If r is not finite, S is 0. */
 uint32_t window_count(const SchedulerView *view, SchedulerState *state, double r);

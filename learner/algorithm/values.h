@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* values_of() takes from values [n][stride] the value of each row's choice. values_of_backward() turns the
- * gradient of this value into that of the values. */
+/* values_of() takes from values [n][stride] the value of each row's choice. values_of_backward() writes a
+ * row's gradient to the place of its choice, and 0 to the other places. */
 void values_of(const float *values, const int32_t *choice, uint32_t n, uint32_t stride, float *ret);
 void values_of_backward(const int32_t *choice, const float *d_value, uint32_t n, uint32_t stride,
                 float *ret_d_values);

@@ -16,7 +16,7 @@ typedef struct Curvature {
         uint64_t n_products; /* products with Hessians in the newest round */
 } Curvature;
 
-/* For a job that asks for it. 0 or -ENOMEM. */
+/* Call this only if the job's settings ask for curvature. 0 or -ENOMEM. */
 int curvature_new(Runtime *runtime, Curvature **ret);
 Curvature *curvature_free(Curvature *curvature);
 

@@ -163,8 +163,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         return batch_new_shape(&shape, ret);
 }
 
-/* The row of the step before last observation `final`: the k-th last observation belongs to the k-th
- * truncated step. */
+/* The row of the truncated step whose successor is stored as row `final`. These rows are in the order of the
+ * truncated steps. */
 static size_t final_step(const Batch *b, size_t block, size_t final) {
         size_t row = block;
 

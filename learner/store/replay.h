@@ -19,7 +19,7 @@ typedef struct Replay {
         uint32_t frames;          /* K, as in a batch: stacks are built when a window is drawn */
         size_t observation_bytes; /* bytes of the part of an observation that is in a batch's row */
         uint64_t capacity;        /* steps of each slot where windows may begin */
-        uint64_t ring;      /* steps that are kept: K - 1 more, since the oldest stacks need their frames */
+        uint64_t ring;      /* capacity + K - 1 steps of each slot are kept, for the oldest stacks' frames */
         uint64_t *n_stored; /* [n_slots]: steps so far */
         uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
         float *rewards;                     /* [n_slots][ring] */
@@ -30,8 +30,9 @@ typedef struct Replay {
         uint32_t n_steps; /* steps of a window */
         uint64_t *first;  /* [n_slots + 1]: the windows that may be drawn from earlier slots */
 
-        Batch *drawn;     /* one minibatch: rows, then the observations after their windows */
-        float *discounts; /* for the value after the window; 0: the episode has ended */
+        /* one minibatch: the first step of each window that was drawn, then the observation after each */
+        Batch *drawn;
+        float *discounts; /* [windows]: the factor of the value after each; 0: the episode terminated */
 } Replay;
 
 int replay_new(const JobSettings *settings, const Batch *live, Replay **ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Computes derivatives forwards, in double precision. Each node has its value, and its first and second
- * derivatives with respect to the terms. There are few terms, so this is simpler than to compute second
- * derivatives backwards. It is done only for a sub-sample of rows. */
+ * derivatives with respect to the network's outputs that a loss reads (Term). There are few, so this is
+ * simpler than to compute second derivatives backwards. It is done only for a sub-sample of rows. */
 #include <assert.h>
 #include <math.h>
 
@@ -25,7 +25,8 @@ static void chain(const Slopes *f, const LossJet *a, const LossJet *b, LossJet *
         }
 }
 
-/* The derivatives of min, max and where: those of the chosen operand. */
+/* The derivatives of an operation that chooses one of its operands (min, max, where): 1 for this operand, 0
+ * for the other. */
 static Slopes side(bool first, double a, double b) {
         return first ? (Slopes){ .value = a, .a = 1.0 } : (Slopes){ .value = b, .b = 1.0 };
 }

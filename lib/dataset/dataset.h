@@ -88,7 +88,7 @@ typedef struct DatasetModule {
         int32_t (*read)(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 } DatasetModule;
 
-/* This is inline, since both programs and the module need it. */
+/* This is inline, since the module for HDF5 and the programs that load the module call it. */
 static inline Dataset *dataset_free(Dataset *dataset) {
         if (!dataset)
                 return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Convolutions=: "32x8/4 64x4/2". */
+/* Parses Convolutions=: "32x8/4 64x4/2" is 32 channels with kernels of 8 by 8 and stride 4, then 64 channels
+ * with kernels of 4 by 4 and stride 2. */
 #pragma once
 
 #include "include/settings.h"

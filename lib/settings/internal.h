@@ -65,5 +65,5 @@ void settings_check_names(
 /* Checks values that are valid alone but not together. */
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings);
 
-/* The same for [Learner], in check-learner.c. */
+/* Checks values of [Learner] that are valid alone but not together (check-learner.c). */
 void settings_check_learner(SettingsReader *reader, const JobSettings *settings);

@@ -41,8 +41,8 @@ static double peak_measure(void) {
         return 2e-6 * SIDE * SIDE * SIDE / best;
 }
 
-/* Multiplications and additions of one row: forwards; backwards there are as many for the weights, and
- * for what a layer reads. */
+/* Counts the multiplications and additions of one row. The backward pass has as many as the forward pass for
+ * the gradient of the weights, and again as many for that of a layer's input. */
 static void operations_count(const Network *network, double *ret_forward, double *ret_backward) {
         *ret_forward = *ret_backward = 0;
         for (uint32_t i = 0; i < network->n_layers; i++) {

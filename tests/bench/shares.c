@@ -18,13 +18,13 @@
 #include "lib/shares.h"
 #include "tests/bench/plays.h"
 
-/* As actor/envs/shares.c orders its state. */
+/* The parts of an episode's state, in the order of actor/envs/shares.c. */
 enum { N_HOST = 2, WORK = 0, PARALLEL, DEADLINE, AGE, DONE, SPEED, WEIGHT, N_JOB };
 enum { N_STATE = N_HOST + SHARES_JOBS_MAX * N_JOB, BLOCK = 50 };
 
 typedef enum Chooser { CHOOSER_POLICY, CHOOSER_RULE, CHOOSER_EQUAL } Chooser;
 
-/* The play that goes on; not `on` while a policy trains. */
+/* The episodes that are measured. on: false while a policy trains, since that is not measured. */
 static struct {
         const ActordEnv *env;
         uint32_t n_agents, n_jobs;
@@ -32,13 +32,14 @@ static struct {
         Chooser chooser;
         double before[N_STATE];
         float observation[SHARES_JOBS_MAX * SHARES_N_FEATURES];
-        double work, met, missed, jain; /* of the block */
-        double n_of[2], sum_of[2];      /* of the block: jobs without and with a deadline, their x */
-        double n, sum, squares;         /* of the episode: its jobs, x and x^2 */
-        double n_finished, n_missed;    /* of the episode, as its own metrics have them */
+        /* x is the work that a job did, divided by the work that it can do alone in that time. */
+        double work, met, missed, jain; /* sums over the block */
+        double n_of[2], sum_of[2];      /* over the block: jobs without and with a deadline, their x */
+        double n, sum, squares;         /* over the episode: jobs, x and x^2 */
+        double n_finished, n_missed;    /* the episode's own metrics */
 } play;
 
-/* What the next step is compared with. */
+/* Keeps the observation and the state before a step, to compare them with the state after it. */
 static int look(const void *instance, const void *observation) {
         memcpy(play.observation, observation,
                         play.n_agents * SHARES_N_FEATURES * sizeof(play.observation[0]));
@@ -77,7 +78,8 @@ static void note_share(const double job[N_JOB], double done, double age) {
         play.squares += x * x;
 }
 
-/* One job in one step. A job that has ended has no work any more, or is the next one, which has no age. */
+/* Notes what a job did in one step. If it has ended, it has no work left, or the next job with age 0 is in
+ * its place. */
 static void note_job(const double before[N_JOB], const double after[N_JOB]) {
         double age = before[AGE] + 1, deadline = before[DEADLINE];
         bool ended = after[WORK] <= 0 || after[AGE] <= 0, in_time = deadline <= 0 || age <= deadline;
@@ -119,7 +121,7 @@ static int step_watched(void *instance, const void *action, ActordRandom *random
         return r;
 }
 
-/* At an episode's end: jobs that are still there count with what they got so far. */
+/* Closes an episode: a job that has not ended counts with the work that it has done so far. */
 static void end_episode(const double metrics[]) {
         for (uint32_t i = 0; i < play.n_jobs; i++) {
                 const double *job = play.before + N_HOST + i * N_JOB;

@@ -100,7 +100,8 @@ static void try_checkpoint(int fd) {
         checkpoint_close(&checkpoint);
 }
 
-/* No search finds a digest, so it is set right, to reach the code behind its check. */
+/* Writes the right digest into the file, since fuzzing cannot find it, and the code after its check is to be
+ * reached. */
 static void set_digest(int fd, const uint8_t *data, size_t size) {
         uint8_t digest[SHA256_DIGEST_SIZE];
         struct sha256_ctx sha;

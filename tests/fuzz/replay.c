@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Exactly as large as the seed, so that valgrind and the sanitizers see a read beyond it. */
+/* Runs the fuzz target on one file. The buffer is exactly as large as the file, so that valgrind and the
+ * sanitizers see a read beyond it. */
 static void replay(const char *path) {
         FILE *file = fopen(path, "re");
         uint8_t *data;

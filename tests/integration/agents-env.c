@@ -10,19 +10,19 @@
 
 enum { HORIZON = 20 };
 
-/* A table of fewer bytes lacks the functions behind them. */
+/* A test may compile this file with a smaller number, so that the table ends before its last functions. */
 #ifndef TABLE_BYTES
 #define TABLE_BYTES sizeof(ActordEnv)
 #endif
 
 typedef struct Agents {
-        double n, apart; /* apart: agents say different ends */
+        double n, apart; /* apart: the agents report different ends of one step */
         double others;   /* an agent is paid for naming the next agent's sign, which its observation lacks */
         double come;     /* agents come and go by turns */
         double garbage;  /* what an absent agent shows, and is paid, is nonsense */
         double empty;    /* at times no agent is there */
         double weather;  /* of an episode; no agent sees it, it adds to each reward, and shared() tells it */
-        double fair;     /* the weather is fair */
+        double fair;     /* 1: this episode has fair weather, and each reward is higher by 1 */
         double n_steps;
         double sums[ACTORD_AGENTS_MAX];
         float signs[ACTORD_AGENTS_MAX];
@@ -140,7 +140,7 @@ static int agents_active(const void *instance, uint8_t *ret) {
         return 0;
 }
 
-/* 2 of [Environment] Weather= tells it, 1 does not. */
+/* The shared state: 1 in fair weather, otherwise -1. The spec has it only with Weather=2. */
 static int agents_shared(const void *instance, float *ret) {
         const Agents *a = instance;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Preloaded: other programs have time to look at a new directory before its maker goes on. */
+/* A library to preload: mkdir() returns late, so that other programs have time to see the new directory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/stat.h>

@@ -13,19 +13,18 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* The toy: an episode ends after `length` steps, drawn at its reset; it shows (episode's mark, steps) and
- * is paid their sum. It breaks where it is told to. */
+/* An environment for tests. A reset draws the episode's length and its mark, a number in [0, 1). A step
+ * shows (mark, steps so far) and pays their sum. toy_plan says at which step it fails. */
 typedef struct Toy {
         double mark;
         uint32_t steps, length;
-        /* not in the snapshot: it would show in observations if an episode used more than its slot */
-        uint32_t dirt;
+        uint32_t dirt; /* not in the snapshot: it differs between instances that step the same slot */
 } Toy;
 
 typedef struct ToyPlan {
         uint32_t length_min, length_max;
         bool truncates, step_noise;
-        uint32_t ends_one_in; /* steps, at random; 0: none does */
+        uint32_t ends_one_in; /* a random step of so many ends the episode; 0: none does */
         uint64_t fail_at, n_steps, n_resets, n_restores;
 } ToyPlan;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child that enters a sandbox, inside all that a spawner and an invoker would have prepared, and then
- * does one thing. */
+/* Forks a child, prepares it as the spawner and the invoker would, lets it enter a sandbox, and then runs
+ * one function of the test in it. */
 #pragma once
 
 #include <errno.h>
@@ -24,13 +24,14 @@ typedef struct Case {
         int (*act)(void);
         int keep_fd;
         int cgroup_fd;
-        bool bad_keep; /* a list that does not ascend */
+        bool bad_keep; /* the list of descriptors to keep does not ascend */
         int memory_fd; /* a file of the job in sealed memory, for MEMORY_AT; 0: there is none */
 } Case;
 
 extern JobSettings case_settings;
 
-/* The page that an actor shares with another process; NULL: this machine gives out low addresses. */
+/* The page that an actor shares with another process, at a low address. NULL: the kernel of this machine
+ * uses low addresses for other memory, too, so the sandbox has no such page. */
 extern char *shared_words;
 
 /* The wait status of a child that entered the sandbox and acted; -1: this machine cannot give this level. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Job files of tests that go beyond their fixture's. */
+/* Helps tests that append settings to their fixture's job file. */
 #pragma once
 
 #include <glib.h>

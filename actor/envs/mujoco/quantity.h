@@ -15,7 +15,7 @@ typedef struct Measure {
                 int id;
                 bool site; /* the part is a site and not a body; not used for joints */
         } parts[TERM_NAMES_MAX];
-        int slot; /* where a velocity keeps its number from before the step; -1: it is not a velocity */
+        int slot; /* the index of a velocity in measures_keep()'s result; -1: the term is no velocity */
 } Measure;
 
 typedef struct Measures {

@@ -138,7 +138,8 @@ static void test_tidal_rules(void) {
         assert_near((double) openings[1], 0, 0);
 }
 
-/* The flow over 4 cfs of each orifice, a flood, and, at the end alone, each pond deeper than 0.1 ft. */
+/* The reward subtracts each orifice's flow above 4 cfs, each flood and, at the end of the episode, each pond
+ * that is deeper than 0.1 ft. */
 static void test_gamma_reward(void) {
         View view = { .now = { .depth = { 1, [10] = 0.11 }, .flow = { 4.5, [5] = 3, [10] = 6 } },
                 .flood_weight = 1e6,
@@ -289,7 +290,8 @@ static void test_broken(void) {
         remove_up_to(package, directory);
 }
 
-/* Gamma's network comes from a package: one that is not there, is too long, and is another. */
+/* Gamma's network is a file of a Python package. Here the file is missing, then it is too long, and then it
+ * has another network. */
 static void test_broken_network(void) {
         g_autofree char *directory = g_dir_make_tmp("stormwater-XXXXXX", NULL);
         g_autofree char *package =

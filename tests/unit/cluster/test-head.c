@@ -107,7 +107,7 @@ static ClusterEvent next_event(const HeadFixture *f) {
         return event;
 }
 
-/* It gives everything back before it ends. */
+/* Checks that the head abandons its engine's nodes and then ends. */
 static void assert_ends(HeadFixture *f) {
         struct pollfd p = { .fd = f->abandoned_fd, .events = POLLIN };
         char byte;
@@ -130,7 +130,7 @@ static void test_numbers(HeadFixture *f, gconstpointer data) {
                 g_assert_cmpuint(event.node, ==, i);
                 g_assert_cmpstr(event.words, !=, "");
         }
-        /* The newest is withdrawn; its successor has a number of its own. */
+        /* The head withdraws node 3, the newest; the next node that is wanted gets a new number. */
         request(f, CLUSTER_WANT, 2);
         g_assert_cmpuint(next_event(f).kind, ==, CLUSTER_GONE);
         g_assert_cmpuint(next_event(f).kind, ==, CLUSTER_COST);

@@ -145,7 +145,8 @@ static void test_lengths(void) {
         }
 }
 
-/* What the head cannot measure does not travel; a file that shrinks later ends the connection. */
+/* plugin_measure() refuses an empty file and one that is too large. plugin_send() fails if the file has
+ * become shorter. */
 static void test_files(void) {
         const PluginFacts longer = { .n_bytes = 100 };
         int fd = file_of(0);

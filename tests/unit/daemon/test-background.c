@@ -76,7 +76,7 @@ static void test_busy(void) {
         close_fixture(&f);
 }
 
-/* Starting it twice changes nothing. Stopped work makes no step and can be started again. */
+/* Background work that is started twice runs once. Stopped work makes no step and can be started again. */
 static void test_stopped(void) {
         Fixture f;
 

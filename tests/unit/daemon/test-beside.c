@@ -108,7 +108,7 @@ static void test_case(const Case *c) {
 }
 
 static void test_functions(void) {
-        /* Four actors and two threads of the learner; the same wherever the actors were. */
+        /* Four actors and two threads of the learner cost the same wherever the job's actors ran. */
         for (int i = 0; i < 2; i++) {
                 test_case(&(Case){ RATES, RATES, "", BESIDE_FUNCTIONS, i, 50, 50, 15, "wherever it ran" });
                 test_case(&(Case){ ENERGY, ENERGY, "", BESIDE_FUNCTIONS, i, 16, 16, 15, "electricity" });
@@ -120,7 +120,8 @@ static void test_functions(void) {
 static void test_servers(void) {
         test_case(&(Case){ RATES, SERVERS("USD", "0", "2"), "", BESIDE_SERVERS, true, 75, 75, 15,
                         "1 big, 2 small" });
-        /* An allocation, also where the job's own convention is another. */
+        /* A fleet whose prices follow from the rates is compared with, also if the job itself is billed
+         * otherwise. */
         test_case(&(Case){ ALLOCATION, ALLOCATION, "[Billing]\nConvention=server\n", BESIDE_SERVERS, false,
                         90, 90, 15, "one host with places for the learner and 4 actors" });
         test_case(&(Case){ RATES, RATES, "", BESIDE_SERVERS, true, NAN, NAN, NAN, "names no servers" });

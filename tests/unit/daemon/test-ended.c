@@ -57,8 +57,8 @@ static uint64_t add_row(Manager *manager, const char *state, bool described) {
         return id;
 }
 
-/* Only a fixed number of them stays in memory, however many are asked for; each has the values of its row.
- */
+/* At most ENDED_KEPT ended jobs stay in memory, however many are asked for. Each has the values of its
+ * row. */
 static void test_bounded(void) {
         Manager *manager = manager_fixture();
         uint64_t first = add_row(manager, "ended", true);
@@ -115,8 +115,8 @@ static Job *add_job(Manager *manager, uint64_t id) {
         return job;
 }
 
-/* An end that a daemon did not live to announce is taken up behind the jobs that run, and is older than
- * they are. */
+/* If a daemon died before it announced a job's end, the next daemon adds this job after the running jobs,
+ * although its number is lower. All jobs are found by their numbers. */
 static void test_order(void) {
         Manager *manager = manager_fixture();
         uint64_t older = add_row(manager, "ended", true), first = add_row(manager, "running", true),

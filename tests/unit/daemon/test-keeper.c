@@ -28,7 +28,7 @@
 
 typedef struct Fixture {
         Keepers *keepers;
-        int bus[2]; /* descriptors are sent by the second */
+        int bus[2]; /* the test sends messages to the second; keepers receive them from the first */
 } Fixture;
 
 static void open_fixture_for(Fixture *f, uint64_t start_usec) {
@@ -75,7 +75,8 @@ static bool is_same(int a, int b) {
         return fstat(a, &sa) >= 0 && fstat(b, &sb) >= 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-/* A token is not the descriptor, and gives it; sealed memory comes itself. */
+/* A token is another descriptor, by which the caller's descriptor can be fetched. Sealed memory gets no
+ * token: it is passed on itself. */
 static void test_served(void) {
         _cleanup_close_ int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), fetched = -EBADF;
         _cleanup_close_ int sealed = memfd_make_sealed("text", "abc", 3), open_memory = memfd_make("m", 8);
@@ -97,7 +98,7 @@ static void test_served(void) {
         close_fixture(&f);
 }
 
-/* The descriptors of one caller are limited in number; those without a token are closed with the others. */
+/* A message may have more descriptors than get tokens. The keeper closes the others, too. */
 static void test_many(void) {
         int fds[GATE_DESCRIPTORS_MAX + 2], pipes[2];
         char byte;
@@ -128,8 +129,8 @@ static void rest(const Fixture *f) {
         g_assert_cmpuint(keepers_count(f->keepers), ==, 0);
 }
 
-/* A keeper that has closed all that it held is used for another message; when no messages come, all
- * keepers end. */
+/* A keeper (daemon/keeper.h) that has closed all its descriptors takes the next message. When no messages
+ * come, all keepers end. */
 static void test_again(void) {
         gint64 end = g_get_monotonic_time() + PATIENCE_USEC;
         unsigned before, again = 0;
@@ -286,7 +287,7 @@ static void hang_once(void) {
         next_hangs = false;
 }
 
-/* A keeper that does not come up is not waited for: another one takes its order, and the next message. */
+/* If a keeper hangs at its start, another keeper takes the message, and the next one, too. */
 static void test_hangs_at_start(void) {
         Received received;
         pid_t keeper;

@@ -224,7 +224,7 @@ static void test_fewer_statistics(void) {
         g_assert_cmpstr(before, ==, after);
 }
 
-/* The reason why a copy cannot be made is not taken for damage. */
+/* If there is no memory for a copy of the ledger, the error says so, and not that the ledger is damaged. */
 static void test_no_memory_to_copy(void) {
         g_autofree char *path = path_with_jobs(1);
         Ledger *ledger = NULL;

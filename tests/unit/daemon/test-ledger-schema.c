@@ -57,8 +57,8 @@ static void remove_ledger(const char *path, const char *directory) {
         (void) g_rmdir(directory);
 }
 
-/* A file that an older program wrote lacks tables and columns that came later. It opens, has its old
- * content, and takes what is measured now. */
+/* A file that an older program wrote lacks tables and columns that came later. It can be
+ * opened, keeps its content, and accepts records with the newest statistics. */
 static void test_older_file(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-1.sql");
@@ -129,8 +129,8 @@ static void test_schema_3(void) {
         remove_ledger(path, directory);
 }
 
-/* A file that was cut short while it is open is noticed before the next write, and what was to be written
- * is kept. */
+/* The next commit notices that the ledger's file was cut short while it was open, and keeps its records for
+ * later. */
 static void test_cut_short(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-3.sql"), *whole = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto against every constant number of actors, in trainings that follow its equation: gradients of
- * A shares of a round are drawn, the noise scale is estimated from them as the learner does, and a round
- * gets as far as 1 / (1 + s / rows) of one without noise. */
+/* Compares Policy=auto with every constant number of actors, in trainings that follow the law of noise
+ * (daemon/scheduler/auto.c). For each round the gradients of its A actors are drawn, and the noise scale s
+ * is estimated from them as the learner does. The round makes 1 / (1 + s / rows) of the progress of a round
+ * without noise. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -13,9 +14,9 @@
 #define DIMENSIONS   40u
 #define MOST         64u
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
-#define PARTS_ALONE  8u  /* that the learner makes of an only actor's share */
+#define PARTS_ALONE  8u  /* into which the learner divides the rows of a single actor */
 
-/* The equation holds where memory for a time is the only cost, at any price. */
+/* The formulas of these tests hold if memory for a time is the only charge; its rate does not matter. */
 static const char memory_alone[] = SHEET("[Execution]\nGBSecond=0.0000166667\n");
 
 static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
@@ -43,7 +44,7 @@ static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_p
 typedef struct Task {
         double noise_first, noise_last; /* in rows; it grows by equal factors as training goes on */
         double n_rounds;                /* that it takes without noise */
-        double actor_s, learner_s;      /* learner: for each actor's share */
+        double actor_s, learner_s;      /* of a round: an actor's time, and the learner's for each actor */
         double time_price;
 } Task;
 
@@ -51,7 +52,8 @@ static double normal(GRand *rand) {
         return sqrt(-2 * log(1 - g_rand_double(rand))) * cos(2 * G_PI * g_rand_double(rand));
 }
 
-/* From a gradient of length one, with as much noise in each of its dimensions. */
+/* A measurement of the noise scale, from drawn gradients whose mean has length 1 and whose dimensions have
+ * equal noise. */
 static double measured(GRand *rand, double noise, uint32_t n_actors) {
         uint32_t n = n_actors == 1 ? PARTS_ALONE : MIN(n_actors, NOISE_ACTORS);
         double share = n_actors == 1 ? (double) ROWS / PARTS_ALONE : ROWS, rows = n * share;
@@ -77,8 +79,8 @@ typedef struct Outcome {
         uint32_t n_changes;
 } Outcome;
 
-/* constant 0: auto decides; then its state goes into a checkpoint's row and comes back before round
- * `restored`. */
+/* Trains with a constant number of actors or, if constant is 0, with the number that auto decides. Before
+ * round `restored` auto's state is saved and restored, as by a checkpoint. */
 static Outcome train(const Task *task, uint32_t constant, uint32_t seed, uint32_t restored) {
         JobSettings settings = settings_new(1, MOST, task->time_price);
         g_autoptr(PriceSheet) sheet = sheet_new(memory_alone);
@@ -174,7 +176,7 @@ static void test_constants(void) {
         }
 }
 
-/* How far a round of A actors gets is measured: A / (A + truth) of `furthest`. NaN: it is not. */
+/* A round of A actors reports the policy loss -furthest A / (A + truth). truth NaN: it reports none. */
 static double truth = NAN, furthest = 0.01;
 
 /* Tells a scheduler the same round again and again, with the number that it decides, until it settles.
@@ -215,7 +217,8 @@ static uint32_t settle(JobSettings settings, double noise, double slowest, doubl
         return settle_priced(memory_alone, settings, noise, slowest, learner);
 }
 
-/* Whether n actors are within 5 % of the best number, where the sum is (1 + b/A) (c0 + c1 A). */
+/* Whether the cost with n actors is at most 5 % above the lowest cost, and n is near the best number. The
+ * cost with A actors is (1 + b/A) (c0 + c1 A). */
 static void assert_good(uint32_t n, double b, double c0, double c1) {
         double best = INFINITY;
 
@@ -254,8 +257,8 @@ static void test_charges(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
 
-        /* Where nothing counts but requests, one for each actor and one for the learner, or times so
-         * short that all are rounded up to an hour, A is the root of b. */
+        /* If only requests cost much (one for each actor and one for the learner), or if all times are
+         * rounded up to an hour, a round costs 1 + A. So the best A is the square root of b. */
         assert_good(settle_priced(SHEET("[Execution]\nGBSecond=0.0000166667\nRequest=0.1\n"), settings,
                                     100 * ROWS, 1, 0.25),
                         100, 1, 1);
@@ -290,8 +293,8 @@ static void test_settled(void) {
         g_assert_cmpuint(settle_priced(allocation, settings, 0, 1, 0.25), ==, 3);
 }
 
-/* Auto settles within 12 % of the best number, or within 2 % where time is dear. The sum to minimise is
- * sqrt(1 + (b/A)^2) (c0 + c1 A). */
+/* Whether the cost with n actors is at most `margin` times the lowest cost. The cost with A actors is sqrt(1
+ * + (b/A)^2) (c0 + c1 A). */
 static void assert_sharp(uint32_t n, double b, double c0, double c1, double margin) {
         double best = INFINITY;
 
@@ -300,8 +303,8 @@ static void assert_sharp(uint32_t n, double b, double c0, double c1, double marg
         g_assert_cmpfloat(hypot(1, b / n) * (c0 + c1 * n), <=, margin * best);
 }
 
-/* Where more rows mean more gradient steps, auto finds its number in one move, from the usual number of
- * rows. */
+/* If more rows mean more gradient steps, auto's number of actors follows from a usual number of rows of a
+ * round, 5632. */
 static void test_usual(void) {
         JobSettings settings = settings_new(1, MOST, 1), other;
         double usual = 5632.0 / ROWS;
@@ -311,7 +314,8 @@ static void test_usual(void) {
         settings.normalize_advantages = 1;
         n = settle(settings, 0, 1, 0.25);
         assert_sharp(n, usual, 1, 2 * 0.25 + 1, 1.12);
-        /* A little noise does not matter, a lot does, and noise that hides the gradient has no limit. */
+        /* A little noise does not matter, a lot does. Noise that hides the gradient counts as the most noise
+         * that auto allows for, four times the usual number. */
         g_assert_cmpuint(settle(settings, 5 * ROWS, 1, 0.25), ==, n);
         assert_sharp(settle(settings, 100 * ROWS, 1, 0.25), hypot(usual, 100), 1, 2 * 0.25 + 1, 1.12);
         assert_sharp(settle(settings, NAN, 1, 0.25), hypot(usual, 4 * usual), 1, 2 * 0.25 + 1, 1.12);
@@ -322,8 +326,8 @@ static void test_usual(void) {
         other = settings;
         other.minibatch_size = 16384;
         assert_sharp(settle(other, 0, 1, 0.25), 128, 1, 2 * 0.25 + 1, 1.12);
-        /* Time that is dear, and time that is worth nothing: there, too, one actor is not the best number,
-         * since small rounds are worse than the law says. */
+        /* Time is very dear, then it costs nothing. Even then auto takes more than one actor, since small
+         * rounds are worse than the law says. */
         settings.time_price = 1000;
         assert_sharp(settle(settings, 0, 1, 0.25), usual, 1000, 1001 * 0.25 + 1, 1.05);
         settings.time_price = 0;
@@ -335,7 +339,8 @@ static void test_usual(void) {
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
 }
 
-/* What n actors cost by the law of noise, over the best number, where the sum is (1 + b/A) (1 + 1.5 A). */
+/* The cost with n actors, divided by the cost with the best number. By the law of noise A actors cost (1 +
+ * b/A) (1 + 1.5 A). */
 static double loss(uint32_t n, double b) {
         double best = INFINITY;
 
@@ -344,13 +349,13 @@ static double loss(uint32_t n, double b) {
         return (1 + b / n) * (1 + 1.5 * n) / best;
 }
 
-/* Measurements correct the theory. */
+/* Measured progress corrects the number that follows from the law of noise alone. */
 static void test_measured(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n, by_theory;
 
         settings.normalize_advantages = 1;
-        /* Theory expects less of more actors than is true. */
+        /* More actors help more than theory expects. */
         truth = NAN;
         by_theory = settle(settings, 16 * ROWS, 1, 0.25);
         truth = 256;
@@ -391,7 +396,7 @@ static void test_far(void) {
         assert_good(settle(settings, 30 * ROWS, 1, 0.25), hypot(usual, 30), 1, 2 * 0.25 + 1);
         settings.time_price = 0;
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
-        /* Four actors may get twice as far. */
+        /* The sharp law lets four actors get twice as far as one; this is further. */
         furthest = 2.1 * limit;
         g_assert_cmpuint(settle(four, 0, 1, 0.25), ==, 4);
         truth = usual;
@@ -399,7 +404,8 @@ static void test_far(void) {
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
         furthest = 1.9 * limit * (4 + usual) / 4;
         g_assert_cmpuint(settle(four, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
-        /* Without more steps the law is that of noise, and progress counts however far rounds get. */
+        /* If more rows do not mean more gradient steps, the law of noise holds, and measured progress counts
+         * however far rounds get. */
         settings.updates = UPDATES_PER_ROUND;
         settings.time_price = 1;
         truth = 256;
@@ -420,7 +426,7 @@ typedef struct Timed {
         uint32_t round;
 } Timed;
 
-/* Ten thousand rows at 128 an actor and round. */
+/* A job of 10,240 rows, of which each actor brings ROWS in a round. */
 static Timed timed_new(uint32_t objective, double deadline_s) {
         Timed t = {
                 .settings = settings_new(1, MOST, 1),
@@ -469,8 +475,8 @@ static void test_objectives(void) {
         (void) decide_by(OBJECTIVE_COST_TIME, 0, &even);
         (void) decide_by(OBJECTIVE_BUDGET, 0, &money);
         g_assert_cmpuint(money, <, even);
-        /* Rows cost the same however many bring them at a time, but for the learner's: with enough time,
-         * few. */
+        /* Actors' rows cost the same with any number of actors, but the learner costs less with few: so auto
+         * takes few actors if there is time. */
         (void) decide_by(OBJECTIVE_DEADLINE, 1000, &relaxed);
         (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
         g_assert_cmpuint(relaxed, <, pressed);
@@ -479,7 +485,8 @@ static void test_objectives(void) {
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).expected_nsec, >, 4000000000);
         g_assert_cmpuint(late, >=, pressed);
-        /* A deadline that has passed: again the fastest number, and when the job will be done. */
+        /* If the deadline has passed, auto still takes the fastest number, and says when the job will
+         * end. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
         g_assert_cmpuint(late, >=, pressed);

@@ -194,7 +194,7 @@ static void test_any_number(void) {
         trade_policy_free(policy);
 }
 
-/* The policy sees what its own file says of the inputs: here that they are small and lie below 0. */
+/* A policy normalises its inputs by the means and deviations in its file: here a pace by 0.1 and 0.1. */
 static void test_scales(void) {
         Hand h = hand_new(SHARES_PACE);
         TradePolicy *policy;
@@ -226,14 +226,14 @@ static void test_weights(void) {
         g_assert_cmpuint(weights[1], ==, 50);
         g_assert_cmpuint(weights[2], ==, 100); /* 300 in all */
         trade_weights(traders, 1, weights);
-        g_assert_cmpuint(weights[0], ==, 100); /* alone it is as any other job */
+        g_assert_cmpuint(weights[0], ==, 100); /* a job that trades alone has the default weight */
         traders[0].weight = 98;
         trade_weights(traders, 1, weights);
         g_assert_cmpuint(weights[0], ==, 100);
 }
 
-/* None has less than a quarter of the default, or more than four times as much. What the limits take or give
- * is shared by the others. */
+/* A job has at least a quarter of the default weight, and at most four times the default. The other jobs
+ * share the weight that these limits add or remove. */
 static void test_weights_bounds(void) {
         Trader traders[] = { bidder(0, 1000, 2), bidder(0, 10, 2) };
         g_autofree Trader *many = g_new0(Trader, 200);
@@ -254,7 +254,8 @@ static void test_weights_bounds(void) {
         g_assert_cmpuint(weights[1], ==, 100);
 }
 
-/* A user's jobs take from each other, each as much as it can use, and not from other users' jobs. */
+/* Weight moves only between the jobs of one user. Their mean, weighed by the CPUs that each can use, is
+ * 100. */
 static void test_weights_users(void) {
         Trader traders[] = { bidder(7, 1000, 4), bidder(8, 10, 1), bidder(8, 20, 4), bidder(9, 10, 1) };
         uint32_t weights[4];
@@ -321,14 +322,15 @@ static void test_speed(void) {
                 }
 }
 
-/* A job that stands still is ever slower, and one that became faster is soon known as such. */
+/* The measured speed of a job that stands still falls steadily. If a job becomes faster, its speed soon
+ * shows it. */
 static void test_speed_changes(void) {
         double slowest, fastest, last = look(1, 60, 100, 1500, &slowest, &fastest);
         TradeSpeed speed = {};
         double now = 0;
 
         g_assert_cmpfloat(last, <, 0.05);
-        g_assert_cmpfloat(last, >, 0.02); /* a round of 60 s took 1500 s yet */
+        g_assert_cmpfloat(last, >, 0.02); /* it has stood still for 1500 s, and its rounds take 60 s */
         g_assert_cmpfloat(trade_speed(&speed, now, 0, now), ==, 0);
         for (int i = 1; i <= 20; i++) {
                 now += i <= 10 ? 30 : 3;
@@ -358,7 +360,7 @@ static void test_answers(void) {
         g_assert_true(trade_note(&state, -ETIMEDOUT, 0));
         state.off = true;
         g_assert_true(trade_is_left(&state));
-        (void) trade_note(&state, 0, 100); /* the default was set after all */
+        (void) trade_note(&state, 0, 100); /* this answer says that the job has the default weight */
         g_assert_false(trade_is_left(&state));
 
         state = (TradeState){ .trains = true, .running = true };
@@ -367,7 +369,8 @@ static void test_answers(void) {
         g_assert_false(trade_is_left(&state));
 }
 
-/* Who may trade, who is looked at although it trades with none, and who gets the default weight back. */
+/* For each state of a job: whether it may trade (may), may have another weight than the default (unequal),
+ * and must get the default back (left). */
 static void test_states(void) {
         static const struct {
                 TradeState state;
@@ -379,7 +382,8 @@ static void test_states(void) {
                 { { .trains = true, .running = true, .weight = 100 }, true, false, false },
                 { { .trains = true, .running = true, .weight = 25 }, true, true, false },
                 { { .trains = true, .running = true, .weight = 175 }, true, true, false },
-                { { .trains = true, .running = true }, true, true, false }, /* a new life: not known */
+                { { .trains = true, .running = true }, true, true,
+                                false }, /* a new life: its weight is not known */
                 { { .trains = true, .running = true, .weight = 100, .stale = true }, true, true, false },
                 { { .trains = true, .running = true, .off = true }, false, false, false },
                 { { .trains = true, .running = true, .off = true, .weight = 100 }, false, false, false },
@@ -519,7 +523,8 @@ static void test_names(void) {
         folder_close(&f);
 }
 
-/* The user's folder comes before the administrator's, and the system's daemon has no user's. */
+/* A user's daemon looks in the user's folder, then in the administrator's. The system's daemon looks only in
+ * the administrator's. */
 static void test_directories(void) {
         g_auto(GStrv) user = trade_directories(false), host = trade_directories(true);
 

@@ -108,8 +108,9 @@ static double check_episode(const Record *r, uint64_t round, unsigned n_episodes
         return r->statistics.evaluation_mean;
 }
 
-/* A round closes with the mean of its episodes; or without it, if the next round did not wait for them.
- * Then their result completes it before another round closes or is kept. */
+/* A round closes with the mean return of its evaluation. If the evaluation was played beside the next round,
+ * the round closes without the mean. Then a record of kind EVALUATED adds the mean before another round
+ * closes and before a checkpoint is written. */
 static void check_rounds(const Job *job, uint64_t every, unsigned n_episodes, uint32_t n_evaluators,
                 bool beside, double ret_means[11]) {
         const Record *open = NULL; /* closed, and still to be completed */

@@ -40,7 +40,7 @@ static void test_containers(void) {
         round_order(round, 4, false);
         g_assert_cmpuint(round_waiting(round, 1), ==, ACTOR_NONE);
         roll(round, 2);
-        /* 5 is not in this round. */
+        /* Actor 5 would be next in container 2, but is not in this round. */
         g_assert_cmpuint(round_waiting(round, 2), ==, ACTOR_NONE);
 }
 
@@ -61,7 +61,7 @@ static void test_order_of_takes(void) {
         g_assert_true(round_is_complete(round));
 }
 
-/* A failed attempt goes out again with the same ordinal and bank; the last one is the last. */
+/* A failed attempt is repeated with the same ordinal and bank, until two retries have failed, too. */
 static void test_retries(void) {
         g_autofree Round *round = round_new(2, 2);
 
@@ -206,8 +206,8 @@ static void test_slowest(void) {
         g_assert_cmpuint(most, ==, 20);
 }
 
-/* A rollout that is ready at 150 on the emulated clock, and at 180 with its wait for a node. The learner is
- * free at 0, at 160 or at 200, and needs 10. */
+/* A rollout is ready 150 ns after the job's beginning, by the emulated clock, and at 180 ns if it waited for
+ * a node. The learner is free at 0, 160 or 200 ns, and takes 10 ns. */
 static void test_waited(void) {
         const uint64_t free_nsec[] = { 0, 160, 200 }, waited_nsec[] = { 30, 20, 0 };
 

@@ -13,10 +13,10 @@
 
 enum { ACTORS = 3, ROUNDS = 6 };
 
-/* With a round of the end, each takes some steps. */
+/* From the second round on (ReplayMin=), each round has some gradient steps. */
 #define CRITICS "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nTrainRatio=0.02\n"
 
-/* Of five observations and two actions. */
+/* The controller of an environment with five observations and two actions. */
 #define MATRICES                                                                                         \
         "ModelA=.5 0 0 0 0 0 .5 0 0 0 0 0 .5 0 0 0 0 0 .5 0 0 0 0 0 .5\nModelB=0 0 0 0 0 0 0 0 0 0\n"    \
         "ControllerF=0 0 0 0 0 0 0 0 0 0\nEnvelopeP=1 0 0 0 0 0 1 0 0 0 0 0 1 0 0 0 0 0 1 0 0 0 0 0 1\n" \
@@ -24,12 +24,12 @@ enum { ACTORS = 3, ROUNDS = 6 };
 
 typedef struct Case {
         const char *name, *learner;
-        const char *bandit; /* what it learns the bandit with */
-        uint32_t n_updates; /* in so many rounds */
-        bool continuous;    /* takes such actions too */
-        bool no_choices;    /* takes no others */
-        bool image;         /* seen as bytes, through convolutions */
-        uint32_t stack;     /* frames of it that are stored once */
+        const char *bandit; /* settings for learning the bandit; NULL: it is not tried */
+        uint32_t n_updates; /* rounds in which it must have learned the bandit */
+        bool continuous;    /* it accepts continuous actions */
+        bool no_choices;    /* it accepts only continuous actions */
+        bool image;         /* observations are images of bytes, which convolutions read */
+        uint32_t stack;     /* frames of a stacked image; each frame is stored once */
 } Case;
 
 static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_threads, int state_fd,
@@ -176,7 +176,7 @@ static void test_keys(void) {
         g_assert_true(algorithm_uses(ALGORITHM_A2C, SETTING_Actor_RolloutSteps));
 }
 
-/* Algorithms whose actions have bounds. */
+/* Makes a job's page for the algorithm and the spec. 0, or the error of job_page_make(). */
 static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
         g_autofree char *sections = g_strdup_printf("Algorithm=%s\n", algorithm);
         JobSettings settings;
@@ -186,6 +186,7 @@ static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
         return job_page_make(&settings, spec, &page);
 }
 
+/* Algorithms of bounded actions refuse discrete actions, and bounds that are infinite or too close. */
 static void test_bounds(void) {
         static const char *const algorithms[] = { "ddpg", "td3", "sac", "consistency", "diffusion-ql" };
 
@@ -205,7 +206,7 @@ static void test_bounds(void) {
         }
 }
 
-/* Each algorithm that can be asked for is there, and tested here. */
+/* Each value of Algorithm= has its algorithm, and its case in this file. */
 static void test_table(gconstpointer data) {
         const Case *cases = data;
 

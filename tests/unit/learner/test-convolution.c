@@ -50,7 +50,7 @@ static float *floats_draw(GRand *rand, size_t n) {
         return x;
 }
 
-/* Also adds up what already lies in dweight and dx. */
+/* Adds the results to the numbers that y, dweight and dx already have. */
 static void reference_compute(const Layer *l, const float *weight, const float *x, const float *dy,
                 uint32_t rows, double *y, double *dweight, double *dx) {
         uint32_t squares = l->n_out / l->n_units;
@@ -112,7 +112,8 @@ static void test_shape(gconstpointer p) {
                 check_rows(p, rows, rows % 32 == 0);
 }
 
-/* A row of places, and a block of weights, by these kernels: y [16][rows], sums. */
+/* Runs these kernels: `place` writes the outputs to y [16][rows], and `weights` writes the gradient of a
+ * block of weights to sums. */
 static void kernels_run(const Kernels *kernels, const float *x, const float *weight, float *y, float *sums) {
         enum { ROWS = 48, UNITS = 16 };
         const float *reads[SQUARES][SIDE], *dy[SIDE];

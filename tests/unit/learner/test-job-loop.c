@@ -27,7 +27,7 @@
 
 typedef struct Case {
         const char *name, *text;
-        uint32_t counts[10]; /* of the rounds, up to a 0 */
+        uint32_t counts[10]; /* the number of actors in each round; 0 ends the list */
 } Case;
 
 static const Case cases[] = {
@@ -67,7 +67,7 @@ static const Record *record_of(const Job *job, uint32_t kind, uint64_t round) {
         return NULL;
 }
 
-/* One more round of the real job. */
+/* Makes one more round of the job that runs as processes of its own, and returns the round's record. */
 static const Record *job_step(Job *job, uint64_t round, uint32_t n_actors) {
         const Record *record;
 
@@ -130,7 +130,7 @@ static void test_same(gconstpointer data) {
         job_done(&job);
 }
 
-/* Looking changes nothing, and shows the same episodes each time. */
+/* An evaluation does not change what is learned, and plays the same episodes each time. */
 static void test_evaluate(void) {
         Fused *watched, *alone;
         uint8_t watched_sha256[32], alone_sha256[32];

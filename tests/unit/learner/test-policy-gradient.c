@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The gradient of the loss that A2C and IMPALA descend, against finite differences of the loss written a
- * second time. Both take one step here, so that what the step was computed from is still in the batch. */
+/* Tests the gradient of the loss that A2C and IMPALA descend, against finite differences of the same loss,
+ * which is written a second time here. Each algorithm takes one gradient step, so that the batch still has
+ * the data of this step. */
 #include "tests/unit/gradient-reference.h"
 
 typedef struct Case {

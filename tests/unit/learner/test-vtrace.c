@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recurrence against the paper's equation 1, which is a sum over all later steps with a product of
- * weights in each term; and what it must be where both policies are one. */
+/* Compares the recurrence with the paper's equation 1, which is a sum over all later steps with a product of
+ * weights in each term, and with the n-step return if both policies are the same. */
 #include <glib.h>
 #include <math.h>
 

@@ -63,7 +63,8 @@ static float dot_in_order(const float *w, const float *x, size_t n) {
         return sum;
 }
 
-/* A square of an image [channels][height][width], or with the channels last, as the weights have it. */
+/* Copies the square of an image for output (oy, ox), in the order of the weights. The image is
+ * [channels][height][width] or, if `last`, [height][width][channels]. */
 static void square_in_order(
                 const Convolution *c, bool last, const float *image, uint32_t oy, uint32_t ox, float *ret) {
         for (uint32_t channel = 0; channel < c->channels; channel++)
@@ -79,7 +80,8 @@ static void square_in_order(
                         }
 }
 
-/* Each layer of convolutions from what the one before it wrote, bit for bit in the documented order. */
+/* Checks each layer of convolutions, bit for bit, against plain sums over the layer before it, in the
+ * documented order. */
 static void check_convolutions(
                 const setting_convolutions *layers, const uint32_t shape[3], uint32_t element) {
         ActordRandom random;
@@ -150,7 +152,7 @@ static void test_convolutions(void) {
         check_convolutions(&wide, (uint32_t[3]){ 3, 44, 48 }, ACTORD_U8);
 }
 
-/* Rows side by side have the bits that each has alone. */
+/* Rows that are computed together have the same bits as rows that are computed alone. */
 static void test_rows(void) {
         static const setting_convolutions layers = { 2, 0, { { 5, 3, 2, 1 }, { 9, 4, 1, 0 } } };
         enum { ROWS = 7, BYTES = 2 * 8 * 9 };

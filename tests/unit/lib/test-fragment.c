@@ -225,8 +225,8 @@ static void test_replicas(void) {
         g_assert_cmpuint(distribution_learners(row, &several), ==, 2);
         g_assert_cmpuint(distribution_learners(distribution_find(DISTRIBUTION_COARSE), &several), ==, 1);
 
-        /* The gradient leaves each of two processes, and only of two; so do the parameters that each has
-         * moved. */
+        /* With two learners the gradient leaves the process of each, and so do the parameters that each has
+         * updated. A single learner keeps its gradient. */
         graph_make(row, &several, &graph);
         g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
         e = find_edge(&graph, FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient");
@@ -256,7 +256,7 @@ static void test_central(void) {
                         1u << ORDER_SERVE | 1u << ORDER_TAKE | 1u << ORDER_LEARN);
         g_assert_cmpuint(distribution_orders(row, HOST_LEARNERS), ==, 1u << ORDER_TAKE | 1u << ORDER_LEARN);
 
-        /* Alone it has everything. */
+        /* A single learner is its own centre, so nothing crosses between processes. */
         graph = graph_of(DISTRIBUTION_CENTRAL);
         gradient = find_edge(&graph, FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient");
         parameters = find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters");

@@ -76,8 +76,8 @@ static void test_defaults(void) {
         g_assert_cmpuint(settings_actors_max(&settings), ==, 1);
 }
 
-/* The default of each row, written into a file, gives the same settings; and so does what is printed of
- * them. */
+/* If a file sets a key to its default, the settings are the same as without the key, and are printed
+ * alike. */
 static void test_rows(void) {
         JobSettings reference;
 
@@ -102,7 +102,6 @@ static void test_rows(void) {
         }
 }
 
-/* One beyond either bound is refused with value and key. */
 /* Words of older files mean what they meant then, or the nearest that there is. */
 static void test_older_words(void) {
         static const struct {
@@ -123,6 +122,7 @@ static void test_older_words(void) {
         }
 }
 
+/* A number below the lower bound or above the upper bound of its key is refused. */
 static void test_bounds(void) {
         static const struct {
                 const char *section, *key, *type;

@@ -11,7 +11,7 @@ static void test_divide(void) {
         double weights[] = { 100, 300, 100 }, demands[] = { 8, 8, 1 }, cpus[3];
 
         shares_divide(9, 3, weights, demands, cpus);
-        assert_close(cpus[2], 1); /* its part would be 1.8: the rest of it goes to the others */
+        assert_close(cpus[2], 1); /* it could have 1.8 by its weight; the others get the 0.8 */
         assert_close(cpus[0], 2);
         assert_close(cpus[1], 6);
 
