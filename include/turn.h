@@ -95,7 +95,7 @@ typedef struct Answer {         /* the worker writes it before `done`; an actor'
 typedef struct Turn {
         _Atomic uint32_t go;                    /* counts orders; the worker waits while it equals `done` */
         uint8_t pad0[60];
-        _Atomic uint32_t done;                  /* the worker sets it to go */
+        _Atomic uint32_t done;                  /* with its answer, the worker copies `go` here */
         _Atomic uint32_t asleep;                /* set by the invoker, which sleeps: ring the bell */
         _Atomic uint32_t parked;                /* set by the worker, which sleeps on `go`: wake it */
         uint8_t pad1[52];

@@ -91,7 +91,8 @@ typedef struct Progress {
 } Progress;
 
 /* overlap.c: rounds that do not wait for all actors. */
-/* Begins such a round. 0; -ESRCH: the decision names an actor that does not act now. */
+/* Begins a round that does not wait for all actors. 0; -ESRCH: the decision names an actor that does not act
+ * now. */
 int overlap_begin(Progress *progress, const Placement *place);
 /* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);

@@ -115,7 +115,7 @@ static void phase_wait(Threads *threads, uint32_t seen) {
         word_sleep(&threads->phase, seen, &threads->n_sleeping);
 }
 
-/* For the caller; returns how long it waited. */
+/* The thread that began the phase waits until all tasks are done. Returns the time that it waited, in ns. */
 static uint64_t undone_wait(Threads *threads) {
         uint64_t begun_nsec;
         uint32_t n = atomic_load(&threads->n_undone);

@@ -35,8 +35,8 @@ void arrival_begin(
  * UINT32_MAX: no actor acts. n_steps: the length of an invocation. */
 uint32_t arrival_next(const Arrival *arrival, const JobSettings *settings, uint64_t n_steps);
 
-/* Reports that the learner has learned from an actor's rollout, and the times of both. Returns the round's
- * duration: the time from when the learner was free before until it is free again. */
+/* Reports that the learner has learned from an actor's rollout, and how long the rollout and the update
+ * took. Returns the round's duration: from the end of the update before to the end of this one. */
 uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, uint64_t update_nsec);
 
 /* The bank for the next version: one that holds neither the newest version nor a version with which an actor

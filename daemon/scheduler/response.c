@@ -82,7 +82,7 @@ static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }
 
-/* How badly one candidate law fits the change between two stays. */
+/* How badly a candidate law fits the change of progress from one stay (response.h) to the next. */
 static double misfit(const Stay *before, const Stay *after, Law law) {
         double ratio = change_between(before, after) * measured(before->n_actors, law) /
                        measured(after->n_actors, law);

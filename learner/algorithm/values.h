@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Outputs that are values of choices, in columns of `stride` rows as in learner/kernel/kernels.h. */
+/* For networks whose outputs are the values of the choices. An output is a column of `stride` rows, as in
+ * learner/kernel/kernels.h. */
 #pragma once
 
 #include <stdint.h>

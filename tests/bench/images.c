@@ -54,7 +54,7 @@ static void operations_count(const Network *network, double *ret_forward, double
         }
 }
 
-/* Full shards through the learner's passes. */
+/* Measures the learner's forward and backward pass over a full shard of rows. */
 static void passes_measure(const Bed *bed, double peak) {
         const Network *network = &bed->page.network;
         float *gradient = g_new0(float, network->n_parameters + 64);
@@ -85,7 +85,7 @@ static void passes_measure(const Bed *bed, double peak) {
         g_free(gradient);
 }
 
-/* Microseconds a frame, n at a time. */
+/* The microseconds that a frame takes, if n frames are computed together. */
 static double act_measure(const Bed *bed, Forward *forward, uint32_t n) {
         float parameters[2 * 6 * ENVS];
         double best = 1e9, start;

@@ -144,7 +144,8 @@ static void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {
                         ((float *) ret_observation)[k] = (float) g_rand_double_range(rand, -2, 2);
 }
 
-/* Before step t: the second of a pair joins the first where a pair begins. */
+/* Call this before step t: where a pair begins (lib/pair.h), its second slot takes over the observation and
+ * the number of steps of the first. */
 static void bed_pairs(Bed *bed, uint32_t actor, uint32_t bank, uint32_t t, PairWalk *pairs) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[actor];

@@ -264,7 +264,8 @@ static void remove_up_to(const char *directory, const char *root) {
         }
 }
 
-/* A directory like a virtual environment whose library is so long. */
+/* Python=: a virtual environment without the library of SWMM, with a truncated one, or with another
+ * library. */
 static void test_broken(void) {
         g_autofree char *directory = g_dir_make_tmp("stormwater-XXXXXX", NULL);
         g_autofree char *package =

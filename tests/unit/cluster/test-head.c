@@ -118,8 +118,8 @@ static void assert_ends(HeadFixture *f) {
         g_assert_cmpint(read(f->abandoned_fd, &byte, 1), ==, 0);
 }
 
-/* The invoker ignores a number that is lower than one it knows, so it hears of each node at once, although
- * the cluster says nothing yet. */
+/* The head reports each node at once, in the order of their numbers, before the cluster says anything: the
+ * invoker ignores a node whose number is lower than one that it knows. */
 static void test_numbers(HeadFixture *f, gconstpointer data) {
         (void) data;
         request(f, CLUSTER_WANT, 3);
@@ -148,7 +148,7 @@ static void test_closed(HeadFixture *f, gconstpointer data) {
         assert_ends(f);
 }
 
-/* Its events do not reach the invoker any more, but the socket is not closed. */
+/* The head ends if it can send no event to the invoker, even if the invoker has not closed the socket. */
 static void test_deaf(HeadFixture *f, gconstpointer data) {
         (void) data;
         g_assert_cmpint(shutdown(f->fd, SHUT_RD), ==, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The three ways of a bill, by numbers that a reader can add up. */
+/* Bills the same rounds in three ways (as functions, on servers, on nodes), with numbers that a reader can
+ * add up. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

@@ -145,7 +145,7 @@ static void test_killed(void) {
         after = look_at(path);
         g_assert_cmpstr(before, ==, after);
 
-        /* A daemon still takes up all of it. */
+        /* A daemon still finds all jobs, also those that are only in the WAL. */
         assert_ok(ledger_open(path, &ledger));
         g_assert_cmpint(ask(ledger, "SELECT count(*) FROM jobs"), ==, 7);
         ledger_close(ledger);
@@ -163,7 +163,7 @@ static void test_others(void) {
         g_assert_cmpint(ledger_open(path, &ledger), ==, -EBUSY);
         ledger_close(second);
 
-        /* A copy of the ledger's file alone. */
+        /* If a ledger was copied without its lock file, it can be read. */
         g_assert_cmpint(g_unlink(lock), ==, 0);
         assert_ok(ledger_open_to_read(path, no_check, &second));
         ledger_close(second);
@@ -179,7 +179,7 @@ static void test_others(void) {
         g_assert_cmpint(ledger_open_to_read(missing, no_check, &second), ==, -EUCLEAN);
 }
 
-/* A newer program reads it as its own; the older program still finds what it wrote. */
+/* This program reads the ledger of an older one like its own, and does not change the file. */
 static void test_older(void) {
         static const char *const names[] = { "ledger-1.sql", "ledger-3.sql" };
 

@@ -243,8 +243,8 @@ static void test_equation(void) {
         other.memory_max_bytes = settings.memory_max_bytes / 100;
         other.learner_memory_max_bytes = settings.learner_memory_max_bytes;
         assert_good(settle(other, 100 * ROWS, 1, 0.01), 100, 1, 2 * 0.01 + 0.01);
-        /* When time has no price no actors are added; when it is expensive, actors are added whose rows
-         * are worth their updates. */
+        /* If time costs nothing, auto adds no actors. If time is very expensive, it adds actors whose rows
+         * are worth the time of their updates. */
         settings.time_price = 0;
         g_assert_cmpuint(settle(settings, ROWS, 1, 0.25), ==, 1);
         settings.time_price = 1000;
@@ -382,8 +382,8 @@ static void test_measured(void) {
         truth = NAN;
 }
 
-/* The first rounds tell which law holds: of those that get further than the sharp law allows of so few rows,
- * more rows only make the gradient less noisy. */
+/* The first rounds tell which law holds. If they get further than the sharp law allows for so few rows, more
+ * rows only make the gradient less noisy, and the law of noise holds. */
 static void test_far(void) {
         JobSettings settings = settings_new(1, MOST, 1), four = settings_new(4, MOST, 0);
         double usual = 5632.0 / ROWS, limit = 0.028 / sqrt(usual);
@@ -534,7 +534,7 @@ static void test_cold(void) {
 static void test_degenerate(void) {
         JobSettings settings = settings_new(1, 64, 1);
 
-        /* Noise hides the gradient: so many actors that an actor's time does not matter any more. */
+        /* If noise hides the gradient, auto adds actors until more would save less than 5 % of the cost. */
         g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
         g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
         /* Rollouts of some months. A bill counts memory times time in integers: rollouts ten times as long

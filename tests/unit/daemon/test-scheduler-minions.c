@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=minions: from the daemon's view of rounds to the count that the network takes; and files that are
- * refused. */
+/* Policy=minions: the scheduler decides the number of actors that the network gives for the figures of the
+ * rounds. Files that are not valid networks are refused. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -62,8 +62,8 @@ static void round_make(GRand *rand, uint64_t k, Statistics *s, RoundFacts *f) {
         };
 }
 
-/* The count that a network gives for the last round's figures; returns are remembered from the round that
- * had one. */
+/* The number of actors that the network gives for the last round's figures. *return_mean keeps the return of
+ * the newest round that had one. */
 static uint32_t expected_count(const JobSettings *settings, const Statistics *s, const RoundFacts *f,
                 uint64_t k, double *return_mean) {
         MinionsFacts facts = { .return_mean = NAN };

@@ -13,8 +13,9 @@
 
 enum { UNITS = 2 };
 
-/* A policy of one hidden layer, written by hand. The first unit is how far input `watched` is above 0.5, the
- * second how far it is below: it moves up, stays within 0.01, or moves down. */
+/* A policy of one hidden layer, written by hand. It moves a bid up if input `watched` is above 0.51, and
+ * down if it is below 0.49. The first unit is how far the input is above 0.5, the second how far it is
+ * below. */
 typedef struct Hand {
         float weight[UNITS][SHARES_N_INPUTS], bias[UNITS], head[SHARES_N_ACTIONS][UNITS],
                         head_bias[SHARES_N_ACTIONS];
@@ -162,7 +163,7 @@ static void test_others(void) {
         trade_policy_free(own);
 }
 
-/* The share of the others that moved up in the last turn; nothing of this turn. */
+/* A policy sees which share of the other jobs moved up in the last turn, but no move of the present turn. */
 static void test_actions(void) {
         Hand h = hand_new(2 * SHARES_N_FEATURES + SHARES_UP), late = hand_new(SHARES_PACE);
         TradePolicy *policy = policy_of(&h), *own = policy_of(&late);
@@ -176,7 +177,7 @@ static void test_actions(void) {
         trade_policy_free(own);
 }
 
-/* A lone job is no reason to divide by zero, and neither are many. */
+/* No job, a single job and a thousand jobs can trade, without a division by zero. */
 static void test_any_number(void) {
         Hand h = hand_new(SHARES_N_FEATURES + SHARES_CROWD);
         TradePolicy *policy = policy_of(&h);
@@ -277,7 +278,7 @@ static void test_weights_move(void) {
         traders[1].weight = 116;
         traders[2].weight = 74;
         trade_weights(traders, 5, weights);
-        g_assert_cmpuint(weights[0], ==, 115); /* by 5 %: the others move less */
+        g_assert_cmpuint(weights[0], ==, 115); /* this weight moves by more than 5 %, so all move */
         g_assert_cmpuint(weights[1], ==, 111);
         g_assert_cmpuint(weights[3], ==, 100);
         traders[0].weight = 113;
@@ -364,7 +365,8 @@ static void test_answers(void) {
         g_assert_false(trade_is_left(&state));
 
         state = (TradeState){ .trains = true, .running = true };
-        g_assert_true(trade_note(&state, -EOPNOTSUPP, 0)); /* at once, and with nothing to get back */
+        g_assert_true(trade_note(
+                        &state, -EOPNOTSUPP, 0)); /* one such error ends the trade; no weight was changed */
         state.off = true;
         g_assert_false(trade_is_left(&state));
 }
@@ -436,7 +438,8 @@ static void test_refuses(void) {
         }
 }
 
-/* Broken files, and things that are no files. None is waited for. */
+/* Truncated and damaged files are refused, and also things that are not regular files, without a wait for
+ * them. */
 static void test_refuses_files(void) {
         g_autofree char *bytes = NULL;
         Hand h = hand_new(0);

@@ -282,10 +282,11 @@ static void test_hostile(void) {
         }
 }
 
-/* A stop does not wait for an evaluation longer than for a round. If the next round is played beside the
- * evaluation, it is learned from, and waits before it closes. */
+/* Stops a job while its evaluation hangs: at the stop's deadline the job ends. If the evaluation is played
+ * beside the next round, the learner learns from this round, but the round waits for the evaluation before
+ * it closes. */
 static void cut_short(bool beside) {
-        unsigned n_open = beside ? 2 : 1; /* the round that waits */
+        unsigned n_open = beside ? 2 : 1; /* the number of the round that waits */
         const Record *ended;
         Job job;
 

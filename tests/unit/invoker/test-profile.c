@@ -41,7 +41,7 @@ static void test_divide(void) {
         g_assert_cmpuint(sum_of(nsec), ==, 1770);
 }
 
-/* The answer has not come when the round ends: nothing is known of that time but that it was waited for. */
+/* If the answer to an order has not come when the round ends, the whole time counts as waiting. */
 static void test_unanswered(void) {
         ProfileSums sums = { .n_rounds = 1, .slept_nsec = { [SLEEP_LEARN] = 900 } };
         uint64_t nsec[_PROFILE_PART_MAX];
@@ -120,8 +120,8 @@ static void test_write(void) {
         g_rmdir(directory);
 }
 
-/* What an earlier life wrote under another user id cannot be opened: it is replaced. A link stands for it
- * here, since root can open any file. */
+/* A profile that an earlier life of the job wrote under another user id cannot be opened, so it is replaced.
+ * Here a dangling link stands for this file, since root can open any file. */
 static void test_leftover(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-XXXXXX", NULL);
         g_autofree char *path = g_build_filename(directory, PROFILE_NAME, NULL);

@@ -26,7 +26,7 @@ static void take(Round *round, uint32_t actor) {
         round_accept(round, actor);
 }
 
-/* Actor a lives in container a modulo their number; each container gets its actors one after another. */
+/* Actor a lives in container a modulo the number of containers. A container gets one actor after another. */
 static void test_containers(void) {
         g_autofree Round *round = round_new(7, 3);
 
@@ -73,7 +73,7 @@ static void test_retries(void) {
         g_assert_cmpuint(round->seats[0].ordinal, ==, 0);
         g_assert_cmpuint(round->seats[0].bank, ==, 0);
 
-        /* Refused by the learner counts the same. */
+        /* A rollout that the learner refuses is a failed attempt, too. */
         roll(round, 0);
         round_take(round, 0);
         g_assert_true(round_fail(round, 0, 2, FAULT_ENVIRONMENT, EIO));
@@ -144,7 +144,8 @@ static void test_overlap(void) {
         g_assert_cmpuint(round->seats[0].bank, ==, 0);
         g_assert_true(round_needs(round, 0));
 
-        /* 0 and 1 act on; 2 is not used any more. An actor that fails between rounds waits again. */
+        /* Actors 0 and 1 are still in use, actor 2 is not. An actor that fails between rounds waits for an
+         * order again. */
         g_assert_true(round_fail(round, 1, 2, FAULT_KILLED, SIGKILL));
         round_begin(round, 2, 1, 1);
         g_assert_cmpuint(round->seats[1].attempts.n, ==, 1);

@@ -54,7 +54,7 @@ static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_thread
         bed_restore(bed);
 }
 
-/* Rounds first .. end - 1; bank 0 is the one to read in round `even`. */
+/* Makes the rounds first .. end - 1. They read banks 0 and 1 by turns; round `even` reads bank 0. */
 static Answer play(Bed *bed, uint32_t first, uint32_t end, uint32_t even) {
         Answer learned = {};
 

@@ -16,8 +16,8 @@
         "[Job]\nEnvironment=Pendulum-v1\nSeed=5\n[Scaling]\nActors=3\nMaxActors=4\n" SECTIONS \
         "NormalizeObservations=yes\nNormalizeRewards=yes\n"
 
-/* Rounds of one actor take some 11 ms: after three of them the others have ended, after two they have
- * not. */
+/* A round of one actor takes some 11 ms. After two such rounds the idle actors still run; after three they
+ * have ended. */
 #define KEEP CARTPOLE "[Scaling]\nKeepAliveSec=0.02\n"
 
 #define ASYNC                                                                                          \

@@ -46,7 +46,8 @@ static void sequence_fill(Sequence *s, GRand *rand, double apart) {
                 s->values[i] = (float) g_rand_double_range(rand, -3, 3);
 }
 
-/* The value of what follows row (t, e), before any correction. */
+/* The value of the observation after this row, without V-trace's corrections; 0 if the episode
+ * terminated. */
 static double next_value(const StepsIn *in, uint32_t row) {
         uint32_t final = 0;
 
@@ -111,8 +112,8 @@ static void test_definition(void) {
         g_assert_cmpfloat(greatest, <, 1e-5);
 }
 
-/* One policy, weights of 1: the target is the n-step return, which is what lambda = 1 of advantage
- * estimation gives. */
+/* If both policies are the same, all weights are 1. Then the target is the n-step return, which advantage
+ * estimation with lambda = 1 also gives. */
 static void test_on_policy(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(6);
         Sequence s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Convolutions of the forward pass: each layer from what the one before it wrote, against the documented
- * order of additions, bit for bit. The source is included, since only it shows what hidden layers write. */
+/* Compares each layer of convolutions of the forward pass, bit for bit, with sums over the layer before it,
+ * in the documented order of additions. The source is included, since only it shows what hidden layers
+ * write. */
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>
@@ -54,7 +55,7 @@ static void fixture_make(
                 numbers[i] = 0.3f * draw(&random);
 }
 
-/* The documented order, one fused multiply-add after the other. */
+/* A dot product in the order that lib/kernel-wide.h documents: one fused multiply-add after the other. */
 static float dot_in_order(const float *w, const float *x, size_t n) {
         float sum = 0;
 

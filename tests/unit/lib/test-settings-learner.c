@@ -47,7 +47,8 @@ static void test_replay_min(void) {
                         "MinibatchSize=201: more than ReplaySize=200");
 }
 
-/* Minibatches of an update are numbers of 24 bits: 4 x 4096 x 1024 rows are as many. */
+/* A round may have 2^24 - 1 gradient steps. It has 4 x 4096 x 1024 = 2^24 rows here, so TrainRatio= must be
+ * below 1. */
 static void test_draws(void) {
         static const char *const rows = "Algorithm=dqn\n[Scaling]\nActors=4\n[Actor]\nEnvsPerActor=4096\n"
                                         "RolloutSteps=1024\n[Learner]\nReplaySize=20000000\n";

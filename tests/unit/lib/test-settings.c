@@ -42,7 +42,7 @@ static void refuse(const char *text, const char *set, ...) {
         r = parse(text, set, &settings, &message);
         g_assert_cmpint(r, ==, -EINVAL);
         g_assert_nonnull(message);
-        /* Untouched on failure. */
+        /* A parse that fails leaves the settings as they were. */
         g_assert_cmpuint(settings.abi, ==, 0x5a5a5a5a);
         va_start(words, set);
         while ((word = va_arg(words, const char *)))
@@ -436,7 +436,7 @@ static void test_sizes(void) {
         (void) strcpy((value)->currency, "EUR")
 
 static uint64_t random_u64(double low, double high) {
-        /* Of every magnitude, and often round. */
+        /* Numbers of every magnitude; of the large ones about half end in six zeros. */
         double magnitude = exp(g_test_rand_double_range(log(MAX(low, 1)), log(high)));
         uint64_t value = (uint64_t) magnitude;
 
@@ -548,7 +548,7 @@ static void test_round_trip(void) {
                         set = g_strdup_printf(
                                         "%s.%s=%s", setting_row(i)->section, setting_row(i)->key, text);
                         if (parse("[Job]\nEnvironment=./any.so\n", set, &again, &message) < 0) {
-                                /* Right alone, wrong beside the others' defaults. */
+                                /* The value is possible, but contradicts the default of another key. */
                                 if (strstr(message, "out of range") || strstr(message, ": not "))
                                         g_error("%s", message);
                                 continue;
