@@ -45,7 +45,8 @@ typedef struct Thread {
         Threads *threads;
         uint32_t index;
         pthread_t id;
-        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* it waits for its own tasks of a phase */
+        _Atomic uint32_t is_dealt
+                        __attribute__((aligned(64))); /* 1: the phase has tasks that only this thread does */
         /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
         _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;

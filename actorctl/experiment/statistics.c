@@ -53,7 +53,8 @@ double quantile(const double *values, size_t n, double q) {
         return quantile_sorted(copy, n, q);
 }
 
-/* Takes counts[i] copies of the i-th smallest value, n in all. */
+/* The interquartile mean (the mean of the middle half) of n values: counts[i] copies of values[i],
+ * ascending. */
 static double trimmed(const double *values, const unsigned *counts, size_t n_values, size_t n) {
         size_t first = n / 4, end = n - n / 4, at = 0;
         double sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a checkpoint: refused, or read; all that is read lies within the file. The rows are those
- * of the seeds. The uses of `show` and `eval` are tried, too: the job's text out of the metadata, and the
- * policy. */
+/* Tries any bytes as a checkpoint. It is refused, or read without a read beyond the file. The tensors that
+ * are read are those of the seeds. The job's text in the metadata and the policy are read, too, as `actorctl
+ * show` and `actorctl eval` do. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -34,7 +34,8 @@ static void try_rows(const Safetensors *file) {
         }
 }
 
-/* Without the digest, which no search finds, so that the code behind its check is searched, too. */
+/* Reads a file without a check of its digest. Fuzzing cannot find a digest that matches, and would not reach
+ * the code after the check. */
 static void try_file(int fd, size_t size) {
         static const char *const keys[] = { "format", "kernels", "" };
         char reason[SAFETENSORS_REASON_MAX] = "";

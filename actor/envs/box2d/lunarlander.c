@@ -41,7 +41,7 @@ enum { ACTION_NOTHING, ACTION_LEFT, ACTION_MAIN, ACTION_RIGHT, N_ACTIONS };
 
 typedef struct LanderStep {
         float main, side;     /* requested thrusts, in [-1, 1] */
-        double dispersion[2]; /* of the engines' outlets */
+        double dispersion[2]; /* drawn offsets of the engines' outlets, in [-1, 1] */
 } LanderStep;
 
 typedef struct LanderDrawn { /* numbers drawn at the reset, in Gymnasium's order */

@@ -91,7 +91,8 @@ static void test_theta_reward(void) {
         assert_near(theta_task.reward(&view), 0, 0);
 }
 
-/* Half of 0.5 m3/s through each of two equal ponds; a pond that is nearly full opens. */
+/* The rules let two equally full ponds release 0.25 m3/s each, and open a pond that is nearly full
+ * completely. */
 static void test_theta_rules(void) {
         View view = { .now = { .depth = { 1, 1 } } };
         float openings[N_VALVES_MAX];
@@ -154,8 +155,8 @@ static void test_gamma_reward(void) {
         assert_near(gamma_task.reward(&view), -1700002.5, 1e-9);
 }
 
-/* 4 cfs by Torricelli from each of equally full ponds; half as much from a pond half as full as the mean;
- * none floods by waiting for the others. */
+/* By Torricelli's law, each of equally full ponds releases 4 cfs, and a pond that is half as full as the
+ * mean releases half as much. A pond that is nearly full opens completely. */
 static void test_gamma_rules(void) {
         static const double half_full[] = { 5, 5, 5, 5, 5, 10, 5, 5, 5, 6.86, 7.48 };
         View view = {};

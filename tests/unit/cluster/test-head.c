@@ -36,7 +36,7 @@ static size_t still_poll(const Engine *engine, struct pollfd *ret, int *timeout_
         return 0;
 }
 
-/* A queue that never moves. */
+/* The cluster never starts a node. */
 static void still_step(Engine *engine, uint64_t now) {
         (void) now;
         for (size_t i = 0; i < engine->n_nodes; i++)

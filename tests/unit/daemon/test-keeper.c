@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keepers receive descriptors in our place, serve them, and are used again. */
+/* Keepers receive descriptors for the gate, pass them on by their tokens, and are used again. */
 #include "daemon/keeper.h"
 
 #include <errno.h>
@@ -349,7 +349,8 @@ static void test_no_process(void) {
                 g_assert_cmpint(status, ==, 0);
 }
 
-/* When users together hold as many keepers as there can be, another user's message still gets one. */
+/* If some users hold all keepers that there may be, a message of another user gets a token, but no keeper
+ * serves it. */
 static void test_full(void) {
         g_autofree Received *held = g_new(Received, KEEPERS_MAX);
         struct rlimit files;
@@ -379,7 +380,8 @@ static void test_full(void) {
         close_fixture(&f);
 }
 
-/* Kills a keeper when it has received and would close the bus's descriptor. It says when it follows it. */
+/* Traces a keeper, and kills it when it has received descriptors and is about to close the bus's socket.
+ * Writes a byte to say_fd as soon as it traces the keeper. */
 static int kill_late(pid_t pid, int say_fd) {
         struct __ptrace_syscall_info call;
         unsigned n_received = 0;

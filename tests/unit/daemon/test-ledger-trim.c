@@ -118,7 +118,7 @@ static void directory_remove(const char *directory) {
         g_assert_cmpint(g_rmdir(directory), ==, 0);
 }
 
-/* Commits go to a file beside the ledger first, and on a small disk that one's size counts. */
+/* SQLite writes commits to a file beside the ledger first. This file stays small, since the disk may be. */
 static void test_journal(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-trim-XXXXXX", NULL),
                         *path = g_build_filename(directory, "l", NULL),
@@ -205,7 +205,8 @@ static void test_nothing(void) {
         ledger_close(ledger);
 }
 
-/* Pages are free at once, and a file that was made for it gets shorter, a few pages at a time. */
+/* Removed records free pages of the file at once. ledger_give_back() shortens the file, a few pages at a
+ * time. */
 static void test_size(void) {
         uint64_t job, before = 0, after = 0;
         Ledger *ledger = NULL;

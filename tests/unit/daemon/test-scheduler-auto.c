@@ -27,7 +27,7 @@ static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_p
                 .envs_per_actor = 4,
                 .rollout_steps = ROWS / 4,
                 .stop_steps = 1000000,
-                /* More rows are larger minibatches and no more steps: the law of noise. */
+                /* More rows make larger minibatches, but no more gradient steps: the law of noise holds. */
                 .updates = UPDATES_PER_ROUND,
                 .minibatch_size = 64,
                 .n_threads = 1,
@@ -492,8 +492,9 @@ static void test_objectives(void) {
         g_assert_cmpuint(late, >=, pressed);
 }
 
-/* One round takes most of the time that a deadline leaves. The next decision says that it cannot be met,
- * while it has not passed; so do all that follow, also once it has. The end that they expect is to come. */
+/* One round takes most of the time before a deadline. The next decision says that the deadline cannot be
+ * met, before it has passed, and so do all later decisions. The end of the job that they expect is always in
+ * the future. */
 static void test_late(void) {
         enum { DEADLINE_S = 20 };
         Timed t = timed_new(OBJECTIVE_DEADLINE, DEADLINE_S);
@@ -537,8 +538,8 @@ static void test_degenerate(void) {
         /* If noise hides the gradient, auto adds actors until more would save less than 5 % of the cost. */
         g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
         g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
-        /* Rollouts of some months. A bill counts memory times time in integers: rollouts ten times as long
-         * would fill them, and then more actors would seem to cost no more. */
+        /* A rollout of some months. A bill counts memory times time in 64-bit integers. If rollouts were ten
+         * times as long, this product would reach its limit, and more actors would seem to cost no more. */
         g_assert_cmpuint(settle(settings, 1e300, 1e7, 1e-9), ==, 16);
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
         g_assert_cmpuint(settle(settings, -5, 1, 0.25), ==, 1);

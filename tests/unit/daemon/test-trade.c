@@ -342,7 +342,8 @@ static void test_speed_changes(void) {
         g_assert_cmpfloat(trade_speed(&speed, now, 0.15, now), <, 0.0016); /* a round was lost */
 }
 
-/* After a failed question the weight is not believed, and asked for again. A few may fail in a row. */
+/* After a failed question to the spawner the weight is doubtful, and the daemon asks again. The trade ends
+ * only after several failures in a row. */
 static void test_answers(void) {
         TradeState state = { .trains = true, .running = true, .weight = 100 };
 

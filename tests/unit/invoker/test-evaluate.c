@@ -244,7 +244,8 @@ static bool hostile_init(Job *job, const char *how, bool beside) {
         return true;
 }
 
-/* Checks the rounds that closed: the one of the evaluation, and the one beside it if that came to an end. */
+/* Checks a job whose evaluation failed: n_least to n_most rounds have closed, none with a result of the
+ * evaluation, and the checkpoint is of the last one. */
 static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
         uint64_t n = job_count(job, RECORD_ROUND, false);
 
@@ -397,8 +398,8 @@ static uint64_t first_reached(const Job *job, double mean) {
         return 0;
 }
 
-/* A target of evaluations ends the job; and again in a next life, whose checkpoint does not say that it
- * was reached. */
+/* The job ends when its evaluations reach StopReturn=. A next life, which begins at the checkpoint, ends
+ * after another evaluation, since the checkpoint does not say that the target was reached. */
 static void test_target(void) {
         g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=6\nStopReturn=20\n", NULL),
                         *path = NULL;

@@ -124,8 +124,8 @@ static void test_close(void) {
         g_assert_cmpuint(round->seats[2].bank, ==, 1);
 }
 
-/* A round that learns from one of several actors: the others stay as they were, also beyond a smaller
- * count, and get their turn. */
+/* A round learns from one of several actors. The other actors keep their orders and rollouts, also if the
+ * next round has fewer actors, and later rounds take their rollouts. */
 static void test_overlap(void) {
         g_autofree Round *round = round_new(3, 2);
 

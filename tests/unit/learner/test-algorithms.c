@@ -161,7 +161,8 @@ static bool accepted(const char *algorithm, const char *key, const char *value, 
         return settings_parse(text, "job", NULL, 0, NULL, &settings, ret_message) == 0;
 }
 
-/* A key that the algorithm would not read is refused, with whose it is; its default does no harm. */
+/* A key that the algorithm does not read is refused, with the names of algorithms that read it. The key's
+ * default is accepted. */
 static void test_keys(void) {
         g_autofree char *message = NULL, *none = NULL, *default_given = NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The fused loop against the real thing: the invoker, its sandboxed actors and the learner's program run
- * the same job with the same counts, and come to the same policy, the same statistics and, on the model's
- * clock, the same times. */
+/* Compares the loop of a job inside an actor with a job of real processes. The invoker, its sandboxed actors
+ * and the learner's program run the same job with the same numbers of actors, and come to the same policy,
+ * the same statistics and, with Clock=model, the same times. */
 #include "learner/job/loop.h"
 #include "tests/unit/invoker-fixture.h"
 

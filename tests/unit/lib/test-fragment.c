@@ -243,7 +243,7 @@ static void test_replicas(void) {
         refused(&graph, "the gradient has 16 parts, which 3 processes cannot share evenly");
 }
 
-/* A row whose update is in one of the processes that compute gradients. */
+/* The distribution `central`: one of the learners that compute gradients makes the updates of all. */
 static void test_central(void) {
         const Distribution *row = distribution_find(DISTRIBUTION_CENTRAL);
         JobSettings several = settings;
