@@ -56,8 +56,8 @@ typedef struct Host {
         Dataset *dataset;                  /* NULL: it has not been read yet */
 } Host;
 
-/* The environment's functions, with the parts of observations about other agents (lib/company.h).
- * ret_observations: of all agents, by the page's spec. They read host->action and write host->steps. */
+/* Reset and step an instance of the environment. A step reads host->action and writes host->steps.
+ * ret_observations: of all agents, with the parts about other agents (lib/company.h). */
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 

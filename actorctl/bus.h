@@ -26,8 +26,8 @@ int connection_open(const Options *options, Connection **ret);
 /* Starts a daemon for this connection only. keep: the daemon's state is kept as one of the newest runs;
  * otherwise it is removed. */
 int connection_open_private(bool keep, Connection **ret);
-/* Starts such a daemon with its state in `directory`, which is created anew, and removed with the
- * connection. */
+/* Starts a daemon for this connection only, with its state in `directory`, which is created anew, and
+ * removed with the connection. */
 int connection_open_private_at(const char *directory, Connection **ret);
 /* Starts a daemon that shows the records of an `actorctl run`, and changes nothing. */
 int connection_open_run(const char *directory, Connection **ret);

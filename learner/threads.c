@@ -45,8 +45,7 @@ typedef struct Thread {
         Threads *threads;
         uint32_t index;
         pthread_t id;
-        _Atomic uint32_t is_dealt
-                        __attribute__((aligned(64))); /* 1: the phase has tasks that only this thread does */
+        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* 1: a phase has tasks for it alone */
         /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
         _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;

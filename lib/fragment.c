@@ -197,8 +197,8 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         return NULL;
 }
 
-/* All candidates end with the same policy. On one host all processors are alike, so it never pays to ask the
- * learner for actions. */
+/* The distributions that Policy=auto may choose all learn the same policy. In none of them actors ask the
+ * learner for actions: that never pays on one host, where all processors are alike. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;
         uint32_t choice;

@@ -158,7 +158,7 @@ int ledger_look(Ledger *ledger) {
         }
         if (st.st_dev != ledger->device || st.st_ino != ledger->inode)
                 return -ESTALE;
-        /* The file is shorter, but has all its pages: sqlite3 has packed it (VACUUM). */
+        /* A shorter file that has all its pages is whole: sqlite3 has packed it (VACUUM). */
         if (st.st_size < ledger->bytes && st.st_size < pages_bytes(ledger))
                 return -EUCLEAN;
         ledger->bytes = st.st_size;

@@ -2,7 +2,8 @@
 /* Policy=nitro-code: Nitro's boosting as in its published code (IntelliSys-Lab/Nitro, 2024), which differs
  * from the paper.
  *
- * R is of the whole loss: the objective's negative and the value's part. So a high R means more actors. In
+ * R is curvature_ratio_loss() (learner/curvature/curvature.h) of the whole loss: the objective's negative and
+ * the value's part. So a high R means more actors. In
  * round k, counted from 1, R d^k enters the window, and the score is (R d^k - Rmin) / (Rmax - Rmin). Then R
  * itself enters the window as well. These are two values for each round, so Window=6 holds three rounds. The
  * first score is 1. The next round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k

@@ -101,7 +101,8 @@ static double act_measure(const Bed *bed, Forward *forward, uint32_t n) {
         return best * 1e3;
 }
 
-/* One pass over the data: each row is computed once to learn from it, and once forwards before. */
+/* Measures one network. The learner passes over the data once: it computes each row forwards, and later once
+ * more to learn from it. */
 static void measure(const char *name, const char *network, const uint32_t shape[3], double peak) {
         g_autofree char *sections = g_strdup_printf(
                         "[Actor]\nEnvsPerActor=%d\nRolloutSteps=%d\n[Learner]\nEpochs=1\nMinibatchSize=256\n"

@@ -52,8 +52,8 @@ static void bench(const char *name, const char *directory, uint32_t envs, uint32
         many = seconds_per_invocation(&job);
         actor_job_done(&job);
 
-        /* Invocations of one step show the cost of beginning one: the time beyond a step of a long
-         * invocation. */
+        /* The time of an invocation of one step, less the time of a step in a long invocation, is the cost
+         * of taking up and parking the slots. */
         actor_job_new(&job, env, envs, 1, 1);
         one = seconds_per_invocation(&job);
         actor_job_done(&job);

@@ -328,8 +328,8 @@ static double play(const ActordEnv *abi, const ActordOption *options, uint32_t n
         return sum;
 }
 
-/* With all orifices open the rewards add up to what pystorms 1.0.0 adds up on this engine; RewardScale=
- * scales them. */
+/* With all orifices open the rewards add up to the performance that pystorms 1.0.0 computes on this engine,
+ * with a minus sign. RewardScale= scales the rewards. */
 static void test_published(void) {
         ActordOption options[] = { env_option("Storms", "published"), env_option("Controller", "passive"),
                 env_option("RewardScale", "0.01") };

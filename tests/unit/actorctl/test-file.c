@@ -60,7 +60,7 @@ static void test_read(void) {
         (void) close(pipe_fds[0]);
 }
 
-/* What cannot be written leaves the old file as it was, and nothing beside it. */
+/* A write that fails leaves the old file as it was, and no other file beside it. */
 static void test_written(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-test-XXXXXX", NULL),
                         *path = g_build_filename(directory, "file", NULL),

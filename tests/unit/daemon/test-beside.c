@@ -136,7 +136,8 @@ static void test_servers(void) {
 }
 
 static void test_nodes(void) {
-        /* 10 s of a node's 8 CPUs count in the paper total, its 20 idle ones in the full one alone. */
+        /* The node has 8 CPUs. The 10 s for which it worked count in the paper total, and the 20 s for which
+         * it was idle count only in the full total. */
         test_case(&(Case){ RATES, RATES, "", BESIDE_NODES, true, 110, 270, 30, "start to its end" });
         test_case(&(Case){ RATES, RATES, "", BESIDE_NODES, false, NAN, NAN, NAN, "ran on no nodes" });
         test_case(&(Case){ SERVERS("USD", "1", "4"), RATES, "", BESIDE_NODES, true, NAN, NAN, NAN,

@@ -81,8 +81,8 @@ static int compare(const void *a, const void *b) {
         return g_strcmp0(*(char *const *) a, *(char *const *) b);
 }
 
-/* Names, sizes, times and bytes of all that lies beside the ledger. But for the index of a write-ahead file:
- * it holds the readers' locks, and no record. */
+/* Describes the names, sizes, times and bytes of the ledger and of all files beside it, except the index of
+ * a write-ahead file: it has the readers' locks, but no record. */
 static char *look_at(const char *path) {
         g_autofree char *parent = g_path_get_dirname(path);
         g_autoptr(GDir) dir = g_dir_open(parent, 0, NULL);
@@ -109,7 +109,7 @@ static char *look_at(const char *path) {
         return g_string_free(all, FALSE);
 }
 
-/* Two readers at once, and what they may not do. */
+/* Two readers can read at once. They cannot write, and they leave all files as they were. */
 static void test_closed(void) {
         g_autofree char *path = path_with_jobs(3), *before = look_at(path), *after = NULL;
         Ledger *ledger = NULL, *second = NULL;

@@ -266,7 +266,8 @@ static void test_charges(void) {
                                     settings, 100 * ROWS, 1, 0.25),
                         100, 1, 1);
         g_assert_cmpuint(n, <, 5);
-        /* vCPUs by whole ones: those of actors with a quarter are as dear as those of the learner. */
+        /* An actor has a quarter of a vCPU, and the learner has a whole one. If only whole vCPUs are billed,
+         * an actor costs as much as the learner, so auto takes fewer actors. */
         settings.memory_max_bytes /= 4;
         settings.cold_usec = 0;
         g_assert_cmpuint(settle_priced(SHEET("[Execution]\nVCPUSecond=0.00001\nVCPUStep=1\n"), settings,
@@ -334,7 +335,8 @@ static void test_usual(void) {
         n = settle(settings, 0, 1, 0.25);
         g_assert_cmpuint(n, >=, (uint32_t) (usual / 4));
         g_assert_cmpuint(n, <=, (uint32_t) (usual / 2));
-        /* IMPACT learns from a round more than once. */
+        /* The sharp law is only for PPO. For IMPACT the law of noise holds, and without noise one actor is
+         * best. */
         settings.algorithm = ALGORITHM_IMPACT;
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
 }

@@ -288,9 +288,9 @@ static void test_weights_move(void) {
         g_assert_cmpuint(weights[2], ==, 74);
 }
 
-/* Looks every 2 s at a job that is asked after `first` seconds of its life, whose rounds of `round` seconds
- * do a share of 0.0001 for each second until `stall`. Returns the slowest and the fastest speed since
- * `settled`, in that share, and the last one. */
+/* Measures the speed of a job every 2 s, from `first` to 3000 s after its start. Each second until `stall`
+ * it does a share of 0.0001 of its work, but this shows only at the ends of its rounds of `round` seconds.
+ * Returns the last speed, and the slowest and the fastest from `settled` on, in units of that share. */
 static double look(double first, double round, double settled, double stall, double *ret_slowest,
                 double *ret_fastest) {
         TradeSpeed speed = {};
@@ -498,7 +498,7 @@ static void test_shared(void) {
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &one, &reason), ==, 0);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &two, &reason), ==, 0);
         g_assert_true(one == two);
-        h.normalised = "no, not at all"; /* so its size changes, too, whatever the clock of the files */
+        h.normalised = "no, not at all"; /* a longer text, so the file's size changes even if its time does not */
         hand_write(&h, f.file);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &changed, &reason), ==, 0);
         g_assert_true(one != changed);

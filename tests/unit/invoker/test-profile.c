@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts add up to the wall time, whatever workers say. */
+/* The parts of a profile add up to the wall time, whatever workers report. */
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>

@@ -98,7 +98,8 @@ static void test_kills(void) {
         g_assert_false(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
 }
 
-/* The state after a round: its actors' banks and ordinals step on, those of parked actors do not. */
+/* When a round has closed, the banks and ordinals of its actors have moved on, but not those of actors that
+ * were not in the round. */
 static void test_close(void) {
         g_autofree Round *round = round_new(3, 3);
 
@@ -133,7 +134,7 @@ static void test_overlap(void) {
         roll(round, 0);
         roll(round, 2);
         round_order(round, 1, true);
-        /* Not the first that came. */
+        /* The learner takes actor 2's rollout, although actor 0's came first. */
         round_take(round, 2);
         round_accept(round, 2);
         g_assert_true(round_is_complete(round));

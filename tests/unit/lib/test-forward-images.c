@@ -45,7 +45,8 @@ static void fixture_make(
         };
         g_assert_cmpint(job_page_make(&f->settings, &f->spec, &f->page), ==, 0);
 
-        /* Exactly a bank: a sanitizer sees what reads beyond it. The padding is poison. */
+        /* The memory is exactly as large as a bank, so that a sanitizer sees a read beyond it. The padding
+         * between the parts is NaN, so that a read of it shows in the results. */
         f->bank = aligned_alloc(64, f->page.policy.bank_bytes);
         memset(f->bank, 0xff, f->page.policy.bank_bytes);
         *f->bank = (PolicyHead){ .policy_version = 1 };
