@@ -64,9 +64,9 @@ int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_ob
 /* Which agents of the instance are present: [agents]. 0, or the environment's error. */
 int host_active(const Host *host, const Instance *instance, uint8_t *ret);
 
-/* Call this after a reset or a step. It notes which agents are present. It appends to each observation in
- * host->own the parts about other agents and the environment's shared state (lib/company.h). actions: NULL
- * after a reset. 0, or the environment's error. */
+/* Call this after a reset or a step. It notes which agents are present. It writes the observations of
+ * host->own, with the parts about other agents and about the shared state (lib/company.h), to
+ * ret_observations. actions: NULL after a reset. 0, or the environment's error. */
 int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
 /* Checks that the table has actord's ABI and is complete. 0 or -ENOEXEC. */

@@ -20,7 +20,7 @@ static void print(uint64_t seconds, const char *format, char *ret, size_t size) 
 const char *day_of(uint64_t usec, char ret[DAY_MAX]) {
         assert(ret);
 
-        /* The administrator may have chosen another time zone meanwhile. */
+        /* The administrator may have chosen another time zone since the last call. */
         tzset();
         print(usec / SECOND, "%Y-%m-%d", ret, DAY_MAX);
         return ret;

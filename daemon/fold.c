@@ -83,7 +83,8 @@ static bool fold(Manager *manager) {
                 note_pinned(manager, bytes);
         if (r == 0)
                 note_folded(manager);
-        /* If the ledger cannot be written, the next commit that fails reports it. */
+        /* A ledger that cannot be written is not reported here: the next commit fails, too, and reports
+         * it. */
         return r != 0 || !quiet;
 }
 

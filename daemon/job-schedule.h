@@ -16,5 +16,6 @@ void job_schedule_restore(Job *job, LedgerPosition *ret);
 /* Gives the newest decision to the ledger. No round may start under a decision that the ledger lacks.
  * Negative: the ledger is blocked. */
 int job_decision_save(Job *job);
-/* The decisions after a round, from the ledger, with those that are not committed yet. */
+/* Reads up to `most` decisions for the rounds after `after` from the ledger. Decisions that wait for a
+ * commit are committed first. */
 int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n);

@@ -26,8 +26,8 @@ uint64_t cluster_waited(const Invoker *invoker) {
         uint64_t cpu_nsec, most_nsec;
 
         round_cpu_nsec(round, &cpu_nsec, &most_nsec);
-        /* If rounds overlap, a round has the rollout of one actor, but each other actor used as much CPU
-         * time while it waited. */
+        /* If rounds overlap, a round has the rollout of one actor. Each other actor used as much CPU time in
+         * the meantime. */
         cpu_nsec = saturate_u64((unsigned __int128) cpu_nsec * invoker->progress.decision.n_actors /
                                 round->n_rollouts);
         return clock_wait_nsec(invoker->place.settings, cpu_nsec, most_nsec, cpus->n_now, cpus->n_asked);

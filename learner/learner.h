@@ -41,7 +41,7 @@ typedef struct Learner {
         Normaliser *observation, *discounted; /* the newest running statistics */
         Runtime *runtime;
         Serve *serve;         /* NULL: actors act by themselves */
-        Curvature *curvature; /* NULL: not asked for */
+        Curvature *curvature; /* NULL: it is not measured */
         uint64_t policy_version, round;
         uint32_t policy_bank; /* the bank of the newest version */
         uint32_t *banks;      /* [blocks]: the bank of the version with which each rollout was made */
@@ -66,7 +66,7 @@ void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_
 /* The hash of the policy: of the parameters as floats, then mean, variance and count of the observations as
  * doubles, all little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
-double learner_observation_clip(const JobSettings *settings); /* the clip for PolicyHead */
+double learner_observation_clip(const JobSettings *settings); /* for PolicyHead; 0: not normalised */
 
 /* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence on
  * stderr. A checkpoint that succeeds was written, synced and read back, and its name is on the disk. */

@@ -265,7 +265,7 @@ static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec
         threads->balance_nsec = CREDIT_NSEC;
 }
 
-/* Opens a phase. Returns how long it took to wake sleepers. */
+/* Opens a phase. Returns the time that it took to wake sleepers, in ns. */
 static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         uint64_t begun_nsec;
 
@@ -327,7 +327,7 @@ static void work_alone(Threads *threads) {
 static void work_dealt(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec();
 
-        /* A thread without a task could otherwise arrive when the next phase has begun. */
+        /* Only threads with tasks are marked: another thread could arrive when the next phase has begun. */
         for (uint32_t i = 1; i < threads->n && i < threads->n_tasks; i++)
                 atomic_store(&threads->members[i].is_dealt, 1);
         (void) phase_open(threads, 0);

@@ -280,7 +280,7 @@ void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *en
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 
-/* The parts of a policy bank. */
+/* A bank of the policy segment by its number, and the parts of a bank. */
 static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t bank) {
         return (const PolicyHead *) ((const uint8_t *) policy + bank % l->n_banks * l->bank_bytes);
 }

@@ -9,7 +9,7 @@
 #define WINDOW_MAX 64u
 
 typedef struct Window {
-        uint64_t n; /* values so far; the newest Window= of them are at i % size */
+        uint64_t n; /* values so far; value i is at i % Window=, while it is among the newest */
         double values[WINDOW_MAX];
 } Window;
 static_assert(sizeof(Window) <= sizeof(((SchedulerState *) 0)->own), "it must fit");

@@ -63,7 +63,7 @@ static void test_idle(void) {
         close_fixture(&f);
 }
 
-/* Work goes on during a flood, with a call in each turn of the loop. */
+/* Background work goes on although a call comes in each turn of the loop. */
 static void test_busy(void) {
         Fixture f;
 

@@ -57,8 +57,8 @@ static void remove_ledger(const char *path, const char *directory) {
         (void) g_rmdir(directory);
 }
 
-/* A file that an older program wrote lacks tables and columns that came later. It can be
- * opened, keeps its content, and accepts records with the newest statistics. */
+/* A file that an older program wrote lacks tables and columns that came later. It can be opened, keeps its
+ * content, and accepts records with the newest statistics. */
 static void test_older_file(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-1.sql");

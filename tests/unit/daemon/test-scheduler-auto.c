@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "tests/unit/sheet-fixture.h"
 
-#define ROWS         128u /* of an actor's share */
+#define ROWS         128u /* that an actor brings to a round */
 #define DIMENSIONS   40u
 #define MOST         64u
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
@@ -460,7 +460,7 @@ static void timed_round(Timed *t, double actor_s) {
         t->round++;
 }
 
-/* The fourth decision, after three rounds of a second. */
+/* Makes four decisions, with rounds of a second between them. Returns the reason of the fourth one. */
 static DecisionWhy decide_by(uint32_t objective, double deadline_s, uint32_t *ret_actors) {
         Timed t = timed_new(objective, deadline_s);
 

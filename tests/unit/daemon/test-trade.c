@@ -366,8 +366,7 @@ static void test_answers(void) {
         g_assert_false(trade_is_left(&state));
 
         state = (TradeState){ .trains = true, .running = true };
-        g_assert_true(trade_note(
-                        &state, -EOPNOTSUPP, 0)); /* one such error ends the trade; no weight was changed */
+        g_assert_true(trade_note(&state, -EOPNOTSUPP, 0)); /* one such error ends the trade at once */
         state.off = true;
         g_assert_false(trade_is_left(&state));
 }
@@ -385,8 +384,7 @@ static void test_states(void) {
                 { { .trains = true, .running = true, .weight = 100 }, true, false, false },
                 { { .trains = true, .running = true, .weight = 25 }, true, true, false },
                 { { .trains = true, .running = true, .weight = 175 }, true, true, false },
-                { { .trains = true, .running = true }, true, true,
-                                false }, /* a new life: its weight is not known */
+                { { .trains = true, .running = true }, true, true, false }, /* a new life: unknown weight */
                 { { .trains = true, .running = true, .weight = 100, .stale = true }, true, true, false },
                 { { .trains = true, .running = true, .off = true }, false, false, false },
                 { { .trains = true, .running = true, .off = true, .weight = 100 }, false, false, false },
@@ -498,7 +496,8 @@ static void test_shared(void) {
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &one, &reason), ==, 0);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &two, &reason), ==, 0);
         g_assert_true(one == two);
-        h.normalised = "no, not at all"; /* a longer text, so the file's size changes even if its time does not */
+        /* A longer text changes the file's size, too, in case its time stays the same. */
+        h.normalised = "no, not at all";
         hand_write(&h, f.file);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &changed, &reason), ==, 0);
         g_assert_true(one != changed);
